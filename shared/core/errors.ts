@@ -1,0 +1,71 @@
+/**
+ * The error catalogue of the wire contract (contract §6) and its one carrier, `ApiError`.
+ * Every code has one row here; the renderer in `shared/http` is the only reader of the rows.
+ */
+
+/** HTTP status and `type` of each error code. */
+export const ERROR_CATALOGUE = {
+  invalid_parameter: { status: 400, type: "invalid_request" },
+  invalid_json: { status: 400, type: "invalid_request" },
+  unauthorized: { status: 401, type: "authentication" },
+  payment_declined: { status: 402, type: "payment" },
+  insufficient_funds: { status: 402, type: "payment" },
+  aml_blocked: { status: 402, type: "payment" },
+  authentication_failed: { status: 402, type: "payment" },
+  balance_insufficient: { status: 402, type: "payment" },
+  test_key_required: { status: 403, type: "permission" },
+  permission_denied: { status: 403, type: "permission" },
+  origin_not_allowed: { status: 403, type: "permission" },
+  not_found: { status: 404, type: "invalid_request" },
+  method_not_allowed: { status: 405, type: "invalid_request" },
+  idempotency_conflict: { status: 409, type: "idempotency" },
+  idempotency_in_progress: { status: 409, type: "idempotency" },
+  invalid_state: { status: 409, type: "invalid_request" },
+  payload_too_large: { status: 413, type: "invalid_request" },
+  unsupported_media_type: { status: 415, type: "invalid_request" },
+  rate_limited: { status: 429, type: "rate_limit" },
+  internal_error: { status: 500, type: "api" },
+  service_unavailable: { status: 503, type: "api" },
+  provider_not_configured: { status: 503, type: "api" },
+} as const satisfies Record<string, { status: number; type: string }>;
+
+/** Every code an error body can carry. */
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** Members of an error body beyond type, code, message and request id. */
+export interface ErrorDetails {
+  /** The field at fault, as a path: `card.number`, `metadata.order`, `Idempotency-Key`. */
+  param?: string;
+  /** Further members of the body, such as `current_status` or `allowed`. */
+  [member: string]: unknown;
+}
+
+/** An answer that is an error: thrown anywhere, rendered in one place. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+
+  /**
+   * @param code a row of the catalogue
+   * @param message what was attempted, the harmless value in quotes, a colon, the reason
+   * @param details members of the body beyond code and message
+   * @param headers further response headers, such as `Retry-After`
+   */
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    readonly details: ErrorDetails = {},
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+
+  /** The HTTP status of the code. */
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
+  }
+}
+
+/** A 400 that names the field at fault. */
+export function invalidParameter(param: string, message: string, more: ErrorDetails = {}) {
+  return new ApiError("invalid_parameter", message, { param, ...more });
+}
