@@ -1,0 +1,16 @@
+/** The login role of the two functions: member of `pay_api`, and so of nothing but its functions. */
+
+import type { Sql } from "postgres";
+import type { LoginRole } from "./embedded_postgres.ts";
+
+/**
+ * Makes the role, or gives an existing one this password. The migrations must have run, because
+ * they make `pay_api`; the caller may create roles.
+ */
+export async function grantFunctionsRole(sql: Sql, role: LoginRole): Promise<void> {
+  const [found] = await sql`select from pg_roles where rolname = ${role.name}`;
+  const verb = found === undefined ? "create" : "alter";
+  const password = `'${role.password.replaceAll("'", "''")}'`;
+  await sql.unsafe(`${verb} role "${role.name}" login inherit password ${password}`);
+  await sql`grant pay_api to ${sql(role.name)}`;
+}

@@ -1,0 +1,141 @@
+/**
+ * The HTTP side of the local start: one loopback port that serves both functions under
+ * `/functions/v1`, as Supabase does, and takes the port before anything slow begins.
+ */
+
+import { ApiError } from "../shared/core/errors.ts";
+import { idMint } from "../shared/core/ids.ts";
+import { renderError } from "../shared/domain/error_body.ts";
+import { SettingsError } from "./settings.ts";
+
+/** One of the two functions: answers every request, errors included. */
+export type EdgeFunction = (request: Request) => Response | Promise<Response>;
+
+/** The functions by name. */
+export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
+
+/** The local server; it answers 503 until it is given its functions. */
+export interface LocalServer {
+  readonly port: number;
+  /** `http://127.0.0.1:<port>/functions/v1` */
+  readonly base_url: string;
+  serve(functions: EdgeFunctions): void;
+  /** Takes no more connections, finishes the requests in flight, cuts what lasts longer. */
+  stop(deadline_ms: number): Promise<void>;
+}
+
+/** Where Supabase mounts functions; they see the path behind it. */
+const MOUNT = "/functions/v1";
+const HOSTNAME = "127.0.0.1";
+
+/** Takes the port. Errors: `SettingsError` naming PORT when somebody has it. */
+export async function openLocalServer(port: number): Promise<LocalServer> {
+  if (port !== 0) await refuseTakenPort(port);
+  let functions: EdgeFunctions | null = null;
+  const abort = new AbortController();
+  const server = serveOn(
+    port,
+    abort.signal,
+    (request) => functions === null ? renderStarting() : answer(functions, request),
+  );
+  let stopping: Promise<void> | undefined;
+  const base_url = `http://${HOSTNAME}:${server.addr.port}${MOUNT}`;
+  return {
+    port: server.addr.port,
+    base_url,
+    serve: (them) => functions = them,
+    stop(deadline_ms) {
+      const timer = setTimeout(() => abort.abort(), deadline_ms);
+      stopping ??= server.shutdown();
+      return stopping.finally(() => clearTimeout(timer));
+    },
+  };
+}
+
+function serveOn(
+  port: number,
+  signal: AbortSignal,
+  handler: Deno.ServeHandler<Deno.NetAddr>,
+): Deno.HttpServer<Deno.NetAddr> {
+  try {
+    return Deno.serve({ hostname: HOSTNAME, port, signal, onListen: () => {} }, handler);
+  } catch (error) {
+    if (error instanceof Deno.errors.AddrInUse) throw takenPort(port);
+    if (error instanceof Deno.errors.PermissionDenied) {
+      throw new SettingsError(
+        `PORT ${port} needs rights that this user has not: set PORT to another`,
+      );
+    }
+    throw error;
+  }
+}
+
+/** Binding alone would succeed on systems that let a narrower address shadow a wider one. */
+async function refuseTakenPort(port: number): Promise<void> {
+  const connection = await Deno.connect({ hostname: HOSTNAME, port }).catch(() => null);
+  if (connection === null) return;
+  connection.close();
+  throw takenPort(port);
+}
+
+function takenPort(port: number): SettingsError {
+  return new SettingsError(
+    `PORT ${port} is taken by another program on this machine (another start, or the Supabase ` +
+      "stack?): stop it, or set PORT to a free one",
+  );
+}
+
+function answer(functions: EdgeFunctions, request: Request): Response | Promise<Response> {
+  const path_start = request.url.indexOf("/", "http://".length);
+  const path = request.url.slice(path_start);
+  if (path.startsWith(MOUNT + "/")) {
+    const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
+    if (Object.hasOwn(functions, name)) {
+      const url = request.url.slice(0, path_start) + path.slice(MOUNT.length);
+      const { method, headers, body } = request;
+      return functions[name as keyof EdgeFunctions](new Request(url, { method, headers, body }));
+    }
+  }
+  if (path === "/" && request.method === "GET") return renderIndex(request.url);
+  return renderApiError(new ApiError("not_found", `Nothing is served here: see ${MOUNT}`));
+}
+
+/** A short page for whoever opens the address in a browser. */
+function renderIndex(url: string): Response {
+  const base_url = new URL(MOUNT, url).href;
+  return new Response(
+    [
+      "Payments API with sandbox",
+      "",
+      `payments  ${base_url}/api-v1-payments/v1/payments`,
+      `sandbox   ${base_url}/api-v1-sandbox/payments`,
+      `health    ${base_url}/api-v1-payments/health`,
+      `openapi   ${base_url}/api-v1-payments/v1/openapi.json`,
+      "",
+      "Keys: credentials.json in the data folder (.local unless DATA_DIR says otherwise)",
+      "",
+    ].join("\n"),
+    { headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } },
+  );
+}
+
+function renderStarting(): Response {
+  const error = new ApiError("service_unavailable", "The service is starting: try again", {}, {
+    "Retry-After": "1",
+  });
+  return renderApiError(error);
+}
+
+function renderApiError(error: ApiError): Response {
+  const request_id = idMint(Date.now())("req_");
+  return new Response(renderError(error, request_id), {
+    status: error.status,
+    headers: {
+      ...error.headers,
+      "Content-Type": "application/json",
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+      "Request-Id": request_id,
+    },
+  });
+}

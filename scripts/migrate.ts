@@ -1,0 +1,130 @@
+/**
+ * Applies `supabase/migrations/<version>_<name>.sql` to a database and records each one where
+ * the Supabase CLI does, so that either can go on where the other stopped. One migration is one
+ * transaction; a lock makes the second of two migrators wait and then find nothing to do.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { lineAt, splitStatements, type SqlStatement } from "./sql_statements.ts";
+
+/** The migrations of this project. */
+export const MIGRATIONS_DIR = fileURLToPath(new URL("../supabase/migrations", import.meta.url));
+
+/** The same form that the Supabase CLI accepts. */
+const FILE_NAME = /^(\d+)_(.*)\.sql$/;
+/** Key of the advisory lock: "paymigra" as a number, to be nobody else's. */
+const LOCK_KEY = "8097885723366879841";
+
+/** The migrator's words for what went wrong, complete for a human. */
+export class MigrationError extends Error {
+  override readonly name = "MigrationError";
+}
+
+interface Migration {
+  file: string;
+  version: string;
+  name: string;
+}
+
+/**
+ * Brings the database at `url` up to date and returns the files that were applied, in order.
+ * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
+ * or saying that the database knows migrations that the folder does not hold in this order.
+ */
+export async function migrate(
+  url: string,
+  onProgress?: (line: string) => void,
+  folder: string = MIGRATIONS_DIR,
+): Promise<string[]> {
+  const migrations = await listMigrations(folder);
+  const sql = postgres(url, { max: 1, onnotice: () => {}, prepare: false });
+  try {
+    await sql`select pg_advisory_lock(${LOCK_KEY}::bigint)`;
+    await createRecord(sql);
+    const pending = await findPending(sql, migrations);
+    for (const migration of pending) {
+      onProgress?.(`Applying ${migration.file}`);
+      await apply(sql, folder, migration);
+    }
+    return pending.map(({ file }) => file);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function listMigrations(folder: string): Promise<Migration[]> {
+  const migrations: Migration[] = [];
+  for await (const { name: file, isFile } of Deno.readDir(folder)) {
+    const [, version, name] = FILE_NAME.exec(file) ?? [];
+    if (isFile && version !== undefined && name !== undefined) {
+      migrations.push({ file, version, name });
+    }
+  }
+  return migrations.sort((a, b) => a.version < b.version ? -1 : 1);
+}
+
+async function createRecord(sql: postgres.Sql): Promise<void> {
+  const [found] = await sql`select to_regclass('supabase_migrations.schema_migrations') as name`;
+  if (found?.name != null) return;
+  await sql.unsafe(`
+    create schema if not exists supabase_migrations;
+    create table if not exists supabase_migrations.schema_migrations (
+      version text not null primary key,
+      statements text[],
+      name text
+    );
+  `).simple();
+}
+
+async function findPending(sql: postgres.Sql, migrations: Migration[]): Promise<Migration[]> {
+  const rows = await sql<{ version: string }[]>`
+    select version from supabase_migrations.schema_migrations order by version`;
+  for (const [i, { version }] of rows.entries()) {
+    if (migrations[i]?.version === version) continue;
+    const is_known = migrations.some((migration) => migration.version === version);
+    throw new MigrationError(
+      is_known
+        ? `The database already has migration ${version} but not ${migrations[i]?.file}, which ` +
+          "comes before it: give the new file a later version"
+        : `The database has migration ${version}, which this version of the project has not: ` +
+          "use the version that made the database, or an empty database",
+    );
+  }
+  return migrations.slice(rows.length);
+}
+
+async function apply(sql: postgres.Sql, folder: string, migration: Migration): Promise<void> {
+  const { file, version, name } = migration;
+  const statements = splitStatements(await Deno.readTextFile(join(folder, file)));
+  await sql.begin(async (transaction) => {
+    for (const statement of statements) {
+      await transaction.unsafe(statement.text).simple().catch((error: unknown) => {
+        throw new MigrationError(describe(file, statement, error), { cause: error });
+      });
+    }
+    await transaction`
+      insert into supabase_migrations.schema_migrations (version, name, statements)
+      values (${version}, ${name}, ${statements.map(({ text }) => text)})`;
+  });
+}
+
+/** `<file>:<line>: <message>`, with the line of the very place where the server names one. */
+function describe(file: string, statement: SqlStatement, error: unknown): string {
+  if (!(error instanceof postgres.PostgresError)) return `${file}: ${String(error)}`;
+  const place = Number(error.position ?? 1) - 1;
+  const line = statement.line + lineAt(statement.text, place) - 1;
+  const more = [error.detail, error.hint, error.where].filter((text) => text !== undefined);
+  return [`${file}:${line}: ${error.message} (${error.code})`, ...more].join("\n  ");
+}
+
+if (import.meta.main) {
+  const url = Deno.args[0];
+  if (url === undefined) {
+    console.error("Usage: deno run -A scripts/migrate.ts postgres://user:password@host/database");
+    Deno.exit(2);
+  }
+  const applied = await migrate(url, (line) => console.log(line));
+  console.log(applied.length === 0 ? "Nothing to apply" : `${applied.length} applied`);
+}

@@ -1,0 +1,110 @@
+/**
+ * `deno task test`: the whole suite, or the files and flags that are given, against a PostgreSQL
+ * server made for this run and removed after it. TEST_DATABASE_URL names another server instead;
+ * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
+ *
+ * Test files get their databases from tests/support/database.ts as copies of a migrated template.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestServer } from "../tests/support/database.ts";
+import { startPostgres } from "./embedded_postgres.ts";
+import { grantFunctionsRole } from "./functions_role.ts";
+import { migrate } from "./migrate.ts";
+import { randomPassword } from "./private_file.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Test files run side by side and each opens pools of its own. */
+const MAX_CONNECTIONS = "300";
+
+/** A server for one run; `close` removes all that the run made there. */
+interface RunServer {
+  superuser_url: string;
+  close(): Promise<void>;
+}
+
+if (import.meta.main) Deno.exit(await runTests(Deno.args));
+
+/** Runs `deno test` with these arguments and cleans up, also after Ctrl-C. */
+async function runTests(args: readonly string[]): Promise<number> {
+  const external_url = Deno.env.get("TEST_DATABASE_URL");
+  const server = external_url ? serverOf(external_url) : await ownServer();
+  const run = crypto.randomUUID().slice(0, 8);
+  try {
+    const test_server = await makeTemplate(server.superuser_url, run);
+    return await denoTest(args, test_server);
+  } finally {
+    if (external_url) await removeTraces(server.superuser_url, run);
+    await server.close();
+  }
+}
+
+async function ownServer(): Promise<RunServer> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({
+    data_dir: join(folder, "data"),
+    durable: false,
+    settings: { max_connections: MAX_CONNECTIONS },
+  });
+  return {
+    superuser_url: server.superuser_url,
+    close: async () => {
+      await server.stop();
+      await Deno.remove(server.home, { recursive: true });
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+function serverOf(superuser_url: string): RunServer {
+  return { superuser_url, close: () => Promise.resolve() };
+}
+
+/** Makes the database that test files copy, and the role that the functions log in as. */
+async function makeTemplate(superuser_url: string, run: string): Promise<TestServer> {
+  const template = `pay_test_${run}_template`;
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`create database ${sql(template)}`;
+    const url = new URL(superuser_url);
+    url.pathname = `/${template}`;
+    await migrate(url.href);
+    const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
+    await grantFunctionsRole(sql, functions_role);
+    return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Drops this run's databases and role from a server that stays. */
+async function removeTraces(superuser_url: string, run: string): Promise<void> {
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    const databases = await sql<{ datname: string }[]>`
+      select datname from pg_database where starts_with(datname, ${`pay_test_${run}_`})`;
+    for (const { datname } of databases) await sql`drop database ${sql(datname)} with (force)`;
+    await sql`drop role if exists ${sql(`pay_functions_${run}`)}`;
+  } finally {
+    await sql.end();
+  }
+}
+
+async function denoTest(args: readonly string[], server: TestServer): Promise<number> {
+  const names_files = args.some((arg) => /\.tsx?$/.test(arg) || /^(\.\/)?tests\b/.test(arg));
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["test", "-A", "--parallel", ...(names_files ? [] : ["tests/"]), ...args],
+    cwd: ROOT,
+    env: { TEST_SERVER: JSON.stringify(server) },
+    stdin: "null",
+  }).spawn();
+  // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.
+  const stay = () => {};
+  const forward = () => child.kill("SIGTERM");
+  Deno.addSignalListener("SIGINT", stay);
+  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", forward);
+  return (await child.status).code;
+}

@@ -1,0 +1,65 @@
+/**
+ * Currencies in which money can be expressed, and how many decimals their minor unit has.
+ *
+ * Active codes of ISO 4217 list one, including the changes up to January 2026 (XCG in place of
+ * ANG, BGN withdrawn), and two stablecoins. Left out, because nobody pays in them: funds codes
+ * (BOV CHE CHW CLF COU MXV USN UYI), index and accounting units (UYW XAD XDR XSU XUA), bond market
+ * units (XBA XBB XBC XBD), precious metals (XAG XAU XPD XPT), and the codes for tests and for no
+ * currency (XTS XXX).
+ */
+
+/** Stablecoins, each with the 6 decimals of its token contracts (contract §2). */
+export const STABLECOINS = ["USDC", "USDT"] as const;
+
+/** A stablecoin that a wallet can hold. */
+export type Stablecoin = typeof STABLECOINS[number];
+
+const WITHOUT_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
+
+const WITH_TWO_DECIMALS = `
+  AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF
+  CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL
+  HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT
+  MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB
+  SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH
+  USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG`;
+
+const WITH_THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
+
+/** Every accepted code, in upper case and alphabetic order, to the decimals of its minor unit. */
+export const CURRENCIES: ReadonlyMap<string, number> = new Map(
+  [
+    ...codes(WITHOUT_MINOR_UNIT, 0),
+    ...codes(WITH_TWO_DECIMALS, 2),
+    ...codes(WITH_THREE_DECIMALS, 3),
+    ...codes(STABLECOINS.join(" "), 6),
+  ].sort(([a], [b]) => a < b ? -1 : 1),
+);
+
+/**
+ * Upper case for a code in any case. Only ASCII letters change: `toUpperCase` would turn a text
+ * such as `uſd`, with a long s, into a code that was not sent.
+ */
+export function normalizeCurrency(text: string): string {
+  return text.replace(/[a-z]/g, (letter) => letter.toUpperCase());
+}
+
+/** Whether the text, in upper case, is an accepted code. */
+export function isCurrency(text: string): boolean {
+  return CURRENCIES.has(text);
+}
+
+/**
+ * Decimals of a currency's minor unit: 2 for EUR, 0 for JPY, 6 for USDC.
+ *
+ * @throws {RangeError} if the code is not one of `CURRENCIES`
+ */
+export function minorUnitDigits(code: string): number {
+  const digits = CURRENCIES.get(code);
+  if (digits === undefined) throw new RangeError(`no minor unit for "${code}": unknown currency`);
+  return digits;
+}
+
+function codes(list: string, digits: number): [string, number][] {
+  return list.trim().split(/\s+/).map((code) => [code, digits]);
+}

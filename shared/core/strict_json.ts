@@ -1,0 +1,300 @@
+/**
+ * Reads a JSON body and refuses what `JSON.parse` lets pass: duplicate keys, integers beyond
+ * 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), `__proto__`, and depth.
+ *
+ * One pass over the text, linear in its length; recursion is bounded by the depth limit. The size
+ * limit, the media type and absent bodies belong to the HTTP layer; fields belong to the schemas.
+ * Source: RFC 8259, RFC 7493 (I-JSON), security design "bad JSON".
+ */
+
+/** Containers inside one another; a request needs four, Postgres and `JSON.stringify` bear more. */
+export const MAX_JSON_DEPTH = 16;
+
+/** Characters of one number: the longest shortest form of a double has 24, so 40 loses nothing. */
+export const MAX_NUMBER_LENGTH = 40;
+
+/** Greatest magnitude of a number: beyond 2^53 - 1 two different texts become one value. */
+export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
+
+/** Characters shown of one key in a path: an error or a map must not grow with a long key. */
+export const MAX_KEY_SHOWN = 64;
+
+/** Any value that JSON can express. */
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+
+/** An object read from JSON; its members are own properties. */
+export type JsonObject = { [name: string]: JsonValue };
+
+/** A body and what its values no longer tell. */
+export interface StrictJson {
+  value: JsonValue;
+  /**
+   * Path to text of every number that is not written as a plain integer (`1.0`, `1e3`, `-0`), so
+   * that amounts are judged on their text. Paths look like `destination.parts[2]`.
+   */
+  literals: ReadonlyMap<string, string>;
+}
+
+/** Why a body was refused, and where; carries no input but shortened key names. */
+export class StrictJsonError extends Error {
+  override readonly name = "StrictJsonError";
+
+  /**
+   * @param param path of the place, such as `metadata.a[2]`; empty at the root
+   * @param reason what is wrong there, as the end of a sentence
+   */
+  constructor(readonly param: string, readonly reason: string) {
+    super(param === "" ? `invalid JSON: ${reason}` : `invalid JSON at ${param}: ${reason}`);
+  }
+}
+
+/**
+ * Reads one JSON text in UTF-8.
+ *
+ * @param bytes the whole body
+ * @returns the value, and the text of its unusual numbers
+ * @throws {StrictJsonError} for every input that is not accepted; never anything else
+ */
+export function parseStrictJson(bytes: Uint8Array): StrictJson {
+  let text: string;
+  try {
+    text = UTF_8.decode(bytes);
+  } catch {
+    throw new StrictJsonError("", "not valid UTF-8");
+  }
+  if (text.length === 0) throw new StrictJsonError("", "empty");
+  if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
+    throw new StrictJsonError("", "a byte order mark is not accepted");
+  }
+  return new Parser(text).parse();
+}
+
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const BYTE_ORDER_MARK = 0xfeff;
+const FOUR_HEX_DIGITS = /^[0-9a-fA-F]{4}$/;
+const SIMPLE_ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ["\\", "\\"],
+  ["/", "/"],
+  ["b", "\b"],
+  ["f", "\f"],
+  ["n", "\n"],
+  ["r", "\r"],
+  ["t", "\t"],
+]);
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** One reading of one text. `charCodeAt` beyond the end is NaN, which no comparison accepts. */
+class Parser {
+  #position = 0;
+  /** The keys and indexes that lead to the value being read. */
+  readonly #place: (string | number)[] = [];
+  readonly #literals = new Map<string, string>();
+
+  constructor(readonly text: string) {}
+
+  parse(): StrictJson {
+    const value = this.#value();
+    this.#skipSpace();
+    if (this.#position < this.text.length) this.#fail("text after the value");
+    return { value, literals: this.#literals };
+  }
+
+  #value(): JsonValue {
+    this.#skipSpace();
+    switch (this.text[this.#position]) {
+      case '"':
+        return this.#string();
+      case "{":
+        return this.#object();
+      case "[":
+        return this.#array();
+      case "t":
+        return this.#word("true", true);
+      case "f":
+        return this.#word("false", false);
+      case "n":
+        return this.#word("null", null);
+      default:
+        return this.#number();
+    }
+  }
+
+  #object(): JsonObject {
+    this.#enter();
+    const object: JsonObject = {};
+    if (this.#accept("}")) return object;
+    do {
+      this.#skipSpace();
+      if (this.text[this.#position] !== '"') this.#failUnexpected();
+      const key = this.#string();
+      this.#place.push(key);
+      // Assigning this one key would change the prototype and store nothing.
+      if (key === "__proto__") this.#fail("the key __proto__ is not accepted");
+      if (Object.hasOwn(object, key)) this.#fail("duplicate key");
+      if (!this.#accept(":")) this.#failUnexpected();
+      object[key] = this.#value();
+      this.#place.pop();
+    } while (this.#accept(","));
+    if (!this.#accept("}")) this.#failUnexpected();
+    return object;
+  }
+
+  #array(): JsonValue[] {
+    this.#enter();
+    const array: JsonValue[] = [];
+    if (this.#accept("]")) return array;
+    do {
+      this.#place.push(array.length);
+      array.push(this.#value());
+      this.#place.pop();
+    } while (this.#accept(","));
+    if (!this.#accept("]")) this.#failUnexpected();
+    return array;
+  }
+
+  /** Steps over an opening bracket. The place has one step per container that is open. */
+  #enter(): void {
+    if (this.#place.length >= MAX_JSON_DEPTH) {
+      this.#fail(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+    }
+    this.#position++;
+  }
+
+  #string(): string {
+    const start = this.#position + 1;
+    for (let at = start;; at++) {
+      const code = this.text.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#position = at + 1;
+        return this.text.slice(start, at);
+      }
+      // Below the space, a backslash, or the end: the slow path names the fault or decodes.
+      if (!(code >= 0x20) || code === BACKSLASH) return this.#stringWithEscapes(start, at);
+    }
+  }
+
+  #stringWithEscapes(start: number, firstOddity: number): string {
+    let result = "";
+    let from = start;
+    for (let at = firstOddity;; at++) {
+      const code = this.text.charCodeAt(at);
+      if (code === QUOTE) {
+        result += this.text.slice(from, at);
+        this.#position = at + 1;
+        break;
+      }
+      if (code === BACKSLASH) {
+        result += this.text.slice(from, at) + this.#escape(at);
+        at += this.text[at + 1] === "u" ? 5 : 1;
+        from = at + 1;
+      } else if (code === 0) {
+        this.#fail("U+0000 is not accepted");
+      } else if (code < 0x20) {
+        this.#fail("a control character in a string must be escaped");
+      } else if (Number.isNaN(code)) {
+        this.#fail("unexpected end");
+      }
+    }
+    // Only an escape can write half of a pair: the raw text came through a UTF-8 decoder.
+    if (!result.isWellFormed()) this.#fail("a lone surrogate is not accepted");
+    return result;
+  }
+
+  /** The character that the escape at `at` stands for. */
+  #escape(at: number): string {
+    const letter = this.text.charAt(at + 1);
+    if (letter === "u") {
+      const hex = this.text.slice(at + 2, at + 6);
+      if (!FOUR_HEX_DIGITS.test(hex)) this.#fail("\\u must be followed by four hex digits");
+      if (hex === "0000") this.#fail("U+0000 is not accepted");
+      return String.fromCharCode(parseInt(hex, 16));
+    }
+    return SIMPLE_ESCAPES.get(letter) ?? this.#fail("unknown escape in a string");
+  }
+
+  #number(): number {
+    const start = this.#position;
+    if (this.text[start] === "-") this.#position++;
+    if (this.text[this.#position] === "0") this.#position++;
+    else this.#digits();
+    const integerEnd = this.#position;
+    if (this.text[this.#position] === ".") {
+      this.#position++;
+      this.#digits();
+    }
+    const exponent = this.text[this.#position];
+    if (exponent === "e" || exponent === "E") {
+      const sign = this.text[++this.#position];
+      if (sign === "+" || sign === "-") this.#position++;
+      this.#digits();
+    }
+    const length = this.#position - start;
+    if (length > MAX_NUMBER_LENGTH) {
+      this.#fail(`a number longer than ${MAX_NUMBER_LENGTH} characters`);
+    }
+    const literal = this.text.slice(start, this.#position);
+    const value = Number(literal);
+    if (!(Math.abs(value) <= MAX_NUMBER)) this.#fail("a number beyond ±(2^53 - 1)");
+    if (this.#position !== integerEnd || Object.is(value, -0)) {
+      this.#literals.set(this.#param(), literal);
+    }
+    return value;
+  }
+
+  /** Steps over one or more digits. */
+  #digits(): void {
+    const start = this.#position;
+    let code = this.text.charCodeAt(start);
+    while (code >= ZERO && code <= NINE) code = this.text.charCodeAt(++this.#position);
+    if (this.#position === start) this.#failUnexpected();
+  }
+
+  #word<Value extends boolean | null>(word: string, value: Value): Value {
+    if (!this.text.startsWith(word, this.#position)) this.#failUnexpected();
+    this.#position += word.length;
+    return value;
+  }
+
+  /** Steps over white space and, if it comes next, the character; whether it did come. */
+  #accept(character: string): boolean {
+    this.#skipSpace();
+    if (this.text[this.#position] !== character) return false;
+    this.#position++;
+    return true;
+  }
+
+  #skipSpace(): void {
+    let code = this.text.charCodeAt(this.#position);
+    while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
+      code = this.text.charCodeAt(++this.#position);
+    }
+  }
+
+  #param(): string {
+    let path = "";
+    for (const step of this.#place) {
+      if (typeof step === "number") path += `[${step}]`;
+      else path += (path === "" ? "" : ".") + shorten(step);
+    }
+    return path;
+  }
+
+  #failUnexpected(): never {
+    if (this.#position >= this.text.length) this.#fail("unexpected end");
+    this.#fail("unexpected character");
+  }
+
+  #fail(reason: string): never {
+    throw new StrictJsonError(this.#param(), reason);
+  }
+}
+
+function shorten(key: string): string {
+  // The cut may split a surrogate pair, and half a pair could not be written to an answer.
+  return key.length <= MAX_KEY_SHOWN ? key : key.slice(0, MAX_KEY_SHOWN).toWellFormed();
+}

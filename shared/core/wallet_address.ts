@@ -1,0 +1,98 @@
+/**
+ * Addresses on the networks where stablecoins move: the form of the text, never what lies there.
+ *
+ * Test wallets are matched before this and need not pass (contract §2). Sources: EIP-55 for the
+ * chains of the Ethereum family, base58 of a 32-byte key for Solana, base58check for Tron.
+ */
+
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { base58, createBase58check } from "@scure/base";
+
+/** Networks that a wallet may name (contract §2). */
+export const NETWORKS = [
+  "ethereum",
+  "base",
+  "polygon",
+  "arbitrum",
+  "optimism",
+  "solana",
+  "tron",
+] as const;
+
+/** One of the networks. */
+export type Network = typeof NETWORKS[number];
+
+/** Longest address of any network: 32 bytes in base58. Bounds the work before any decoding. */
+export const MAX_ADDRESS_LENGTH = 44;
+
+const EVM_SHAPE = /^0x[0-9a-fA-F]{40}$/;
+const SOLANA_SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+const SOLANA_KEY_LENGTH = 32;
+const TRON_SHAPE = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
+const TRON_PAYLOAD_LENGTH = 21;
+const TRON_VERSION = 0x41;
+
+const base58check = createBase58check(sha256);
+
+/** Whether the text is an address in the format of the network, checksum included. */
+export function isValidAddress(network: Network, address: string): boolean {
+  if (address.length > MAX_ADDRESS_LENGTH) return false;
+  switch (network) {
+    case "solana":
+      return isSolanaAddress(address);
+    case "tron":
+      return isTronAddress(address);
+    default:
+      return isEvmAddress(address);
+  }
+}
+
+/**
+ * The network that an address without one is taken to mean: Ethereum for `0x…`, Tron for 34
+ * characters from `T`, Solana for other base58; null if it has none of these shapes. The chains
+ * of the Ethereum family share one format and must be named. Checksums are not looked at.
+ */
+export function inferNetwork(address: string): Network | null {
+  if (address.length > MAX_ADDRESS_LENGTH) return null;
+  if (EVM_SHAPE.test(address)) return "ethereum";
+  // 34 characters from T are some 25 bytes, so no Solana key of 32 bytes is taken for Tron's.
+  if (TRON_SHAPE.test(address)) return "tron";
+  if (SOLANA_SHAPE.test(address)) return "solana";
+  return null;
+}
+
+/** Without mixed case there is no checksum to check; with it EIP-55 must hold. */
+function isEvmAddress(address: string): boolean {
+  if (!EVM_SHAPE.test(address)) return false;
+  const digits = address.slice(2);
+  const lower = digits.toLowerCase();
+  if (digits === lower || digits === digits.toUpperCase()) return true;
+  return digits === withChecksumCase(lower);
+}
+
+/** EIP-55: a letter is upper case where the hash of the lower-case text has a digit above 7. */
+function withChecksumCase(lower: string): string {
+  const hash = keccak_256(new TextEncoder().encode(lower));
+  let result = "";
+  for (let at = 0; at < lower.length; at++) {
+    const byte = hash[at >> 1]!;
+    const nibble = at % 2 === 0 ? byte >> 4 : byte & 15;
+    result += nibble > 7 ? lower.charAt(at).toUpperCase() : lower.charAt(at);
+  }
+  return result;
+}
+
+function isSolanaAddress(address: string): boolean {
+  return SOLANA_SHAPE.test(address) && base58.decode(address).length === SOLANA_KEY_LENGTH;
+}
+
+function isTronAddress(address: string): boolean {
+  if (!TRON_SHAPE.test(address)) return false;
+  try {
+    const payload = base58check.decode(address);
+    return payload.length === TRON_PAYLOAD_LENGTH && payload[0] === TRON_VERSION;
+  } catch {
+    return false; // the checksum does not fit
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * What a payment is made with: the instrument of a create's body, checked and reduced to what may
+ * be kept. A card number, CVC or IBAN goes no further than this module. Pure.
+ */
+
+import { cardBrand, normalizeCardNumber } from "../core/card_number.ts";
+import { type Stablecoin, STABLECOINS } from "../core/currency.ts";
+import { invalidParameter } from "../core/errors.ts";
+import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../core/iban.ts";
+import { inferNetwork, isValidAddress } from "../core/wallet_address.ts";
+import type { Capability, CardInput, CreatePaymentBody } from "../schema/payment.ts";
+import type { MethodKind, PaymentMethod } from "../schema/payment.ts";
+import { TEST_CARDS, type TestBehaviour, testIban, testWallet } from "./test_values.ts";
+
+/** An instrument fit to be kept, and what it makes the sandbox do. */
+export interface Instrument {
+  kind: MethodKind;
+  /** What is shown of it; null when the payment names no instrument. */
+  method: PaymentMethod | null;
+  /** What a test value does; "approve" for other well-formed accounts and addresses. */
+  behaviour: TestBehaviour | null;
+}
+
+/** Reads the instrument of a create. Throws `invalid_parameter` naming the field. */
+export function readInstrument(
+  body: CreatePaymentBody,
+  livemode: boolean,
+  at_ms: number,
+): Instrument {
+  const given = (["card", "iban", "wallet"] as const).filter((name) => body[name] !== undefined);
+  if (given.length > 1) {
+    throw invalidParameter(given[1]!, `Give one instrument: both ${given.join(" and ")} are set`);
+  }
+  const asked = askedKind(body);
+  const instrument = body.card
+    ? readCard(body.card, livemode, at_ms)
+    : body.iban
+    ? readIban(body.iban.iban, asked?.kind, body.currency)
+    : body.wallet
+    ? readWallet(body.wallet, body.currency)
+    : { kind: asked?.kind ?? "card", method: null, behaviour: null };
+  if (asked && asked.kind !== instrument.kind) {
+    throw invalidParameter(
+      asked.param,
+      `"${body[asked.param]}" contradicts the instrument: ${given[0]} is given`,
+    );
+  }
+  checkCurrency(instrument.kind, body.currency);
+  return instrument;
+}
+
+/** The kind that `capability` or `method_kind` asks for, and the field that asks. */
+function askedKind(body: CreatePaymentBody) {
+  const byCapability = body.capability && kindOf(body.capability);
+  if (byCapability && body.method_kind && byCapability !== body.method_kind) {
+    throw invalidParameter(
+      "method_kind",
+      `"${body.method_kind}" contradicts capability "${body.capability}"`,
+    );
+  }
+  if (body.method_kind) return { kind: body.method_kind, param: "method_kind" as const };
+  return byCapability && { kind: byCapability, param: "capability" as const };
+}
+
+function kindOf(capability: Capability): MethodKind {
+  return capability.slice(0, -"_payment".length) as MethodKind;
+}
+
+/** The name of a kind in variant A. */
+export function capabilityOf(kind: MethodKind): Capability {
+  return `${kind}_payment`;
+}
+
+function checkCurrency(kind: MethodKind, currency: string): void {
+  if (kind === "sepa" && currency !== "EUR") {
+    throw invalidParameter("currency", `"${currency}" cannot be paid by SEPA: it takes EUR only`);
+  }
+  if (kind !== "stablecoin" && isStablecoin(currency)) {
+    throw invalidParameter("currency", `"${currency}" can only be paid by stablecoin`);
+  }
+}
+
+function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
+  if (livemode) {
+    throw invalidParameter("card.number", "Card numbers are not accepted in live mode");
+  }
+  const number = normalizeCardNumber(card.number);
+  const behaviour = TEST_CARDS.get(number);
+  // The number is not repeated: it might be a real one.
+  if (!behaviour) throw invalidParameter("card.number", "Use a test card number");
+  const brand = cardBrand(number);
+  if (brand !== "amex" && card.cvc.length !== 3) {
+    throw invalidParameter("card.cvc", "The CVC of this card has three digits");
+  }
+  const now = new Date(at_ms);
+  const year = now.getUTCFullYear();
+  if (card.exp_year < year) {
+    throw invalidParameter("card.exp_year", `"${card.exp_year}" is past: the card has expired`);
+  }
+  if (card.exp_year === year && card.exp_month < now.getUTCMonth() + 1) {
+    throw invalidParameter("card.exp_month", `"${card.exp_month}" is past: the card has expired`);
+  }
+  const { exp_month, exp_year } = card;
+  return {
+    kind: "card",
+    method: { type: "card", card: { brand, last4: number.slice(-4), exp_month, exp_year } },
+    behaviour,
+  };
+}
+
+function readIban(text: string, asked: MethodKind | undefined, currency: string): Instrument {
+  const iban = normalizeIban(text);
+  const test = testIban(iban);
+  if (!test && !isValidIban(iban)) {
+    throw invalidParameter("iban.iban", "Not an IBAN: the check digits or the form are wrong");
+  }
+  const inferred = test?.kind ?? (currency === "EUR" ? "sepa" : "swift");
+  const kind = asked === "sepa" || asked === "swift" ? asked : inferred;
+  return {
+    kind,
+    method: { type: kind, iban: { country: ibanCountry(iban), last4: ibanLastFour(iban) } },
+    behaviour: test?.behaviour ?? "approve",
+  };
+}
+
+function readWallet(
+  wallet: NonNullable<CreatePaymentBody["wallet"]>,
+  currency: string,
+): Instrument {
+  const address = wallet.address.replace(/\s/g, "");
+  const behaviour = testWallet(address);
+  const network = wallet.network ?? inferNetwork(address) ?? "ethereum";
+  if (!behaviour && !isValidAddress(network, address)) {
+    throw invalidParameter("wallet.address", `Not an address on ${network}: check it and retry`);
+  }
+  const coin = isStablecoin(currency) ? currency : null;
+  if (coin && wallet.asset && wallet.asset !== coin) {
+    throw invalidParameter("wallet.asset", `"${wallet.asset}" contradicts currency "${coin}"`);
+  }
+  const asset = wallet.asset ?? coin ?? "USDC";
+  return {
+    kind: "stablecoin",
+    method: { type: "stablecoin", wallet: { address, network, asset, tx_hash: null } },
+    behaviour: behaviour ?? "approve",
+  };
+}
+
+function isStablecoin(currency: string): currency is Stablecoin {
+  return (STABLECOINS as readonly string[]).includes(currency);
+}

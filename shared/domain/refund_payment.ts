@@ -1,0 +1,62 @@
+/**
+ * Deciding a refund: of a part, or of what is left. Pure.
+ */
+
+import { invalidParameter } from "../core/errors.ts";
+import type { Payment } from "../schema/payment.ts";
+import type { CreateRefundBody, Refund } from "../schema/refund.ts";
+import type { Change } from "../store/change.ts";
+import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
+import { PaymentChange, type RequestContext } from "./payment_change.ts";
+
+/**
+ * Decides a refund of a payment.
+ * @param amount_minor minor units; undefined for the rest
+ */
+export function decideRefund(
+  payment: Payment,
+  amount_minor: number | undefined,
+  body: CreateRefundBody,
+  context: RequestContext,
+): Change {
+  if (!isRefundable(payment)) throw invalidState("refund", payment, nextStatuses(payment));
+  const rest = refundable(payment);
+  if (amount_minor !== undefined && amount_minor > rest) {
+    throw invalidParameter(
+      body.amount_minor === undefined ? "amount" : "amount_minor",
+      `"${amount_minor}" is more than is left to refund: ${rest}`,
+      { amount_refundable: rest },
+    );
+  }
+  const change = new PaymentChange(payment, context);
+  const refund = addRefund(change, amount_minor ?? rest, body);
+  return change.finish({ status: 201, body: refund });
+}
+
+/** Gives money back within a change; returns the refund as JSON text. */
+export function addRefund(
+  change: PaymentChange,
+  amount_minor: number,
+  body: Pick<CreateRefundBody, "reason" | "metadata">,
+): string {
+  const { payment, context } = change;
+  const amount_refunded = payment.amount_refunded + amount_minor;
+  const status = amount_refunded === payment.amount_minor ? "refunded" : "partially_refunded";
+  const refund: Refund = {
+    id: context.mint("re_"),
+    object: "refund",
+    payment_id: payment.id,
+    payment_status: status,
+    amount: amount_minor,
+    amount_minor,
+    currency: payment.currency,
+    status: "completed",
+    reason: body.reason ?? null,
+    metadata: body.metadata ?? {},
+    livemode: payment.livemode,
+    created_at: change.at,
+  };
+  const text = change.refund(refund);
+  change.happen(status, { status, amount_refunded });
+  return text;
+}

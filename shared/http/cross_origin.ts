@@ -1,0 +1,49 @@
+/**
+ * Browsers: an Origin that is not on the list is refused before anything runs; the others get CORS
+ * headers (contract §6).
+ */
+
+import type { MiddlewareHandler } from "hono";
+import { cors } from "hono/cors";
+import { ApiError } from "../core/errors.ts";
+import type { Env } from "./request_state.ts";
+
+/** How long a browser may remember a preflight, in seconds. */
+const PREFLIGHT_MAX_AGE_S = 600;
+
+/**
+ * Guards both functions against foreign origins.
+ * @param options.allowed exact origins, or `http://localhost:*` for any port
+ */
+export function crossOrigin(options: { allowed: readonly string[] }): MiddlewareHandler<Env> {
+  const headers = cors({
+    origin: (origin) => origin,
+    allowMethods: ["GET", "POST", "PUT", "DELETE"],
+    allowHeaders: ["Authorization", "Content-Type", "Idempotency-Key"],
+    exposeHeaders: [
+      "Request-Id",
+      "Location",
+      "Idempotent-Replayed",
+      "Unknown-Parameters",
+      "Retry-After",
+      "RateLimit",
+      "RateLimit-Policy",
+    ],
+    maxAge: PREFLIGHT_MAX_AGE_S,
+  });
+  return function guardOrigin(c, next) {
+    const origin = c.req.header("Origin");
+    if (origin === undefined) return next();
+    if (!options.allowed.some((pattern) => matches(pattern, origin))) {
+      throw new ApiError("origin_not_allowed", "Requests from this origin are not allowed");
+    }
+    return headers(c, next);
+  };
+}
+
+function matches(pattern: string, origin: string): boolean {
+  if (!pattern.endsWith(":*")) return pattern === origin;
+  const host = pattern.slice(0, -2);
+  return origin === host || (origin.startsWith(`${host}:`) &&
+    /^\d{1,5}$/.test(origin.slice(host.length + 1)));
+}

@@ -1,0 +1,205 @@
+/**
+ * One function: Hono over a table of operations. The order of checks is the contract's order of
+ * precedence (§6): key, route, mode, size and media type, JSON, idempotency header, schema, and then
+ * what the database decides. A caller whose key opens nothing learns nothing but that.
+ */
+
+import { type Context, Hono } from "hono";
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import { fingerprint } from "../core/canonical_json.ts";
+import { idMint } from "../core/ids.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
+import type { Reply } from "../domain/payments.ts";
+import { renderError } from "../domain/error_body.ts";
+import type { Answer } from "../store/change.ts";
+import type { Access, Idempotency } from "../store/store.ts";
+import { apiKeyHeader } from "./api_key_header.ts";
+import { crossOrigin } from "./cross_origin.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { observe } from "./observe.ts";
+import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { parseBody, parseQuery, unknownParametersHeader } from "./parse_input.ts";
+import { type ReadBody, readBody } from "./request_body.ts";
+import type { Env } from "./request_state.ts";
+
+type Ctx = Context<Env>;
+
+/** Errors that are answered without asking the database whether the key opens anything. */
+const NEEDS_NO_KEY: ReadonlySet<string> = new Set([
+  "unauthorized",
+  "test_key_required",
+  "origin_not_allowed",
+  "service_unavailable",
+]);
+
+/** Methods whose requests can carry an idempotency key. */
+const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
+
+/** 1 to 255 visible ASCII characters (contract §5). */
+const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`);
+
+/** Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`. */
+export function createFunctionApp(
+  name: string,
+  operations: readonly Operation[],
+  deps: Dependencies,
+): Hono<Env> {
+  const app = new Hono<Env>();
+  const routes = operations.flatMap((operation) =>
+    operation.paths.map((path) => ({ operation, path: `/${name}${path}` }))
+  );
+  app.use(observe(deps));
+  app.use(crossOrigin({ allowed: deps.allowed_origins }));
+  app.get(`/${name}/health`, async (c) => {
+    c.get("state").route = `/${name}/health`;
+    await deps.store.ping();
+    return c.json({ status: "ok" });
+  });
+  app.use(apiKeyHeader());
+  for (const { operation, path } of routes) {
+    app.on(operation.method, path, (c) => handle(c, operation, path));
+  }
+  app.notFound((c) => keyFirst(c, null, () => refuseRoute(c, routes)));
+  app.onError((error, c) => renderFailure(c, error));
+  return app;
+}
+
+/** Answers a request to an operation. */
+function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
+  const state = c.get("state");
+  state.route = path;
+  return keyFirst(c, operation.scope, async (access) => {
+    if (operation.test_only && state.key!.livemode) {
+      throw new ApiError("test_key_required", "The sandbox takes test keys only");
+    }
+    const mutating = MUTATING.has(operation.method);
+    const sent = mutating ? await readBody(c.req.raw) : null;
+    const idempotency_key = mutating ? readIdempotencyKey(c) : null;
+    const query = parseQuery(operation.query, new URL(c.req.url).searchParams);
+    const body = sent ? parseBody(operation.body, sent) : null;
+    const unknown = unknownParametersHeader([...query.unknown, ...(body?.unknown ?? [])]);
+    if (unknown) c.header("Unknown-Parameters", unknown);
+
+    const id = c.req.param("id") ?? "";
+    const deps = c.get("deps");
+    const outcome = await operation.run({
+      deps,
+      request: {
+        access,
+        context: {
+          request_id: state.request_id,
+          idempotency_key,
+          livemode: state.key!.livemode,
+          at_ms: state.at_ms,
+          mint: idMint(state.at_ms, deps.random),
+        },
+        idempotency: idempotency_key === null
+          ? null
+          : identify(operation, id, idempotency_key, sent!),
+      },
+      id: ID_FORM.test(id) ? id : UNKNOWN_ID,
+      body: body?.input,
+      query: query.input,
+    });
+    return respond(c, outcome);
+  });
+}
+
+/** The form of every id; another text cannot be one and is not sent to the database. */
+const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
+const UNKNOWN_ID = "unknown";
+
+/**
+ * Runs a handler. An error that it throws before the database has admitted the key is answered only
+ * once the database has: whoever cannot open anything sees 401 and nothing else.
+ */
+async function keyFirst(
+  c: Ctx,
+  scope: string | null,
+  run: (access: Access) => Promise<Response> | Response,
+): Promise<Response> {
+  const state = c.get("state");
+  const access: Access = {
+    key_hash: state.key!.hash,
+    scope,
+    at_ms: state.at_ms,
+    request_id: state.request_id,
+    observe: (api_key_id) => state.key_id = api_key_id,
+  };
+  try {
+    return await run(access);
+  } catch (error) {
+    const unasked = state.key_id === null && error instanceof ApiError &&
+      !NEEDS_NO_KEY.has(error.code);
+    if (unasked) await c.get("deps").store.authenticate(access);
+    throw error;
+  }
+}
+
+function readIdempotencyKey(c: Ctx): string | null {
+  const key = c.req.header("Idempotency-Key");
+  if (key === undefined) return null;
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    throw invalidParameter(
+      "Idempotency-Key",
+      `Invalid Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters`,
+    );
+  }
+  return key;
+}
+
+/** The fingerprint of a request: the operation's own path, so that an alias is the same request. */
+function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
+  const path = `/${operation.home}${operation.paths[0].replace(":id", id)}`;
+  return { key, fingerprint: fingerprint(operation.method, path, body.value as never) };
+}
+
+function respond(c: Ctx, outcome: Reply | Answer): Response {
+  const { answer, replayed } = "answer" in outcome ? outcome : { answer: outcome, replayed: false };
+  if (replayed) c.header("Idempotent-Replayed", "true");
+  if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
+  if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
+  return c.body(answer.body, answer.status as 200, { "Content-Type": "application/json" });
+}
+
+/** Collection of each kind of resource that a create answers. */
+const COLLECTIONS: Record<string, string> = { pay: "payments", re: "refunds" };
+
+function locationOf(answer: Answer, base_url: string): string {
+  const [, id, prefix] = /^\{"id":"(([a-z]+)_[0-9a-z]+)"/.exec(answer.body)!;
+  return `${base_url}/${PAYMENTS_FUNCTION}/v1/${COLLECTIONS[prefix!]}/${id}`;
+}
+
+function refuseRoute(
+  c: Ctx,
+  routes: readonly { operation: Operation; path: string }[],
+): never {
+  const asked = c.req.path.split("/");
+  const methods = routes.filter(({ path }) => {
+    const parts = path.split("/");
+    return parts.length === asked.length &&
+      parts.every((part, i) => part === asked[i] || (part.startsWith(":") && asked[i] !== ""));
+  }).map(({ operation }) => operation.method);
+  if (methods.length === 0) throw new ApiError("not_found", "No such route");
+  const allow = [...new Set(methods)].sort().join(", ");
+  throw new ApiError("method_not_allowed", `This route takes ${allow} only`, {}, { Allow: allow });
+}
+
+function renderFailure(c: Ctx, error: Error): Response {
+  const state = c.get("state");
+  const shown = error instanceof ApiError
+    ? error
+    : new ApiError("internal_error", "Something went wrong on our side: try again");
+  state.code = shown.code;
+  if (shown !== error) state.fault = faultOf(error);
+  return c.body(renderError(shown, state.request_id), shown.status as 500, {
+    "Content-Type": "application/json",
+    ...shown.headers,
+  });
+}
+
+/** What an operator may know of an unforeseen error: its class and SQLSTATE, never its text. */
+function faultOf(error: Error): string {
+  const { code, constraint_name } = error as { code?: unknown; constraint_name?: unknown };
+  return [error.name, code, constraint_name].filter((part) => typeof part === "string").join(" ");
+}

@@ -1,0 +1,44 @@
+/**
+ * The outermost middleware: gives the request its id and instant, its answer the headers that every
+ * answer has, and the log its line.
+ */
+
+import type { MiddlewareHandler } from "hono";
+import { formatTime } from "../core/clock.ts";
+import { idMint } from "../core/ids.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { Env, RequestState } from "./request_state.ts";
+
+/** Observes every request of a function. */
+export function observe(deps: Dependencies): MiddlewareHandler<Env> {
+  return async function observed(c, next) {
+    const started = performance.now();
+    const at_ms = deps.clock();
+    const state: RequestState = {
+      request_id: idMint(at_ms, deps.random)("req_"),
+      at_ms,
+      key: null,
+      key_id: null,
+      route: "unknown",
+      code: null,
+      fault: null,
+    };
+    c.set("state", state);
+    c.set("deps", deps);
+    await next();
+    const { headers, status } = c.res;
+    headers.set("Request-Id", state.request_id);
+    headers.set("Cache-Control", "no-store");
+    headers.set("X-Content-Type-Options", "nosniff");
+    deps.log({
+      time: formatTime(at_ms),
+      request_id: state.request_id,
+      key_id: state.key_id,
+      route: `${c.req.method} ${state.route}`,
+      status,
+      ms: Math.round((performance.now() - started) * 100) / 100,
+      code: state.code,
+      ...(state.fault && { fault: state.fault }),
+    });
+  };
+}

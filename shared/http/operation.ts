@@ -1,0 +1,57 @@
+/**
+ * An operation of the interface: where it is served, what it takes, what it needs and what it does.
+ * The tables of operations are what the two functions route by.
+ */
+
+import type { z } from "zod";
+import type { Reply, ServiceRequest } from "../domain/payments.ts";
+import type { Answer } from "../store/change.ts";
+import type { Dependencies } from "./dependencies.ts";
+
+/** Names of the two functions, as they stand in paths. */
+export const PAYMENTS_FUNCTION = "api-v1-payments";
+export const SANDBOX_FUNCTION = "api-v1-sandbox";
+
+/** What a key may do (contract §5). */
+export type Scope =
+  | "payments:read"
+  | "payments:write"
+  | "refunds:write"
+  | "ledger:read"
+  | "sandbox:write";
+
+/** What an operation is given. */
+export interface Call<Body, Query> {
+  deps: Dependencies;
+  request: ServiceRequest;
+  /** Path parameters. */
+  id: string;
+  body: Body;
+  query: Query;
+}
+
+/** One operation. */
+export interface Operation {
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  /** The path after the function's name; the first is the operation's own, others are aliases. */
+  paths: readonly [string, ...string[]];
+  /** Where its paths begin, for the fingerprint of a request: an alias is the same operation. */
+  home: string;
+  scope: Scope;
+  /** Refuses live keys before anything is read. */
+  test_only: boolean;
+  body: z.ZodType;
+  query: z.ZodType;
+  run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
+}
+
+/** Defines an operation with its types tied together. */
+export function operation<Body, Query>(
+  definition: Omit<Operation, "body" | "query" | "run"> & {
+    body: z.ZodType<Body>;
+    query: z.ZodType<Query>;
+    run(call: Call<Body, Query>): Promise<Reply | Answer>;
+  },
+): Operation {
+  return definition as unknown as Operation;
+}

@@ -1,0 +1,46 @@
+/**
+ * The list envelope (contract §5), around bodies that are text already.
+ */
+
+import { idFloor } from "../core/ids.ts";
+import type { Answer } from "../store/change.ts";
+import type { PageRequest } from "../store/store.ts";
+import type { Call } from "./operation.ts";
+
+/** Query parameters that every list has. */
+interface PageQuery {
+  limit: number;
+  starting_after?: string | undefined;
+}
+
+/** Answers a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
+export async function answerPage(
+  call: Call<unknown, PageQuery>,
+  url: string,
+  request: Pick<PageRequest, "kind" | "filters" | "parent_id">,
+): Promise<Answer> {
+  const { limit, starting_after } = call.query;
+  const page = await call.deps.store.list(call.request.access, {
+    ...request,
+    limit,
+    starting_after: starting_after ?? null,
+  });
+  const { data, has_more, next_cursor } = page;
+  return {
+    status: 200,
+    body: `{"object":"list","url":${JSON.stringify(url)},"data":[${data}],` +
+      `"has_more":${has_more},"next_cursor":${JSON.stringify(next_cursor)}}`,
+  };
+}
+
+/** Bounds of the id that stand for bounds of the creation time, both exclusive. */
+export function createdBetween(
+  prefix: Parameters<typeof idFloor>[0],
+  after_ms: number | undefined,
+  before_ms: number | undefined,
+): Record<string, string | undefined> {
+  return {
+    id_from: after_ms === undefined ? undefined : idFloor(prefix, after_ms + 1),
+    id_before: before_ms === undefined ? undefined : idFloor(prefix, before_ms),
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * From what was sent to what an operation takes: a zod schema applied to a body or a query, with
+ * the field at fault named, and with the fields that were not understood.
+ */
+
+import { z } from "zod";
+import { invalidParameter } from "../core/errors.ts";
+import type { ReadBody } from "./request_body.ts";
+
+/** Names reported in `Unknown-Parameters`, at most. */
+const MAX_UNKNOWN = 20;
+
+/** An input that was understood, and the names of the fields that were ignored. */
+export interface Parsed<T> {
+  input: T;
+  unknown: string[];
+}
+
+/** Applies a schema to a body. Throws `invalid_parameter` naming the first field at fault. */
+export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
+  const input = check(schema, body.value);
+  for (const path of body.literals.keys()) {
+    // 1.0, 1e3 and -0 are numbers to JSON but not amounts to us: judged on the text.
+    if (typeof at(input, path) === "number") {
+      throw invalidParameter(path, `Invalid "${path}": write it as a plain integer`);
+    }
+  }
+  return { input, unknown: unknownFields(body.value, input) };
+}
+
+/** Applies a schema to a query. Throws `invalid_parameter` naming the first parameter at fault. */
+export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): Parsed<T> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of query) {
+    const shown = printable(name);
+    if (Object.hasOwn(values, name)) throw invalidParameter(shown, `"${shown}" is given twice`);
+    if (value.includes("\0")) throw invalidParameter(shown, `"${shown}" contains U+0000`);
+    Object.defineProperty(values, name, { value, enumerable: true });
+  }
+  const input = check(schema, values);
+  return { input, unknown: unknownFields(values, input) };
+}
+
+/** The value of the response header that names ignored fields, or null. */
+export function unknownParametersHeader(unknown: readonly string[]): string | null {
+  return unknown.length === 0 ? null : unknown.slice(0, MAX_UNKNOWN).map(printable).join(", ");
+}
+
+function check<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issue = result.error.issues[0]!;
+  const param = paramOf(value, issue.path);
+  throw invalidParameter(param, `Invalid "${param}": ${reasonOf(issue, value)}`);
+}
+
+/** The path of an issue, as far as the sent value has objects: `iban`, not `iban.iban`, of text. */
+function paramOf(value: unknown, path: readonly PropertyKey[]): string {
+  let name = "";
+  for (const step of path) {
+    if (typeof value !== "object" || value === null) break;
+    name = typeof step === "number"
+      ? `${name}[${step}]`
+      : name
+      ? `${name}.${String(step)}`
+      : String(step);
+    value = (value as Record<PropertyKey, unknown>)[step];
+  }
+  return printable(name);
+}
+
+function reasonOf(issue: z.core.$ZodIssue, value: unknown): string {
+  const sent = issue.path.reduce<unknown>(
+    (inner, step) => (inner as Record<PropertyKey, unknown> | undefined)?.[step],
+    value,
+  );
+  if (issue.code === "invalid_type" && sent === undefined) return "is required";
+  return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
+}
+
+function unknownFields(sent: unknown, taken: unknown, path = ""): string[] {
+  if (!isRecord(sent) || !isRecord(taken)) return [];
+  return Object.keys(sent).flatMap((name) => {
+    const inner = path ? `${path}.${name}` : name;
+    return Object.hasOwn(taken, name) ? unknownFields(sent[name], taken[name], inner) : [inner];
+  });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function at(value: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>(
+    (inner, name) => isRecord(inner) && Object.hasOwn(inner, name) ? inner[name] : undefined,
+    value,
+  );
+}
+
+/** A name fit for a header and a message: visible ASCII, bounded. */
+function printable(name: string): string {
+  return name.slice(0, 64).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?");
+}

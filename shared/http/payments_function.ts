@@ -1,0 +1,16 @@
+/**
+ * The function `api-v1-payments` as a request handler.
+ */
+
+import type { Dependencies } from "./dependencies.ts";
+import { createFunctionApp } from "./function_app.ts";
+import { PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
+
+/** Answers requests to `/api-v1-payments/…`. */
+export function createPaymentsFunction(
+  deps: Dependencies,
+): (request: Request) => Response | Promise<Response> {
+  const app = createFunctionApp(PAYMENTS_FUNCTION, PAYMENTS_OPERATIONS, deps);
+  return (request) => app.fetch(request);
+}

@@ -1,0 +1,111 @@
+/**
+ * The body of a request: counted while it streams, of one media type, strict JSON, an object.
+ */
+
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import { containsCardNumber } from "../core/card_number.ts";
+import { parseStrictJson, StrictJsonError } from "../core/strict_json.ts";
+import { MAX_BODY_BYTES } from "../schema/limits.ts";
+
+/** A JSON object as it was sent. */
+export interface ReadBody {
+  value: Record<string, unknown>;
+  /** Path → text of numbers that are not written as plain integers. */
+  literals: ReadonlyMap<string, string>;
+}
+
+const NO_LITERALS: ReadonlyMap<string, string> = new Map();
+
+/** Reads a body; an absent one is `{}`. Throws 413, 415 or 400 `invalid_json`. */
+export async function readBody(request: Request): Promise<ReadBody> {
+  const bytes = await readBytes(request);
+  if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
+  checkMediaType(request.headers);
+  try {
+    const { value, literals } = parseStrictJson(bytes);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new ApiError("invalid_json", "The body is not a JSON object");
+    }
+    refuseCardNumbers(value, "");
+    return { value, literals };
+  } catch (error) {
+    if (!(error instanceof StrictJsonError)) throw error;
+    throw new ApiError(
+      "invalid_json",
+      `Cannot read the body as JSON: ${error.reason}`,
+      error.param === "" || containsCardNumber(error.param) ? {} : { param: error.param },
+    );
+  }
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  const { body, headers } = request;
+  if (!body) return new Uint8Array(0);
+  const length = Number(headers.get("Content-Length") ?? NaN);
+  if (length > MAX_BODY_BYTES) throw tooLarge();
+  if (length >= 0) return new Uint8Array(await request.arrayBuffer());
+  const chunks: Uint8Array[] = [];
+  let total = 0;
+  for await (const chunk of body) {
+    total += chunk.length;
+    if (total > MAX_BODY_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(total);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}
+
+function tooLarge(): ApiError {
+  return new ApiError("payload_too_large", `The body is larger than ${MAX_BODY_BYTES} bytes`);
+}
+
+function checkMediaType(headers: Headers): void {
+  const type = headers.get("Content-Type") ?? "";
+  if (!/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type)) {
+    throw new ApiError("unsupported_media_type", "Send the body as Content-Type: application/json");
+  }
+  const encoding = headers.get("Content-Encoding") ?? "identity";
+  if (encoding.toLowerCase() !== "identity") {
+    throw new ApiError("unsupported_media_type", "Send the body without a Content-Encoding");
+  }
+}
+
+/** Where a number is expected that may look like a card's: judged by rules of their own. */
+const EXEMPT: ReadonlySet<string> = new Set([
+  "card.number",
+  "iban",
+  "iban.iban",
+  "wallet",
+  "wallet.address",
+  "destination.iban",
+  "destination.iban.iban",
+  "destination.wallet",
+  "destination.wallet.address",
+]);
+
+/** Refuses a card number anywhere but in its place, known field or not: it is not even hashed. */
+function refuseCardNumbers(value: unknown, path: string): void {
+  if (typeof value === "string" || typeof value === "number") {
+    const exempt = typeof value === "string" && EXEMPT.has(path);
+    if (!exempt && containsCardNumber(String(value))) throw cardNumberIn(path);
+    return;
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (containsCardNumber(name)) throw cardNumberIn(path);
+    refuseCardNumbers(
+      member,
+      Array.isArray(value) ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`,
+    );
+  }
+}
+
+function cardNumberIn(path: string): ApiError {
+  const message = "Looks like a card number: card numbers are accepted in card.number only";
+  return path === "" ? new ApiError("invalid_parameter", message) : invalidParameter(path, message);
+}

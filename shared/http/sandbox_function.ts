@@ -1,0 +1,16 @@
+/**
+ * The function `api-v1-sandbox` as a request handler.
+ */
+
+import type { Dependencies } from "./dependencies.ts";
+import { createFunctionApp } from "./function_app.ts";
+import { SANDBOX_FUNCTION } from "./operation.ts";
+import { SANDBOX_OPERATIONS } from "./sandbox_operations.ts";
+
+/** Answers requests to `/api-v1-sandbox/…`. */
+export function createSandboxFunction(
+  deps: Dependencies,
+): (request: Request) => Response | Promise<Response> {
+  const app = createFunctionApp(SANDBOX_FUNCTION, SANDBOX_OPERATIONS, deps);
+  return (request) => app.fetch(request);
+}

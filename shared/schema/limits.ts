@@ -1,0 +1,28 @@
+/**
+ * Limits of the wire contract, each with its source.
+ */
+
+/** Largest amount of one payment, refund or transfer, in minor units (contract §2). */
+export const MAX_AMOUNT_MINOR = 999_999_999_999;
+/** Characters of a description (contract §2). */
+export const MAX_DESCRIPTION = 500;
+/** Characters of a merchant's reference (contract §2). */
+export const MAX_REFERENCE = 255;
+/** Entries of metadata (contract §2). */
+export const MAX_METADATA_ENTRIES = 50;
+/** Characters of a metadata key (contract §2). */
+export const MAX_METADATA_KEY = 40;
+/** Characters of a metadata value (contract §2). */
+export const MAX_METADATA_VALUE = 500;
+/** Characters of an e-mail address (RFC 5321 §4.5.3.1.3, less the angle brackets). */
+export const MAX_EMAIL = 254;
+/** Characters of a person's name; ours, generous. */
+export const MAX_NAME = 200;
+/** Items of a page: contract §5. */
+export const MAX_PAGE = 100;
+/** Items of a page when `limit` is not given: contract §5. */
+export const DEFAULT_PAGE = 10;
+/** Bytes of a request body (security §2, bad JSON). */
+export const MAX_BODY_BYTES = 65_536;
+/** Characters of an idempotency key (interface §8). */
+export const MAX_IDEMPOTENCY_KEY = 255;

@@ -1,0 +1,69 @@
+/**
+ * Wire values that several resources share: amounts, currencies, metadata, persons.
+ */
+
+import { z } from "zod";
+import { isCurrency, normalizeCurrency } from "../core/currency.ts";
+import {
+  MAX_AMOUNT_MINOR,
+  MAX_DESCRIPTION,
+  MAX_EMAIL,
+  MAX_METADATA_ENTRIES,
+  MAX_METADATA_KEY,
+  MAX_METADATA_VALUE,
+  MAX_NAME,
+} from "./limits.ts";
+
+/** An amount in minor units of its currency: 1050 is 10.50 EUR. */
+export const AmountMinor = z.number().int().min(1).max(MAX_AMOUNT_MINOR)
+  .describe("Integer minor units of the currency, 1 to 999999999999");
+
+/** An ISO 4217 code, `USDC` or `USDT`; any case in, upper case out. */
+export const Currency = z.string().max(8).transform(normalizeCurrency).refine(
+  isCurrency,
+  { error: "is not an ISO 4217 currency code, USDC or USDT" },
+).describe("ISO 4217 code, USDC or USDT");
+
+/** The merchant's own data on a resource. */
+export const Metadata = z.record(
+  z.string().min(1).max(MAX_METADATA_KEY),
+  z.string().max(MAX_METADATA_VALUE),
+).refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
+  error: `has more than ${MAX_METADATA_ENTRIES} entries`,
+}).describe("Up to 50 string values");
+
+/** Who pays: `customer` in variant A, `payer` in variant B. */
+export const Person = z.object({
+  email: z.email().max(MAX_EMAIL),
+  name: z.string().min(1).max(MAX_NAME).optional(),
+});
+export type Person = z.infer<typeof Person>;
+
+/** Free text on a resource. */
+export const Description = z.string().max(MAX_DESCRIPTION);
+
+/** The instant something happened: RFC 3339, UTC, milliseconds. */
+export const Instant = z.iso.datetime().describe("RFC 3339 in UTC with milliseconds");
+
+/** An amount under its two names: `amount` (variant A) and `amount_minor` (variant B). */
+interface NamedTwice {
+  amount?: number | undefined;
+  amount_minor?: number | undefined;
+}
+
+/** Refuses a body whose two amounts differ. */
+export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
+  const { amount, amount_minor } = body;
+  if (amount !== undefined && amount_minor !== undefined && amount !== amount_minor) {
+    context.addIssue({
+      code: "custom",
+      path: ["amount_minor"],
+      message: "contradicts amount",
+    });
+  }
+}
+
+/** The amount of a body, by whichever name it has. */
+export function amountOf(body: NamedTwice): number | undefined {
+  return body.amount_minor ?? body.amount;
+}

@@ -1,0 +1,80 @@
+/**
+ * What one decided change writes, row by row, in the database's own names: the parameter of
+ * `pay.commit`. The domain builds it; the store sends it unread.
+ */
+
+import type { PaymentStatus } from "../schema/payment.ts";
+import type { LedgerAccount } from "../schema/ledger.ts";
+
+/** An HTTP answer as bytes to be: what is sent, kept and replayed. */
+export interface Answer {
+  status: number;
+  /** JSON text. */
+  body: string;
+}
+
+/** A row of `pay.payments`. Times are RFC 3339, amounts minor units of `currency`. */
+export interface PaymentRow {
+  id: string;
+  status: PaymentStatus;
+  amount_minor: number;
+  amount_refunded: number;
+  currency: string;
+  method_kind: string;
+  reference: string | null;
+  sequence: number;
+  created_at: string;
+  updated_at: string;
+  body: string;
+}
+
+/** A row of `pay.refunds`. */
+export interface RefundRow {
+  id: string;
+  payment_id: string;
+  amount_minor: number;
+  currency: string;
+  created_at: string;
+  body: string;
+}
+
+/** Kinds of ledger transactions. */
+export type MovementKind = "capture" | "capture_reversal" | "refund" | "chargeback";
+
+/** A ledger transaction of two entries: the amount leaves one account's side for the other's. */
+export interface MovementRow {
+  id: string;
+  kind: MovementKind;
+  subject_id: string;
+  refund_id: string | null;
+  debit_id: string;
+  debit_account: LedgerAccount;
+  credit_id: string;
+  credit_account: LedgerAccount;
+  amount_minor: number;
+  currency: string;
+  created_at: string;
+}
+
+/** A row of `pay.events`. */
+export interface EventRow {
+  id: string;
+  type: string;
+  subject_id: string;
+  sequence: number;
+  created_at: string;
+  body: string;
+}
+
+/** A decided change: written whole in one transaction, or not at all. */
+export interface Change {
+  /** The answer to the request; kept under its idempotency key. */
+  answer: Answer;
+  /** The payment as it was when this was decided; null for a create. */
+  expects: { payment_id: string; sequence: number } | null;
+  /** The payment as it is to be; null when only the answer is kept. */
+  payment: PaymentRow | null;
+  refunds: RefundRow[];
+  ledger: MovementRow[];
+  events: EventRow[];
+}

@@ -1,0 +1,5 @@
+// The edge function api-v1-payments. Everything it does stands in shared/.
+import { openDependencies } from "../../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+
+Deno.serve(createPaymentsFunction(openDependencies((name) => Deno.env.get(name))));

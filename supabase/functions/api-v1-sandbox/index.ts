@@ -1,0 +1,5 @@
+// The edge function api-v1-sandbox. Everything it does stands in shared/.
+import { openDependencies } from "../../../shared/http/dependencies.ts";
+import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+
+Deno.serve(createSandboxFunction(openDependencies((name) => Deno.env.get(name))));

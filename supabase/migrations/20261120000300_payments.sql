@@ -1,0 +1,131 @@
+-- Purpose: payments, refunds, idempotency keys and events: what one change of a payment writes.
+--
+-- Every primary key begins with environment_id (tenancy, row-level security, reset, and the column
+-- to distribute by). Ids sort by time, so the primary key is also the order of the default list.
+-- body is the resource as JSON text, made once in TypeScript and stored, sent, signed and replayed
+-- as the same bytes; the columns beside it are what the database itself decides and filters by.
+-- No table has a foreign key to a row that every request shares: it would serialise all creates.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.payments (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  status text collate "C" not null,
+  amount_minor bigint not null,
+  amount_refunded bigint not null,
+  currency text collate "C" not null,
+  method_kind text collate "C" not null,
+  reference text collate "C",
+  sequence integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  body text not null,
+  constraint payments_pkey primary key (environment_id, id),
+  constraint payments_id_form check (id ~ '^pay_[0-9a-z]{26}$'),
+  constraint payments_status_known check (status in (
+    'pending', 'requires_action', 'processing', 'completed', 'declined', 'failed', 'cancelled',
+    'partially_refunded', 'refunded', 'chargeback'
+  )),
+  constraint payments_amount_minor_in_range check (amount_minor between 1 and 999999999999),
+  constraint payments_amount_refunded_in_range check (amount_refunded between 0 and amount_minor),
+  constraint payments_refunded_agrees_with_status check (
+    case status
+      when 'partially_refunded' then amount_refunded > 0 and amount_refunded < amount_minor
+      when 'refunded' then amount_refunded = amount_minor
+      when 'chargeback' then amount_refunded < amount_minor
+      else amount_refunded = 0
+    end
+  ),
+  constraint payments_method_kind_known check (method_kind in ('card', 'sepa', 'swift', 'stablecoin')),
+  constraint payments_sequence_positive check (sequence > 0)
+) with (fillfactor = 90);
+comment on table pay.payments is 'A payment as it stands now.';
+comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds, minor units.';
+comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
+comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
+comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
+
+-- Lists with reference=.
+create index payments_reference on pay.payments (environment_id, reference, id)
+  where reference is not null;
+-- Lists with status= other than completed; completed is common enough for the primary key.
+create index payments_status on pay.payments (environment_id, status, id)
+  where status <> 'completed';
+
+create table pay.refunds (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  payment_id text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  created_at timestamptz not null,
+  body text not null,
+  constraint refunds_pkey primary key (environment_id, id),
+  constraint refunds_id_form check (id ~ '^re_[0-9a-z]{26}$'),
+  constraint refunds_amount_minor_positive check (amount_minor > 0)
+);
+comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+-- Lists the refunds of a payment.
+create index refunds_payment on pay.refunds (environment_id, payment_id, id);
+
+create table pay.events (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  type text collate "C" not null,
+  subject_id text collate "C" not null,
+  sequence integer not null,
+  created_at timestamptz not null,
+  body text not null,
+  constraint events_pkey primary key (environment_id, id),
+  constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
+  constraint events_id_form check (id ~ '^evt_[0-9a-z]{26}$'),
+  constraint events_sequence_positive check (sequence > 0)
+);
+comment on table pay.events is 'An immutable fact, written in the transaction of the change it tells of.';
+comment on column pay.events.subject_id is 'The payment that changed; events of one subject are ordered by sequence.';
+comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
+
+create table pay.idempotency_keys (
+  environment_id text collate "C" not null,
+  api_key_id text collate "C" not null,
+  key text collate "C" not null,
+  fingerprint bytea not null,
+  request_id text collate "C" not null,
+  status smallint not null,
+  body text not null,
+  created_at timestamptz not null,
+  constraint idempotency_keys_pkey primary key (environment_id, api_key_id, key),
+  constraint idempotency_keys_key_length check (length(key) between 1 and 255),
+  constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
+);
+comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
+comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
+comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
+
+alter table pay.payments enable row level security;
+alter table pay.payments force row level security;
+alter table pay.refunds enable row level security;
+alter table pay.refunds force row level security;
+alter table pay.events enable row level security;
+alter table pay.events force row level security;
+alter table pay.idempotency_keys enable row level security;
+alter table pay.idempotency_keys force row level security;
+
+create policy payments_of_environment on pay.payments to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy refunds_of_environment on pay.refunds to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy events_of_environment on pay.events to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy idempotency_keys_of_environment on pay.idempotency_keys to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

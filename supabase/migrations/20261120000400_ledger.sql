@@ -1,0 +1,108 @@
+-- Purpose: the double-entry ledger. A ledger transaction is a set of entries that sums to zero in
+-- every currency; a deferred constraint trigger proves it at commit, whoever wrote the rows.
+-- Entries are append-only: no policy lets anyone update them, and only sandboxes may delete.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.ledger_transactions (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  kind text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  created_at timestamptz not null,
+  constraint ledger_transactions_pkey primary key (environment_id, id),
+  constraint ledger_transactions_id_form check (id ~ '^txn_[0-9a-z]{26}$'),
+  constraint ledger_transactions_kind_known check (
+    kind in ('capture', 'capture_reversal', 'refund', 'chargeback')
+  )
+);
+comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
+comment on column pay.ledger_transactions.subject_id is 'The payment whose money moves.';
+
+create table pay.ledger_entries (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  transaction_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  account text collate "C" not null,
+  direction text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  created_at timestamptz not null,
+  constraint ledger_entries_pkey primary key (environment_id, id),
+  constraint ledger_entries_id_form check (id ~ '^le_[0-9a-z]{26}$'),
+  constraint ledger_entries_account_known check (
+    account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
+  ),
+  constraint ledger_entries_direction_known check (direction in ('debit', 'credit')),
+  constraint ledger_entries_amount_minor_positive check (amount_minor > 0)
+);
+comment on table pay.ledger_entries is 'One side of a ledger transaction. Append-only.';
+
+-- Lists the entries of a payment, and of a transaction of it; the balance check reads it too.
+create index ledger_entries_subject on pay.ledger_entries (environment_id, subject_id, transaction_id);
+
+alter table pay.ledger_transactions enable row level security;
+alter table pay.ledger_transactions force row level security;
+alter table pay.ledger_entries enable row level security;
+alter table pay.ledger_entries force row level security;
+
+create policy ledger_transactions_read on pay.ledger_transactions for select to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy ledger_transactions_write on pay.ledger_transactions for insert to pay_owner with check (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions for delete to pay_owner using (
+  environment_id in (select e.id from pay.environments e where not e.livemode)
+);
+create policy ledger_entries_read on pay.ledger_entries for select to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy ledger_entries_write on pay.ledger_entries for insert to pay_owner with check (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy ledger_entries_delete_in_sandbox on pay.ledger_entries for delete to pay_owner using (
+  environment_id in (select e.id from pay.environments e where not e.livemode)
+);
+
+-- At commit, for each new entry: its ledger transaction sums to zero in every currency.
+-- Entries of one transaction that named different subjects would each have to balance alone, which
+-- is stricter still. Seeing no entry at all (no environment open) is refused too.
+create function pay.check_ledger_transaction()
+returns trigger
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off
+as $$
+begin
+  if (
+    select coalesce(bool_or(per_currency.total <> 0), true)
+    from (
+      select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
+      from pay.ledger_entries e
+      where e.environment_id = new.environment_id
+        and e.subject_id = new.subject_id
+        and e.transaction_id = new.transaction_id
+      group by e.currency
+    ) per_currency
+  ) then
+    raise exception 'ledger transaction % does not sum to zero', new.transaction_id
+      using errcode = 'PAY01';
+  end if;
+  return null;
+end
+$$;
+
+create constraint trigger ledger_entries_sum_to_zero
+  after insert on pay.ledger_entries
+  deferrable initially deferred
+  for each row execute function pay.check_ledger_transaction();
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

@@ -1,0 +1,208 @@
+-- Purpose: the entry functions that read. Each is one round trip: it authenticates the key's hash,
+-- opens its environment and answers. Called with named arguments by shared/store.
+--
+-- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict | unknown_cursor.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- One resource, or none when p_kind is null (authentication alone).
+-- With an idempotency key it first looks for a kept answer, so that the load of a payment that is
+-- about to change finds the replay in the same round trip: replay comes before existence.
+create function pay.load(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_kind text,
+  p_id text,
+  p_idempotency_key text,
+  p_fingerprint text
+)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_kept record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' and p_idempotency_key is not null then
+    select k.fingerprint, k.status, k.body into v_kept
+    from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id
+      and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key
+      and k.created_at > p_at - pay.idempotency_retention();
+    if found then
+      if v_kept.fingerprint = decode(p_fingerprint, 'hex') then
+        outcome := 'replay';
+        status := v_kept.status;
+        body := v_kept.body;
+      else
+        outcome := 'conflict';
+      end if;
+    end if;
+  end if;
+  if outcome = 'ok' and p_kind is not null then
+    case p_kind
+      when 'payments' then
+        select t.body into body from pay.payments t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'refunds' then
+        select t.body into body from pay.refunds t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+    end case;
+    if body is null then
+      outcome := 'not_found';
+    end if;
+  end if;
+  return next;
+end
+$$;
+
+-- How long an answer is kept for replays, from the first request (interface §8).
+create function pay.idempotency_retention()
+returns interval
+language sql immutable parallel safe
+as $$ select interval '24 hours' $$;
+
+-- A ledger entry as JSON text, in the order of the contract (§3).
+create function pay.ledger_entry_body(e pay.ledger_entries)
+returns text
+language sql stable
+as $$
+  select row_to_json(t)::text from (
+    select
+      e.id,
+      'ledger_entry' as object,
+      e.transaction_id,
+      e.account,
+      e.direction,
+      e.amount_minor,
+      e.currency,
+      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+      e.refund_id,
+      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+      to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
+  ) t
+$$;
+
+-- A page of a list, newest first. data is the page's bodies, joined by commas.
+-- p_filters: equality on the columns named below; id_from (inclusive) and id_before (exclusive)
+-- bound the id, which is how times are filtered. p_parent_id must be a payment of the environment.
+create function pay.list(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_kind text,
+  p_limit integer,
+  p_starting_after text,
+  p_filters text,
+  p_parent_id text
+)
+returns table (outcome text, api_key_id text, data text, has_more boolean, next_cursor text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
+  v_body text := 't.body';
+  v_columns text[];
+  v_where text := '';
+  v_column text;
+  v_known boolean;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  if p_parent_id is not null and not exists (
+    select from pay.payments t
+    where t.environment_id = v_access.environment_id and t.id = p_parent_id
+  ) then
+    outcome := 'not_found';
+    return next;
+    return;
+  end if;
+
+  case p_kind
+    when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
+    when 'refunds' then v_columns := array['payment_id'];
+    when 'ledger_entries' then
+      v_columns := array['subject_id', 'transaction_id', 'account'];
+      v_body := 'pay.ledger_entry_body(t)';
+  end case;
+
+  if p_starting_after is not null then
+    execute format(
+      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+    ) into v_known using v_access.environment_id, p_starting_after;
+    if not v_known then
+      outcome := 'unknown_cursor';
+      return next;
+      return;
+    end if;
+    v_where := v_where || ' and t.id < $3';
+  end if;
+  if v_filters ? 'id_from' then
+    v_where := v_where || ' and t.id >= $4 ->> ''id_from''';
+  end if;
+  if v_filters ? 'id_before' then
+    v_where := v_where || ' and t.id < $4 ->> ''id_before''';
+  end if;
+  -- A transaction's entries are found through its subject, which the index begins with.
+  if p_kind = 'ledger_entries' and v_filters ? 'transaction_id' then
+    v_where := v_where || ' and t.subject_id = (
+      select x.subject_id from pay.ledger_transactions x
+      where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
+  end if;
+  foreach v_column in array v_columns loop
+    if v_filters ? v_column then
+      v_where := v_where || format(' and t.%I = $4 ->> %L', v_column, v_column);
+    end if;
+  end loop;
+
+  execute format(
+    'select
+       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
+       count(*) > $2,
+       min(page.id) filter (where page.rank <= $2)
+     from (
+       select t.id, %s as body, row_number() over (order by t.id desc) as rank
+       from pay.%I t
+       where t.environment_id = $1%s
+       order by t.id desc
+       limit $2 + 1
+     ) page',
+    v_body, p_kind, v_where
+  )
+  into data, has_more, next_cursor
+  using v_access.environment_id, p_limit, p_starting_after, v_filters;
+  data := coalesce(data, '');
+  if not has_more then
+    next_cursor := null;
+  end if;
+  return next;
+end
+$$;
+
+grant execute on function pay.load(text, text, timestamptz, text, text, text, text) to pay_api;
+grant execute on function
+  pay.list(text, text, timestamptz, text, integer, text, text, text) to pay_api;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

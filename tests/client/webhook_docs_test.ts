@@ -1,0 +1,198 @@
+/**
+ * Runs the code of `docs/webhook_verification.md` as it stands there: the functions against every
+ * vector, the handlers against deliveries signed now. A language whose interpreter is not installed
+ * is skipped and named; with `CI` set that is a failure.
+ */
+
+import assert from "node:assert/strict";
+// Only so that its files can be found: a package that is not imported resolves to `npm:…`.
+import "stripe";
+import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
+import { deriveEndpointSecret, signDelivery } from "../../shared/core/webhook_signature.ts";
+import { DOCUMENTED_LANGUAGES } from "./webhook_docs_languages.ts";
+import type { WebhookVector } from "./webhook_vector_cases.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const DOCUMENT = await Deno.readTextFile(new URL("docs/webhook_verification.md", ROOT));
+const VECTORS_PATH = decodeURIComponent(
+  new URL("client/test_vectors/webhook_signatures.json", ROOT).pathname,
+);
+const VECTORS = vectors.vectors as WebhookVector[];
+const runs_in_ci = Deno.env.get("CI") !== undefined;
+
+/** The first code block of a language under a heading. */
+function codeBlock(heading: string, fence: string): string {
+  const section = DOCUMENT.split(/^## /m).find((text) => text.startsWith(`${heading}\n`));
+  const block = section?.split(`\`\`\`${fence}\n`)[1]?.split("\n```")[0];
+  assert.ok(block, `no ${fence} block under "${heading}"`);
+  return `${block}\n`;
+}
+
+/** Runs a command to its end in a folder; fails on a nonzero status. */
+async function run(cwd: string, command: readonly string[], env = {}): Promise<string> {
+  const [name, ...args] = command as [string, ...string[]];
+  const { code, stdout, stderr } = await new Deno.Command(name, { args, cwd, env }).output();
+  assert.equal(code, 0, `${command.join(" ")}\n${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}
+
+async function isInstalled(name: string): Promise<boolean> {
+  try {
+    await new Deno.Command(name, { args: ["-h"], stdout: "null", stderr: "null" }).output();
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+/** A test that needs an interpreter and a folder of its own. */
+async function testWith(
+  interpreter: string,
+  name: string,
+  body: (folder: string) => Promise<void>,
+) {
+  const installed = await isInstalled(interpreter);
+  if (!installed) {
+    console.warn(`${interpreter} is not installed; skipped unless CI is set: ${name}`);
+  }
+  Deno.test({
+    name: installed ? name : `${name} (needs ${interpreter}, which is not installed)`,
+    ignore: !installed && !runs_in_ci,
+    fn: async () => {
+      const folder = await Deno.makeTempDir();
+      try {
+        await body(folder);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  });
+}
+
+for (const language of DOCUMENTED_LANGUAGES) {
+  const { heading, fence, file, adapt = (code) => code, caller, command } = language;
+  const name = `docs/webhook_verification.md, ${heading}: every vector as expected`;
+  await testWith(command[0], name, async (folder) => {
+    const code = adapt(codeBlock(heading, fence));
+    await Deno.writeTextFile(`${folder}/${file}`, "append" in caller ? code + caller.append : code);
+    if ("code" in caller) await Deno.writeTextFile(`${folder}/${caller.file}`, caller.code);
+    const lines = (await run(folder, [...command, VECTORS_PATH])).trimEnd().split("\n");
+    const actual = VECTORS.map((vector, i) => `${vector.name}: ${lines[i]}`);
+    const expected = VECTORS.map(({ name, expect }) =>
+      `${name}: ${expect === "valid" ? "valid" : "refused"}`
+    );
+    assert.deepEqual(actual, expected);
+  });
+}
+
+await testWith(
+  "openssl",
+  "docs/webhook_verification.md, openssl: match or no match",
+  async (folder) => {
+    const script = codeBlock("By hand, with openssl", "sh");
+    let compared = 0;
+    for (const { name, header, secret, body, expect } of VECTORS) {
+      if (
+        body === undefined || (expect !== "valid" && expect !== "no_matching_signature")
+      ) continue;
+      await Deno.writeTextFile(`${folder}/delivery.json`, body);
+      const env = { header: header ?? "", secret, body: "delivery.json" };
+      const answer = await run(folder, ["sh", "-c", script], env);
+      assert.equal(answer.trim(), expect === "valid" ? "match" : "no match", name);
+      compared++;
+    }
+    assert.ok(compared > 40, `${compared} vectors`);
+  },
+);
+
+const [NEW_SECRET, OLD_SECRET, FOREIGN_SECRET] = [2, 1, 9].map((version) =>
+  deriveEndpointSecret({
+    master_secret: "a master secret for tests, 32 bytes or more",
+    endpoint_id: "whe_00000000000000000000000001",
+    version,
+    salt: "0123456789abcdef",
+  })
+) as [string, string, string];
+
+/** Deliveries signed now, each with the expected outcome. */
+function liveCases() {
+  const event_id = "evt_00000000000000000000000001";
+  const body = `{"id":"${event_id}","object":"event","type":"payment.completed","note":"Größe"}`;
+  const now = Math.floor(Date.now() / 1000);
+  const signed = (timestamp_seconds: number, secrets: string[]) => {
+    const headers = signDelivery({ event_id, body, secrets, timestamp_seconds });
+    return Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+  };
+  const headers = signed(now, [NEW_SECRET, OLD_SECRET]);
+  return [
+    { body, headers, secret: NEW_SECRET, expected: "valid" },
+    { body, headers, secret: OLD_SECRET, expected: "valid" },
+    { body, headers, secret: FOREIGN_SECRET, expected: "refused" },
+    { body: `${body} `, headers, secret: NEW_SECRET, expected: "refused" },
+    { body, headers: signed(now - 301, [NEW_SECRET]), secret: NEW_SECRET, expected: "refused" },
+    { body, headers: {}, secret: NEW_SECRET, expected: "refused" },
+  ];
+}
+
+/** Runs a program that reads live cases from `cases.json`; compares what it prints. */
+async function runLiveCases(folder: string, files: Record<string, string>, command: string[]) {
+  const cases = liveCases();
+  await Deno.writeTextFile(`${folder}/cases.json`, JSON.stringify(cases));
+  for (const [name, text] of Object.entries(files)) {
+    await Deno.writeTextFile(`${folder}/${name}`, text);
+  }
+  const printed = (await run(folder, command)).trimEnd().split("\n");
+  assert.deepEqual(printed, cases.map((one) => one.expected));
+}
+
+/** Calls the document's `readWebhook` for each case. */
+const PACKAGE_CALLER = `
+import { readFileSync } from "node:fs";
+import { readWebhook } from "./read_webhook.mjs";
+for (const { body, headers, secret } of JSON.parse(readFileSync("cases.json", "utf8"))) {
+  let result = "refused";
+  try { if (readWebhook(body, headers, secret).object === "event") result = "valid"; } catch {}
+  console.log(result);
+}`;
+const DENO_RUN = [Deno.execPath(), "run", "-A", "--no-lock", "--cached-only"]
+  .concat("--config", decodeURIComponent(new URL("deno.json", ROOT).pathname));
+
+await testWith("node", "docs/webhook_verification.md, stripe: live deliveries", async (folder) => {
+  const package_root = new URL("../", import.meta.resolve("stripe")).pathname;
+  await Deno.mkdir(`${folder}/node_modules`);
+  await Deno.symlink(decodeURIComponent(package_root), `${folder}/node_modules/stripe`);
+  const read_webhook = codeBlock("With the npm package `stripe`", "js");
+  const files = { "read_webhook.mjs": read_webhook, "main.mjs": PACKAGE_CALLER };
+  await runLiveCases(folder, files, ["node", "main.mjs"]);
+});
+
+const standard_name = "docs/webhook_verification.md, standardwebhooks: live deliveries";
+await testWith(Deno.execPath(), standard_name, async (folder) => {
+  const read_webhook = codeBlock("With the npm package `standardwebhooks`", "js");
+  const files = { "read_webhook.mjs": read_webhook, "main.mjs": PACKAGE_CALLER };
+  await runLiveCases(folder, files, [...DENO_RUN, "main.mjs"]);
+});
+
+const typescript_name = "docs/webhook_verification.md, TypeScript: live deliveries";
+await testWith(Deno.execPath(), typescript_name, async (folder) => {
+  const heading = "TypeScript: Node 20+, Deno, Bun, browsers, edge runtimes";
+  const module = await Deno.readTextFile(new URL("client/webhook_signature.ts", ROOT));
+  const main = `
+import { handleWebhook } from "./handle_webhook.ts";
+console.log = () => {};
+for (const { body, headers, secret } of JSON.parse(Deno.readTextFileSync("cases.json"))) {
+  const request = new Request("https://example.com/hooks", { method: "POST", body, headers });
+  const { status } = await handleWebhook(request, secret);
+  const outcome = status === 204 ? "valid" : status === 400 ? "refused" : String(status);
+  Deno.stdout.writeSync(new TextEncoder().encode(outcome + "\\n"));
+}`;
+  const files = {
+    "webhook_signature.ts": module,
+    "handle_webhook.ts": codeBlock(heading, "ts"),
+    "main.ts": main,
+  };
+  await runLiveCases(folder, files, [...DENO_RUN, "--check", "main.ts"]);
+});

@@ -1,0 +1,53 @@
+/**
+ * Keeps the committed test vectors equal to what their generator makes. After changing the cases:
+ * `UPDATE_VECTORS=1 deno test -A tests/client/webhook_vectors_test.ts`, then read the difference.
+ */
+
+import assert from "node:assert/strict";
+import {
+  DEFAULT_TOLERANCE_SECONDS,
+  WEBHOOK_SIGNATURE_HEADER,
+} from "../../client/webhook_signature.ts";
+import { webhookVectors } from "./webhook_vector_cases.ts";
+
+const FILE = new URL("../../client/test_vectors/webhook_signatures.json", import.meta.url);
+
+/** The whole file: its own description, then the vectors. */
+function makeFile(): string {
+  const file = {
+    description:
+      "Verification of webhooks. For each vector: verify `body` (text, sent as UTF-8) or " +
+      "`body_base64` with `header`, `secret` and the clock at `now` (Unix seconds). `expect` is " +
+      "valid, or why it is refused. Format: docs/webhook_verification.md.",
+    header_name: WEBHOOK_SIGNATURE_HEADER,
+    tolerance_seconds: DEFAULT_TOLERANCE_SECONDS,
+    vectors: webhookVectors(),
+  };
+  return JSON.stringify(file, null, 2) + "\n";
+}
+
+Deno.test("webhookVectors() makes the committed file, byte for byte", async () => {
+  if (Deno.env.get("UPDATE_VECTORS") === "1") await Deno.writeTextFile(FILE, makeFile());
+  assert.equal(await Deno.readTextFile(FILE), makeFile());
+});
+
+Deno.test("webhookVectors() has at least 60 vectors and no name twice", () => {
+  const names = webhookVectors().map((vector) => vector.name);
+  assert.ok(names.length >= 60, `${names.length} vectors`);
+  assert.equal(new Set(names).size, names.length);
+});
+
+Deno.test("webhookVectors() expects every outcome at least twice", () => {
+  const counts = new Map<string, number>();
+  for (const { expect } of webhookVectors()) counts.set(expect, (counts.get(expect) ?? 0) + 1);
+  assert.deepEqual([...counts.keys()].sort(), [
+    "invalid_payload",
+    "malformed_header",
+    "missing_header",
+    "missing_secret",
+    "no_matching_signature",
+    "timestamp_outside_tolerance",
+    "valid",
+  ]);
+  for (const [expect, count] of counts) assert.ok(count >= 2, expect);
+});

@@ -1,0 +1,174 @@
+/** Card numbers: check digit, brands, and how they are found in free text. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  cardBrand,
+  containsCardNumber,
+  normalizeCardNumber,
+  passesLuhn,
+} from "../../shared/core/card_number.ts";
+
+const CARD = "4242424242424242";
+
+const BRANDS: [digits: string, brand: string][] = [
+  [CARD, "visa"],
+  ["4000002500003155", "visa"],
+  ["5555555555554444", "mastercard"],
+  ["5200828282828210", "mastercard"],
+  ["2223003122003222", "mastercard"],
+  ["2720990000000007", "mastercard"],
+  ["378282246310005", "amex"],
+  ["341111111111111", "amex"],
+  ["6011111111111117", "discover"],
+  ["6445644564456445", "discover"],
+  ["6500000000000002", "discover"],
+  ["3056930009020004", "diners"],
+  ["36227206271667", "diners"],
+  ["3566002020360505", "jcb"],
+  ["6200000000000005", "unionpay"],
+  ["6221260000000000", "unionpay"],
+  ["8171999927660000", "unionpay"],
+  ["2220990000000000", "unknown"],
+  ["2721000000000000", "unknown"],
+  ["9999999999999995", "unknown"],
+  ["0000000000000000", "unknown"],
+  ["42424", "unknown"],
+  ["", "unknown"],
+  ["４２４２４２", "unknown"],
+];
+
+for (const [digits, brand] of BRANDS) {
+  Deno.test(`cardBrand() of "${digits}" is ${brand}`, () => assert.equal(cardBrand(digits), brand));
+}
+
+Deno.test("normalizeCardNumber() drops spaces and dashes and nothing else", () => {
+  assert.equal(normalizeCardNumber(" 4242 4242-4242\u00a04242 "), CARD);
+  assert.equal(normalizeCardNumber("4242.4242/a"), "4242.4242/a");
+});
+
+const LUHN: [text: string, passes: boolean][] = [
+  [CARD, true],
+  ["378282246310005", true],
+  ["79927398713", true],
+  ["0", true],
+  ["4242424242424241", false],
+  ["4242424242424224", false],
+  ["1", false],
+  ["", false],
+  ["4242 4242 4242 4242", false],
+  ["-4242424242424242", false],
+  ["４２４２４２４２４２４２４２４２", false],
+  [`${CARD}\n`, false],
+];
+
+for (const [text, passes] of LUHN) {
+  Deno.test(`passesLuhn() is ${passes} for ${JSON.stringify(text)}`, () => {
+    assert.equal(passesLuhn(text), passes);
+  });
+}
+
+Deno.test("passesLuhn() notices each changed digit", () => {
+  for (let at = 0; at < CARD.length; at++) {
+    for (const other of "0123456789") {
+      const changed = CARD.slice(0, at) + other + CARD.slice(at + 1);
+      assert.equal(passesLuhn(changed), changed === CARD, changed);
+    }
+  }
+});
+
+const FULL_WIDTH = inDigitsFrom(0xff10);
+const ARABIC_INDIC = inDigitsFrom(0x0660);
+
+const TEXTS: [name: string, text: string, contains: boolean][] = [
+  ["the bare number", CARD, true],
+  ["15 digits", "378282246310005", true],
+  ["13 digits", "4222222222222", true],
+  ["19 digits", "4000000000000000006", true],
+  ["spaces", "4242 4242 4242 4242", true],
+  ["dashes", "4242-4242-4242-4242", true],
+  ["a separator after each digit", CARD.split("").join(" "), true],
+  ["mixed separators", "4242-4242 4242-4242", true],
+  ["text around", `paid with ${CARD}, thanks`, true],
+  ["letters against it", `x${CARD}y`, true],
+  ["a separator before and after", `- ${CARD} -`, true],
+  ["another run before", `12 / 34, ${CARD}`, true],
+  ["another run of card length before", `4242424242424241, ${CARD}`, true],
+  ["a line break within", "4242 4242\n4242 4242", true],
+  ["no-break spaces", "4242\u00a04242\u00a04242\u00a04242", true],
+  ["thin spaces", "4242\u20094242\u20094242\u20094242", true],
+  ["en dashes", "4242–4242–4242–4242", true],
+  ["no-break hyphens", "4242\u20114242\u20114242\u20114242", true],
+  ["minus signs", "4242\u22124242\u22124242\u22124242", true],
+  ["zero-width spaces", "4242\u200b4242\u200b\u200b4242\u200b4242", true],
+  ["soft hyphens", CARD.split("").join("\u00ad"), true],
+  ["byte order marks", "4242\ufeff\ufeff42424242\ufeff4242", true],
+  ["a zero-width space beside a space", "4242 \u200b4242\u200b 4242 4242", true],
+  ["key caps", CARD.split("").join("\ufe0f\u20e3") + "\ufe0f\u20e3", true],
+  ["full-width digits", FULL_WIDTH, true],
+  ["full-width digits and ideographic spaces", FULL_WIDTH.replace(/(.{4})/gu, "$1\u3000"), true],
+  ["Arabic-Indic digits", ARABIC_INDIC, true],
+  ["Devanagari digits", inDigitsFrom(0x0966), true],
+  [
+    "digits of three scripts",
+    FULL_WIDTH.slice(0, 5) + ARABIC_INDIC.slice(5, 9) + CARD.slice(9),
+    true,
+  ],
+  ["mathematical digits", inDigitsFrom(0x1d7d8), true],
+  ["circled digits", inDigitsFrom(0x2460 - 1), true],
+  ["digits beyond the basic plane", inDigitsFrom(0x11066), true],
+  ["a card number and one more digit", "4000000000000000006" + "0", false],
+  ["empty", "", false],
+  ["no digits", "an order of four chairs", false],
+  ["a wrong check digit", "4242424242424241", false],
+  ["12 digits", "424242424242", false],
+  ["20 digits", "42424242424242424242", false],
+  ["a number within a longer run", `1234${CARD}`, false],
+  ["a number within a longer separated run", `1234 ${CARD}`, false],
+  ["two spaces within", "42424242  42424242", false],
+  ["a space and a dash within", "42424242 -42424242", false],
+  ["a letter within", "42424242x42424242", false],
+  ["a point within", "4242.4242.4242.4242", false],
+  ["an identifier", "pay_01j9z3k4m5n6p7q8r9s0t1v2w3", false],
+];
+
+for (const [name, text, contains] of TEXTS) {
+  Deno.test(`containsCardNumber() is ${contains} for ${name}`, () => {
+    assert.equal(containsCardNumber(text), contains);
+  });
+}
+
+Deno.test("containsCardNumber() finds every valid number in every grouping, and no other", () => {
+  const digits = fc.stringMatching(/^[0-9]{13,19}$/);
+  const gaps = fc.array(fc.constantFrom("", "", "", " ", "-"), { minLength: 19, maxLength: 19 });
+  fc.assert(fc.property(digits, gaps, (digits, gaps) => {
+    const text = Array.from(digits, (digit, at) => digit + gaps[at]).join("");
+    assert.equal(containsCardNumber(`ref ${text}.`), passesLuhn(digits));
+  }));
+});
+
+Deno.test("containsCardNumber() does one pass over hostile texts of 64 KiB", () => {
+  const length = 65_536;
+  for (
+    const piece of ["1", "1 ", "1-", "1  ", "1\u200b", "٤", "１", "424242424242424 1x", "\ufdfa"]
+  ) {
+    const started = performance.now();
+    assert.equal(containsCardNumber(piece.repeat(length / piece.length)), false);
+    // A quadratic search would take seconds; the pass itself takes some milliseconds.
+    assert.ok(performance.now() - started < 500, `slow for ${JSON.stringify(piece)}`);
+  }
+});
+
+Deno.test("containsCardNumber() knows the value of each digit of other scripts", () => {
+  const everyDigit = "4123567890987656";
+  assert.ok(passesLuhn(everyDigit));
+  for (const zero of [0x0660, 0x06f0, 0x07c0, 0x0966, 0x0e50, 0x1040, 0x17e0, 0xff10, 0x1e950]) {
+    const text = inDigitsFrom(zero, everyDigit);
+    assert.ok(containsCardNumber(text), text);
+  }
+});
+
+/** The test card, or another number, in the digits that begin at a code point. */
+function inDigitsFrom(zero: number, digits = CARD): string {
+  return Array.from(digits, (digit) => String.fromCodePoint(zero + Number(digit))).join("");
+}

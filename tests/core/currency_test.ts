@@ -1,0 +1,74 @@
+/** The table of currencies: known members, known absences, decimals. */
+
+import assert from "node:assert/strict";
+import {
+  CURRENCIES,
+  isCurrency,
+  minorUnitDigits,
+  normalizeCurrency,
+  STABLECOINS,
+} from "../../shared/core/currency.ts";
+
+const DIGITS: [code: string, digits: number][] = [
+  ["EUR", 2],
+  ["USD", 2],
+  ["GBP", 2],
+  ["CHF", 2],
+  ["XCG", 2],
+  ["MGA", 2],
+  ["MRU", 2],
+  ["JPY", 0],
+  ["KRW", 0],
+  ["ISK", 0],
+  ["UGX", 0],
+  ["XOF", 0],
+  ["KWD", 3],
+  ["TND", 3],
+  ["USDC", 6],
+  ["USDT", 6],
+];
+
+for (const [code, digits] of DIGITS) {
+  Deno.test(`minorUnitDigits() of ${code} is ${digits}`, () => {
+    assert.ok(isCurrency(code));
+    assert.equal(minorUnitDigits(code), digits);
+  });
+}
+
+const REFUSED = [
+  ...["", "EU", "EURO", "eur", "Eur", "EUR ", "978", "ZZZ", "uſd", "ＥＵＲ"],
+  ...["constructor", "__proto__", "size", "BTC", "DAI", "USDCX"],
+  ...["XTS", "XXX", "XAU", "XAG", "XPD", "XPT", "XDR", "XSU", "XUA", "XBA", "XBD"],
+  ...["BOV", "CHE", "CHW", "CLF", "COU", "MXV", "USN", "UYI", "UYW"],
+  ...["ANG", "BGN", "HRK", "SLL", "ZWL", "DEM", "CUC"],
+];
+
+for (const text of REFUSED) {
+  Deno.test(`isCurrency() refuses ${JSON.stringify(text)}`, () => {
+    assert.equal(isCurrency(text), false);
+    assert.throws(() => minorUnitDigits(text), RangeError);
+  });
+}
+
+Deno.test("CURRENCIES holds each code once, in order, with known decimals", () => {
+  const codes = [...CURRENCIES.keys()];
+  assert.deepEqual(codes, codes.toSorted());
+  const counts = new Map<number, number>();
+  for (const [code, digits] of CURRENCIES) {
+    assert.match(code, digits === 6 ? /^USD[CT]$/ : /^[A-Z]{3}$/);
+    counts.set(digits, (counts.get(digits) ?? 0) + 1);
+  }
+  // A code listed under two numbers of decimals would lower one of these.
+  assert.deepEqual(counts, new Map([[2, 132], [3, 7], [0, 16], [6, 2]]));
+});
+
+Deno.test("STABLECOINS are currencies", () => {
+  for (const code of STABLECOINS) assert.ok(isCurrency(code));
+});
+
+Deno.test("normalizeCurrency() makes ASCII letters upper case and changes nothing else", () => {
+  assert.equal(normalizeCurrency("eUr"), "EUR");
+  assert.equal(normalizeCurrency("usdc"), "USDC");
+  assert.equal(normalizeCurrency("uſd"), "UſD");
+  assert.equal(normalizeCurrency(" eur"), " EUR");
+});

@@ -1,0 +1,75 @@
+/**
+ * Runs the vectors of tests/vectors/endpoint_urls.json against the URL rules and address lists.
+ * The vectors were written from the registries and the WHATWG rules, not from the code.
+ */
+import assert from "node:assert/strict";
+import {
+  checkEndpointUrl,
+  ENDPOINT_URL_REASONS,
+  EndpointUrlError,
+} from "../../shared/core/endpoint_url.ts";
+import { isPrivateAddress, isPublicAddress } from "../../shared/core/public_address.ts";
+import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
+
+interface UrlVector {
+  url: string;
+  result: string;
+  href?: string;
+  allow_private?: boolean;
+  own_hosts?: string[];
+}
+
+const URLS: UrlVector[] = vectors.urls;
+
+for (const vector of URLS) {
+  const place = vector.allow_private ? " with allow_private" : "";
+  const shown = JSON.stringify(vector.url).slice(0, 70);
+  Deno.test(`checkEndpointUrl() ${shown}${place}: ${vector.result}`, () => {
+    assert.equal(judge(vector), vector.result);
+    if (vector.result !== "ok") return;
+    const { href, host, port } = checkEndpointUrl(vector.url, rulesOf(vector));
+    assert.equal(href, vector.href ?? vector.url);
+    const url = new URL(href);
+    assert.equal(host, url.hostname.replace(/[[\]]/g, ""));
+    assert.equal(port, Number(url.port) || (url.protocol === "https:" ? 443 : 80));
+    // What is stored is accepted again, unchanged.
+    assert.equal(checkEndpointUrl(href, rulesOf(vector)).href, href);
+  });
+}
+
+Deno.test("checkEndpointUrl() every reason has a vector", () => {
+  const seen = new Set(URLS.map(({ result }) => result));
+  assert.deepEqual(ENDPOINT_URL_REASONS.filter((reason) => !seen.has(reason)), []);
+});
+
+Deno.test("checkEndpointUrl() a lone surrogate is refused", () => {
+  assert.equal(judge({ url: "https://example.com/\ud800", result: "" }), "characters");
+});
+
+Deno.test("EndpointUrlError message says what was attempted and why", () => {
+  assert.throws(
+    () => checkEndpointUrl("https://127.1/", { allow_private: false, own_hosts: [] }),
+    { message: 'Cannot use this webhook endpoint url: "127.0.0.1" is not a public address.' },
+  );
+});
+
+for (const { ip, result } of vectors.addresses) {
+  Deno.test(`isPublicAddress() ${JSON.stringify(ip)}: ${result}`, () => {
+    assert.equal(isPublicAddress(ip), result === "public");
+    assert.equal(isPrivateAddress(ip), result === "private");
+  });
+}
+
+function judge(vector: UrlVector): string {
+  try {
+    checkEndpointUrl(vector.url, rulesOf(vector));
+    return "ok";
+  } catch (error) {
+    if (!(error instanceof EndpointUrlError)) throw error;
+    return error.reason;
+  }
+}
+
+function rulesOf(vector: UrlVector) {
+  return { allow_private: vector.allow_private ?? false, own_hosts: vector.own_hosts ?? [] };
+}

@@ -1,0 +1,121 @@
+/** Ids: form, order by time and within a change, randomness, and floors for time filters. */
+
+import assert from "node:assert/strict";
+import { idFloor, idMint, type IdPrefix, isId, type RandomSource } from "../../shared/core/ids.ts";
+
+const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+const PREFIXES: IdPrefix[] = [
+  ...([
+    "pay_",
+    "re_",
+    "tr_",
+    "evt_",
+    "whe_",
+    "whd_",
+    "le_",
+    "txn_",
+    "key_",
+    "req_",
+    "env_",
+  ] as const),
+];
+
+const fill = (byte: number): RandomSource => (bytes) => bytes.fill(byte);
+
+for (const prefix of PREFIXES) {
+  Deno.test(`idMint() makes ${prefix} ids of 26 lower-case characters`, () => {
+    const id = idMint(NOW)(prefix);
+    assert.match(id, new RegExp(`^${prefix}[0-9a-z]{26}$`));
+    assert.ok(isId(prefix, id));
+  });
+}
+
+Deno.test("idMint() makes ids that sort by time, whatever their random part", () => {
+  const times = [0, 1, 31, 32, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.UTC(3000, 0)];
+  for (const [at, time] of times.entries()) {
+    if (at === 0) continue;
+    const earlier = idMint(times[at - 1]!, fill(255));
+    for (let i = 0; i < 31; i++) earlier("evt_");
+    assert.ok(earlier("evt_") < idMint(time, fill(0))("evt_"), `at ${time}`);
+  }
+});
+
+Deno.test("idMint() makes 32 ids of one change sort in the order they were made", () => {
+  const mint = idMint(NOW);
+  const ids = Array.from({ length: 32 }, () => mint("le_"));
+  assert.deepEqual(ids, ids.toSorted());
+  assert.equal(new Set(ids).size, 32);
+});
+
+Deno.test("idMint() counts ids of different kinds in one order", () => {
+  const mint = idMint(NOW);
+  const suffixes = [mint("pay_"), mint("evt_"), mint("le_")].map((id) => id.slice(-26));
+  assert.deepEqual(suffixes, suffixes.toSorted());
+  assert.equal(new Set(suffixes).size, 3);
+});
+
+Deno.test("idMint() makes distinct ids beyond 32 in one change", () => {
+  const mint = idMint(NOW);
+  assert.equal(new Set(Array.from({ length: 1000 }, () => mint("le_"))).size, 1000);
+});
+
+Deno.test("idMint() lets each of 80 random bits change the id", () => {
+  const ids = new Set([idMint(NOW, fill(0))("pay_")]);
+  for (let byte = 0; byte < 16; byte++) {
+    for (let bit = 0; bit < 5; bit++) {
+      ids.add(
+        idMint(NOW, (bytes) => {
+          bytes[byte] = 1 << bit;
+          return bytes;
+        })("pay_"),
+      );
+    }
+  }
+  assert.equal(ids.size, 81);
+});
+
+Deno.test("idMint() makes distinct ids at one moment from the system's randomness", () => {
+  const ids = Array.from({ length: 10_000 }, () => idMint(NOW)("pay_"));
+  assert.equal(new Set(ids).size, ids.length);
+  for (let at = 13; at < 29; at++) {
+    assert.equal(new Set(ids.map((id) => id[at])).size, 32, `character ${at}`);
+  }
+});
+
+Deno.test("idFloor() is the least id of its moment", () => {
+  assert.equal(idMint(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
+  assert.ok(isId("pay_", idFloor("pay_", NOW)));
+});
+
+Deno.test("idFloor() lies above every id of the millisecond before", () => {
+  const earlier = idMint(NOW - 1, fill(255));
+  for (let i = 0; i < 32; i++) assert.ok(earlier("pay_") < idFloor("pay_", NOW));
+});
+
+Deno.test("idFloor() of a time before 1970 lies below every id", () => {
+  assert.ok(idFloor("pay_", -1) <= idMint(0, fill(0))("pay_"));
+});
+
+const SUFFIX = "0123456789abcdefghjkmnpqrs";
+const FORMS: [text: string, is: boolean][] = [
+  [`pay_${SUFFIX}`, true],
+  [`re_${SUFFIX}`, false],
+  [`pay_${SUFFIX}0`, false],
+  [`pay_${SUFFIX.slice(1)}`, false],
+  [`pay_${SUFFIX.toUpperCase()}`, false],
+  [`pay_${SUFFIX.slice(1)}i`, false],
+  [`pay_${SUFFIX.slice(1)}l`, false],
+  [`pay_${SUFFIX.slice(1)}o`, false],
+  [`pay_${SUFFIX.slice(1)}u`, false],
+  [`pay_${SUFFIX}\n`, false],
+  [` pay_${SUFFIX}`, false],
+  [SUFFIX, false],
+  ["pay_", false],
+  ["", false],
+];
+
+for (const [text, is] of FORMS) {
+  Deno.test(`isId() is ${is} for ${JSON.stringify(text)}`, () => {
+    assert.equal(isId("pay_", text), is);
+  });
+}

@@ -1,0 +1,167 @@
+/** `parseStrictJson` against a list of texts, against `JSON.parse`, and against noise. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import {
+  MAX_JSON_DEPTH,
+  MAX_NUMBER,
+  parseStrictJson,
+  type StrictJson,
+  StrictJsonError,
+} from "../../shared/core/strict_json.ts";
+import vectors from "../vectors/json.json" with { type: "json" };
+
+interface Vector {
+  name: string;
+  text?: string;
+  base64?: string;
+  expect: string;
+  param?: string;
+  literals?: Record<string, string | undefined>;
+}
+
+function parseText(text: string): StrictJson {
+  return parseStrictJson(new TextEncoder().encode(text));
+}
+
+function bytesOf(vector: Vector): Uint8Array {
+  if (vector.text !== undefined) return new TextEncoder().encode(vector.text);
+  return Uint8Array.from(atob(vector.base64!), (character) => character.charCodeAt(0));
+}
+
+function errorOf(bytes: Uint8Array): StrictJsonError {
+  try {
+    parseStrictJson(bytes);
+  } catch (error) {
+    assert.ok(error instanceof StrictJsonError, `another error: ${error}`);
+    return error;
+  }
+  throw new assert.AssertionError({ message: "was accepted" });
+}
+
+Deno.test("parseStrictJson() has a list of at least 120 texts with distinct names", () => {
+  assert.ok(vectors.length >= 120);
+  assert.equal(new Set(vectors.map((vector) => vector.name)).size, vectors.length);
+});
+
+for (const vector of vectors as Vector[]) {
+  Deno.test(`parseStrictJson() ${vector.expect}s: ${vector.name}`, () => {
+    const bytes = bytesOf(vector);
+    if (vector.expect === "refuse") {
+      assert.equal(errorOf(bytes).param, vector.param);
+    } else {
+      const { value, literals } = parseStrictJson(bytes);
+      assert.deepEqual(value, JSON.parse(new TextDecoder().decode(bytes)));
+      assert.deepEqual(Object.fromEntries(literals), vector.literals);
+    }
+  });
+}
+
+const REASONS: [text: string, reason: RegExp][] = [
+  ["", /^empty$/],
+  ["\ufeff{}", /byte order mark/],
+  ["[".repeat(MAX_JSON_DEPTH + 1), /deeper than 16/],
+  ['{"a":1,"a":2}', /^duplicate key$/],
+  ['{"__proto__":1}', /__proto__/],
+  ['"\\u0000"', /U\+0000/],
+  ['"\0"', /U\+0000/],
+  ['"\\ud800"', /lone surrogate/],
+  ['"\n"', /control character/],
+  ['"\\x"', /escape/],
+  ['"\\u12"', /hex/],
+  ["1".repeat(41), /longer than 40/],
+  ["9007199254740992", /2\^53 - 1/],
+  ["1e999", /2\^53 - 1/],
+  ["[1", /^unexpected end$/],
+  ["[1;", /^unexpected character$/],
+  ["1 2", /^text after the value$/],
+];
+
+for (const [text, reason] of REASONS) {
+  Deno.test(`parseStrictJson() gives ${reason} for ${JSON.stringify(text.slice(0, 20))}`, () => {
+    assert.match(errorOf(new TextEncoder().encode(text)).reason, reason);
+  });
+}
+
+Deno.test("parseStrictJson() gives its reason for invalid UTF-8", () => {
+  assert.equal(errorOf(Uint8Array.of(0x22, 0xff, 0x22)).reason, "not valid UTF-8");
+});
+
+Deno.test("parseStrictJson() echoes no value", () => {
+  for (const tail of ["x", "\\x", "\\ud800", "\n", ""]) {
+    const error = errorOf(new TextEncoder().encode(`{"number":"4242424242424242${tail}`));
+    assert.equal(error.param, "number");
+    assert.doesNotMatch(`${error.message} ${error.reason}`, /4242/);
+  }
+});
+
+Deno.test("parseStrictJson() leaves Object.prototype alone and makes own members", () => {
+  const { value } = parseText('{"constructor":{"prototype":{"polluted":1}},"toString":"own"}');
+  assert.equal(Object.getPrototypeOf(value), Object.prototype);
+  assert.ok(Object.hasOwn(value as object, "constructor"));
+  assert.equal(({} as Record<string, unknown>).polluted, undefined);
+  assert.deepEqual(Object.getOwnPropertyDescriptor(value, "toString"), {
+    value: "own",
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+});
+
+Deno.test("parseStrictJson() reads a view into a larger buffer", () => {
+  const bytes = new TextEncoder().encode('xx{"a":1}xx');
+  assert.deepEqual(parseStrictJson(bytes.subarray(2, 9)).value, { a: 1 });
+});
+
+Deno.test("parseStrictJson() equals JSON.parse on what JSON.stringify writes", () => {
+  const value = fc.jsonValue({ maxDepth: 6, stringUnit: "binary" }).filter(isAcceptable);
+  fc.assert(fc.property(value, fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
+    const text = JSON.stringify(value, null, indent);
+    assert.deepEqual(parseText(text).value, JSON.parse(text));
+  }));
+});
+
+Deno.test("parseStrictJson() keeps every double up to 2^53 - 1", () => {
+  fc.assert(fc.property(fc.double({ min: -MAX_NUMBER, max: MAX_NUMBER, noNaN: true }), (value) => {
+    const text = JSON.stringify(value);
+    const { value: read, literals } = parseText(text);
+    assert.equal(read, JSON.parse(text));
+    assert.equal(literals.get(""), /^(0|-?[1-9]\d*)$/.test(text) ? undefined : text);
+  }));
+});
+
+Deno.test("parseStrictJson() throws nothing but StrictJsonError, for any bytes", () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), onlyThrowsItsError));
+});
+
+Deno.test("parseStrictJson() accepts nothing that JSON.parse refuses", () => {
+  const pieces = '{ } [ ] , : " \\ \\u d83d de00 0000 0 1 - . e E + a b true null __proto__ é 😀';
+  const piece = fc.constantFrom(...pieces.split(" "), '"a"', '"b":', " ", "\n", "\0");
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 24 }), (parts) => {
+      onlyThrowsItsError(new TextEncoder().encode(parts.join("")));
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+/** Whether no key is `__proto__`, no text has U+0000 or half a pair, no number is too great. */
+function isAcceptable(value: unknown): boolean {
+  if (typeof value === "string") return !value.includes("\0") && value.isWellFormed();
+  if (typeof value === "number") return Math.abs(value) <= MAX_NUMBER;
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, member]) =>
+    key !== "__proto__" && isAcceptable(key) && isAcceptable(member)
+  );
+}
+
+function onlyThrowsItsError(bytes: Uint8Array): void {
+  let value;
+  try {
+    value = parseStrictJson(bytes).value;
+  } catch (error) {
+    assert.ok(error instanceof StrictJsonError, `another error: ${error}`);
+    return;
+  }
+  assert.deepEqual(value, JSON.parse(new TextDecoder().decode(bytes)));
+}

@@ -1,0 +1,55 @@
+/**
+ * Statements per request, counted at the driver: the cost of a request is its round trips.
+ */
+
+import assert from "node:assert/strict";
+import { APPROVED_CARD, startService } from "../support/service.ts";
+
+Deno.test("round trips", async (t) => {
+  const service = await startService();
+  try {
+    const paid = await service.pay({ card: APPROVED_CARD });
+    const pending = await service.pay();
+    const path = `/api-v1-payments/v1/payments/${paid.body.id}`;
+    const refund = await service.call("POST", `${path}/refund`, { body: { amount: 1 } });
+    const cases: [string, string, string, unknown, number][] = [
+      ["create", "POST", "/api-v1-payments/v1/payments", { amount: 1, currency: "EUR" }, 1],
+      ["sandbox create", "POST", "/api-v1-sandbox/payments", { amount: 1, currency: "EUR" }, 1],
+      ["get", "GET", path, undefined, 1],
+      ["list", "GET", "/api-v1-payments/v1/payments", undefined, 1],
+      ["refund", "POST", `${path}/refund`, { amount: 1 }, 2],
+      ["advance", "POST", `/api-v1-sandbox/payments/${paid.body.id}/advance`, {
+        to: "chargeback",
+      }, 2],
+      ["cancel", "POST", `/api-v1-payments/v1/payments/${pending.body.id}/cancel`, undefined, 2],
+      ["get refund", "GET", `/api-v1-payments/v1/refunds/${refund.body.id}`, undefined, 1],
+      ["list refunds", "GET", `${path}/refunds`, undefined, 1],
+      ["ledger entries", "GET", "/api-v1-payments/v1/ledger_entries", undefined, 1],
+      ["refused body", "POST", "/api-v1-payments/v1/payments", {}, 1],
+      ["unknown route", "GET", "/api-v1-payments/v1/nothing", undefined, 1],
+      ["reset", "POST", "/api-v1-sandbox/reset", undefined, 1],
+    ];
+    for (const [name, method, url, body, expected] of cases) {
+      await t.step(`${name} takes ${expected}`, async () => {
+        service.takeStatements();
+        await service.call(method, url, { body, idempotency_key: crypto.randomUUID() });
+        assert.equal(service.takeStatements().length, expected);
+      });
+    }
+    await t.step("a replay takes 1", async () => {
+      await service.pay({}, { idempotency_key: "again" });
+      service.takeStatements();
+      const replay = await service.pay({}, { idempotency_key: "again" });
+      assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
+      assert.equal(service.takeStatements().length, 1);
+    });
+    await t.step("a malformed key takes 0", async () => {
+      service.takeStatements();
+      const refused = await service.pay({}, { key: "sk_test_x" });
+      assert.equal(refused.status, 401);
+      assert.equal(service.takeStatements().length, 0);
+    });
+  } finally {
+    await service.close();
+  }
+});

@@ -1,0 +1,189 @@
+/**
+ * The product for a test file: both functions over a database of their own, with keys of two
+ * sandboxes and one live environment, a clock that can be set, and what was sent to the database.
+ */
+
+import postgres from "postgres";
+import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import type { LogLine } from "../../shared/http/request_log.ts";
+import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { cloneDatabase } from "./database.ts";
+
+/** Where the functions believe to be served. */
+export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
+/** A published test card that is approved. */
+export const APPROVED_CARD = {
+  number: "4242 4242 4242 4242",
+  exp_month: 12,
+  exp_year: 2034,
+  cvc: "123",
+};
+
+/** A key and what it opens. */
+export interface TestKey {
+  text: string;
+  id: string;
+  environment_id: string;
+}
+
+/** An answer, read. */
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // deno-lint-ignore no-explicit-any
+  body: any;
+}
+
+/** What a call sends beyond its method and path. */
+export interface CallOptions {
+  /** A key text, or null for none; the first sandbox's key by default. */
+  key?: string | null;
+  /** An object is sent as JSON, a text or bytes as they are. */
+  body?: unknown;
+  idempotency_key?: string;
+  headers?: Record<string, string>;
+}
+
+/** The running product. */
+export interface TestService {
+  /** Calls a function: `POST /api-v1-payments/v1/payments`. */
+  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  /** `POST /api-v1-payments/v1/payments` with an amount of 1000 EUR cents unless said otherwise. */
+  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  /** A payment in any status, by `POST /api-v1-sandbox/payments`. */
+  make(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  key: TestKey;
+  /** Another sandbox's key. */
+  other: TestKey;
+  live: TestKey;
+  /** Makes one more key. */
+  issueKey(
+    environment_id: string,
+    options?: { scopes?: string[]; expires_at?: string },
+  ): Promise<TestKey>;
+  /** Superuser's connection: sees everything. */
+  sql: postgres.Sql;
+  deps: OpenDependencies;
+  database: { url: string; functions_url: string };
+  /** Statements sent since the last `take`. */
+  takeStatements(): string[];
+  logs: LogLine[];
+  /** Sets the clock; null for the machine's. */
+  setClock(at_ms: number | null): void;
+  close(): Promise<void>;
+}
+
+/** Starts the product over a fresh database; `close` at the end of the file. */
+export async function startService(
+  options: { max_connections?: number } = {},
+): Promise<TestService> {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 4, onnotice: () => {} });
+  let statements: string[] = [];
+  let fixed_ms: number | null = null;
+  const logs: LogLine[] = [];
+  const deps = createDependencies({
+    database_url: database.functions_url,
+    base_url: BASE_URL,
+    allowed_origins: ["http://localhost:*", "https://console.example.com"],
+    clock: () => fixed_ms ?? Date.now(),
+    log: (line) => logs.push(line),
+    on_statement: (text) => statements.push(text),
+    ...options,
+  });
+  const functions: Record<string, (request: Request) => Response | Promise<Response>> = {
+    "api-v1-payments": createPaymentsFunction(deps),
+    "api-v1-sandbox": createSandboxFunction(deps),
+  };
+  const mint = idMint(Date.now());
+
+  async function environment(livemode: boolean, account: string): Promise<string> {
+    const id = mint("env_");
+    await sql`select pay.create_environment(${id}, ${account}, ${livemode}, 'test')`;
+    return id;
+  }
+
+  async function issueKey(
+    environment_id: string,
+    { scopes, expires_at }: { scopes?: string[]; expires_at?: string } = {},
+  ): Promise<TestKey> {
+    const [row] = await sql`select livemode from pay.environments where id = ${environment_id}`;
+    const text = generateApiKey(row!.livemode ? "live" : "test");
+    const { hash, prefix, last_four } = parseApiKey(text)!;
+    const id = mint("key_");
+    await sql`select pay.create_api_key(${id}, ${environment_id}, 'test', ${scopes ?? null},
+      ${hash}, ${prefix}, ${last_four}, ${expires_at ?? null})`;
+    return { text, id, environment_id };
+  }
+
+  const key = await issueKey(await environment(false, "one"));
+  const other = await issueKey(await environment(false, "two"));
+  const live = await issueKey(await environment(true, "one"));
+
+  async function call(
+    method: string,
+    path: string,
+    { key: text = key.text, body, idempotency_key, headers = {} }: CallOptions = {},
+  ): Promise<TestAnswer> {
+    const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
+      ? body
+      : JSON.stringify(body);
+    const request = new Request(`http://localhost${path}`, {
+      method,
+      headers: {
+        ...(text !== null && { Authorization: `Bearer ${text}` }),
+        ...(raw !== undefined && { "Content-Type": "application/json" }),
+        ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
+        ...headers,
+      },
+      ...(raw !== undefined && { body: raw as BodyInit }),
+    });
+    const name = path.split("/")[1]!;
+    const response = await functions[name]!(request);
+    const answer = await response.text();
+    const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: answer,
+      body: is_json ? JSON.parse(answer) : undefined,
+    };
+  }
+
+  return {
+    call,
+    pay: (body = {}, options = {}) =>
+      call("POST", "/api-v1-payments/v1/payments", {
+        ...options,
+        body: { amount: 1000, currency: "EUR", ...body },
+      }),
+    make: (body = {}, options = {}) =>
+      call("POST", "/api-v1-sandbox/payments", {
+        ...options,
+        body: { amount_minor: 1000, currency: "EUR", ...body },
+      }),
+    key,
+    other,
+    live,
+    issueKey,
+    sql,
+    deps,
+    database,
+    takeStatements() {
+      const taken = statements;
+      statements = [];
+      return taken;
+    },
+    logs,
+    setClock: (at_ms) => fixed_ms = at_ms,
+    async close() {
+      await deps.close();
+      await sql.end();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,462 @@
+/**
+ * The webhook sender against receivers that do everything wrong, over real sockets on loopback.
+ * "Public" addresses are real only to the checks: the `dial` seam leads them to loopback, and
+ * fails the test when it is asked for an address that was not expected.
+ */
+import assert from "node:assert/strict";
+import { sendWebhook, type WebhookRequest } from "../../shared/store/webhook_sender.ts";
+import { WebhookConnectionPool } from "../../shared/store/webhook_connection.ts";
+import { type Answer, openReceiver, say, writeAll } from "./loopback_receiver.ts";
+import { EXPIRED_CERTIFICATE, HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
+import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
+
+const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const PUBLIC = "93.184.216.34";
+const FAILED = { outcome: "connection_failed", duration_ms: 0 };
+const QUICK = { connect_ms: 300, total_ms: 500 };
+
+/** A request to a receiver on loopback, as the local start allows it. */
+function toLoopback(port: number, more: Partial<WebhookRequest> = {}): WebhookRequest {
+  const url = `http://127.0.0.1:${port}/hook?x=1`;
+  return { url, headers: {}, body: "{}", timeouts: QUICK, allow_private: true, ...more };
+}
+
+/** A request to https://hooks.example.com that lands at a receiver on loopback. */
+function toPublic(port: number, more: Partial<WebhookRequest> = {}): WebhookRequest {
+  return {
+    url: "https://hooks.example.com/hook",
+    headers: {},
+    body: "{}",
+    timeouts: { connect_ms: 3_000, total_ms: 4_000 },
+    allow_private: false,
+    resolve: () => Promise.resolve([PUBLIC]),
+    ...more,
+    seam: { ca_certs: [TEST_AUTHORITY], dial: dialOnly([PUBLIC], port), ...more.seam },
+  };
+}
+
+function dialOnly(expected: string[], port: number) {
+  return (address: string) => {
+    assert.ok(expected.includes(address), `dialled ${address}`);
+    return { address: "127.0.0.1", port };
+  };
+}
+
+/** Sends one request to a receiver that answers so, over plain TCP. */
+async function sendTo(answer: Answer, more: Partial<WebhookRequest> = {}) {
+  const receiver = openReceiver(answer);
+  try {
+    return await sendWebhook(toLoopback(receiver.port, more));
+  } finally {
+    await receiver.close();
+  }
+}
+
+Deno.test("sendWebhook() the body arrives as the same bytes, with the headers", async () => {
+  const body = new Uint8Array(70_000).map((_, index) => index % 256);
+  const receiver = openReceiver(say(OK));
+  const headers = { "Payment-Signature": "t=1,v1=ab", "Content-Type": "application/json" };
+  const result = await sendWebhook(toLoopback(receiver.port, { headers, body }));
+  await receiver.close();
+  assert.deepEqual(result, { outcome: "response", status: 200, duration_ms: 100 });
+  const sent = receiver.requests[0]!;
+  const end = sent.length - body.length;
+  assert.deepEqual(sent.subarray(end), body);
+  assert.equal(
+    new TextDecoder().decode(sent.subarray(0, end)),
+    `POST /hook?x=1 HTTP/1.1\r\nHost: 127.0.0.1:${receiver.port}\r\n` +
+      "Payment-Signature: t=1,v1=ab\r\nContent-Type: application/json\r\n" +
+      "Content-Length: 70000\r\nConnection: close\r\n\r\n",
+  );
+});
+
+Deno.test("sendWebhook() text is sent as UTF-8 and counted in bytes", async () => {
+  const receiver = openReceiver(say(OK));
+  await sendWebhook(toLoopback(receiver.port, { body: '{"name":"Zoë €"}' }));
+  await receiver.close();
+  const text = new TextDecoder().decode(receiver.requests[0]!);
+  assert.ok(text.endsWith('\r\n\r\n{"name":"Zoë €"}'));
+  assert.match(text, /Content-Length: 19\r\n/);
+});
+
+const ANSWERS: [name: string, answer: string, status: number, retry_after?: string][] = [
+  ["204 without a body", "HTTP/1.1 204 No Content\r\n\r\n", 204],
+  ["no reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200],
+  ["HTTP/1.0 until close", "HTTP/1.0 201 Created\r\n\r\nsome text", 201],
+  ["chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 200],
+  [
+    "interim 100 and 103 first",
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n\r\n" + OK,
+    200,
+  ],
+  ["410", "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n", 410],
+  [
+    "Retry-After",
+    "HTTP/1.1 503 Busy\r\nretry-after: 120 \r\nContent-Length: 0\r\n\r\n",
+    503,
+    "120",
+  ],
+  ["500 with a broken body", "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 500],
+  ["Retry-After that is no text", "HTTP/1.1 503 Busy\r\nRetry-After: a\x01b\r\n\r\n", 503],
+];
+for (const [name, answer, status, retry_after] of ANSWERS) {
+  Deno.test(`sendWebhook() answer ${name}: ${status}`, async () => {
+    const result = await sendTo(async (conn, request) => {
+      await say(answer)(conn, request);
+      conn.closeWrite();
+    });
+    const expected = { outcome: "response", status, duration_ms: 100 };
+    assert.deepEqual(result, retry_after === undefined ? expected : { ...expected, retry_after });
+  });
+}
+
+for (const status of [301, 302, 303, 307, 308]) {
+  Deno.test(`sendWebhook() ${status} to an internal canary is an answer, not followed`, async () => {
+    const canary = openReceiver(say(OK));
+    const location = `Location: http://127.0.0.1:${canary.port}/internal`;
+    const result = await sendTo(
+      say(`HTTP/1.1 ${status} Go\r\n${location}\r\nContent-Length: 0\r\n\r\n`),
+    );
+    await canary.close();
+    assert.deepEqual(result, { outcome: "response", status, duration_ms: 100 });
+    assert.equal(canary.connections, 0);
+  });
+}
+
+const FAILURES: [name: string, answer: Answer][] = [
+  ["closed without a byte", (conn) => conn.close()],
+  ["closed inside the head", async (conn, request) => {
+    await say("HTTP/1.1 200 OK\r\nContent-")(conn, request);
+    conn.close();
+  }],
+  ["another protocol", say("SSH-2.0-OpenSSH_9.9\r\n\r\n")],
+  ["HTTP/2 preface", say("HTTP/2 200\r\n\r\n")],
+  ["status 99", say("HTTP/1.1 099 No\r\n\r\n")],
+  ["101 unasked", say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")],
+  ["header without a colon", say("HTTP/1.1 200 OK\r\nnonsense\r\n\r\n")],
+  ["header bomb", say("HTTP/1.1 200 OK\r\n" + "X-Bomb: aaaaaaaaaaaaaaaa\r\n".repeat(50_000))],
+  ["one endless header", say("HTTP/1.1 200 OK\r\nX: " + "a".repeat(1 << 20))],
+  ["endless interim answers", say("HTTP/1.1 100 Continue\r\n\r\n".repeat(50_000))],
+];
+for (const [name, answer] of FAILURES) {
+  Deno.test(`sendWebhook() ${name}: connection_failed`, async () => {
+    assert.deepEqual(await sendTo(answer), FAILED);
+  });
+}
+
+Deno.test("sendWebhook() endless body: its status, after at most 16 KiB", async () => {
+  let written = 0;
+  const result = await sendTo(async (conn, request) => {
+    await say("HTTP/1.1 200 OK\r\n\r\n")(conn, request);
+    for (const block = new Uint8Array(65536);;) written += await conn.write(block);
+  });
+  assert.deepEqual(result, { outcome: "response", status: 200, duration_ms: 100 });
+  assert.ok(written < 32 << 20, `the receiver could write ${written} bytes`);
+});
+
+Deno.test("sendWebhook() body that never ends nor flows: its status, within the total", async () => {
+  const started = performance.now();
+  const result = await sendTo(say("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\n"));
+  assert.deepEqual(result, { outcome: "response", status: 202, duration_ms: 100 });
+  assert.ok(performance.now() - started < QUICK.total_ms + 400);
+});
+
+const SLOW: [name: string, answer: Answer][] = [
+  ["never answers", async (conn) => {
+    await conn.read(new Uint8Array(1));
+  }],
+  ["slow headers", async (conn) => {
+    await say("HTTP/1.1 200 OK\r\nX: ")(conn, new Uint8Array());
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await writeAll(conn, new TextEncoder().encode("a"));
+    }
+  }],
+];
+for (const [name, answer] of SLOW) {
+  Deno.test(`sendWebhook() ${name}: timeout at the total deadline`, async () => {
+    const receiver = openReceiver(answer);
+    const started = performance.now();
+    const result = await sendWebhook(toLoopback(receiver.port));
+    const took = performance.now() - started;
+    await receiver.close();
+    assert.deepEqual(result, { outcome: "timeout", duration_ms: 500 });
+    assert.ok(took < QUICK.total_ms + 400, `took ${took} ms`);
+  });
+}
+
+Deno.test("sendWebhook() over TLS, verified for the name of the host", async () => {
+  const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
+  const result = await sendWebhook(toPublic(receiver.port));
+  await receiver.close();
+  assert.deepEqual(result, { outcome: "response", status: 200, duration_ms: 100 });
+  assert.match(
+    new TextDecoder().decode(receiver.requests[0]!),
+    /\r\nHost: hooks\.example\.com\r\n/,
+  );
+});
+
+for (const [address, outcome] of [["127.0.0.1", "response"], ["127.0.0.2", "connection_failed"]]) {
+  Deno.test(`sendWebhook() https://${address}, verified for the address: ${outcome}`, async () => {
+    const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE, address);
+    const result = await sendWebhook({
+      ...toLoopback(receiver.port, { seam: { ca_certs: [TEST_AUTHORITY] } }),
+      url: `https://${address}:${receiver.port}/`,
+    });
+    await receiver.close();
+    assert.equal(result.outcome, outcome);
+  });
+}
+
+/** Every failure a tenant may cause, and the record it leaves. */
+const REFUSALS: [name: string, change: (port: number) => Partial<WebhookRequest>][] = [
+  ["certificate of another host", () => ({ url: "https://other.example.com/" })],
+  ["untrusted certificate", (port) => ({ seam: { ca_certs: [], dial: dialOnly([PUBLIC], port) } })],
+  ["no such name", () => ({ resolve: () => Promise.reject(new Error("NXDOMAIN")) })],
+  ["name without addresses", () => ({ resolve: () => Promise.resolve([]) })],
+  ["resolver that never answers", () => ({
+    resolve: () => new Promise(() => {}),
+    timeouts: { connect_ms: 50, total_ms: 100 },
+  })],
+  ["loopback", () => ({ resolve: () => Promise.resolve(["127.0.0.1"]) })],
+  ["a public and a private answer", () => ({
+    resolve: () => Promise.resolve([PUBLIC, "10.0.0.1"]),
+  })],
+  ["a public and an IPv4-mapped answer", () => ({
+    resolve: () => Promise.resolve([PUBLIC, "::ffff:127.0.0.1"]),
+  })],
+  ["an answer in another notation", () => ({ resolve: () => Promise.resolve(["127.1"]) })],
+  ["an answer that is a name", () => ({ resolve: () => Promise.resolve(["localhost"]) })],
+  ["our own host", () => ({ own_hosts: ["hooks.example.com"] })],
+];
+for (const [name, change] of REFUSALS) {
+  Deno.test(`sendWebhook() ${name}: connection_failed, the receiver sees no request`, async () => {
+    const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
+    const result = await sendWebhook(toPublic(receiver.port, change(receiver.port)));
+    await receiver.close();
+    assert.deepEqual(result, FAILED);
+    assert.equal(receiver.requests.length, 0);
+  });
+}
+
+Deno.test("sendWebhook() expired certificate: connection_failed", async () => {
+  const receiver = openReceiver(say(OK), EXPIRED_CERTIFICATE);
+  assert.deepEqual(await sendWebhook(toPublic(receiver.port)), FAILED);
+  await receiver.close();
+});
+
+Deno.test("sendWebhook() plain text where TLS is due: connection_failed", async () => {
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const work = (async () => {
+    const conn = await listener.accept();
+    await say("HTTP/1.1 200 OK\r\n\r\n")(conn, new Uint8Array());
+    while (await conn.read(new Uint8Array(4096)).catch(() => null) !== null);
+    conn.close();
+  })();
+  assert.deepEqual(await sendWebhook(toPublic((listener.addr as Deno.NetAddr).port)), FAILED);
+  await work;
+  listener.close();
+});
+
+Deno.test("sendWebhook() closed port: connection_failed", async () => {
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  assert.deepEqual(await sendWebhook(toLoopback(port)), FAILED);
+});
+
+/** Deno 2.1 keeps a TLS socket that was destroyed inside the handshake (ADR 0007). */
+const KEEPS_STALLED_TLS = Deno.version.deno.startsWith("2.1.");
+
+Deno.test({
+  name: "sendWebhook() stalled TLS handshake: connection_failed within connect_ms",
+  sanitizeResources: !KEEPS_STALLED_TLS,
+  fn: stalledHandshake,
+});
+
+async function stalledHandshake() {
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const accepted = listener.accept();
+  const timeouts = { connect_ms: 200, total_ms: 4_000 };
+  const started = performance.now();
+  const { port } = listener.addr as Deno.NetAddr;
+  assert.deepEqual(await sendWebhook(toPublic(port, { timeouts })), FAILED);
+  assert.ok(performance.now() - started < 1_000);
+  (await accepted).close();
+  listener.close();
+}
+
+Deno.test("sendWebhook() name that turns from public to loopback is never followed", async () => {
+  const canary = openReceiver(say(OK));
+  const asked: string[] = [];
+  const answers = [[PUBLIC], ["127.0.0.1"]];
+  const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
+  const request = toPublic(receiver.port, {
+    resolve: (host) => {
+      asked.push(host);
+      return Promise.resolve(answers.shift() ?? ["127.0.0.1"]);
+    },
+  });
+  const first = await sendWebhook(request);
+  const second = await sendWebhook(request);
+  await receiver.close();
+  await canary.close();
+  assert.deepEqual(asked, ["hooks.example.com", "hooks.example.com"]);
+  assert.equal(first.outcome, "response");
+  assert.deepEqual(second, FAILED);
+  assert.equal(receiver.requests.length, 1);
+  assert.equal(canary.connections, 0);
+});
+
+Deno.test("sendWebhook() an idle connection is not used once the name moved", async () => {
+  const pool = new WebhookConnectionPool();
+  const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
+  const answers = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
+  const request = toPublic(receiver.port, {
+    pool,
+    resolve: () => Promise.resolve(answers.shift()!),
+  });
+  const outcomes = [];
+  for (let i = 0; i < 3; i++) outcomes.push((await sendWebhook(request)).outcome);
+  pool.close();
+  await receiver.close();
+  assert.deepEqual(outcomes, ["response", "response", "connection_failed"]);
+  assert.equal(receiver.connections, 1);
+  assert.equal(receiver.requests.length, 2);
+});
+
+Deno.test("sendWebhook() the second address is tried when the first does not answer", async () => {
+  const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
+  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
+  const { port: closed } = listener.addr as Deno.NetAddr;
+  listener.close();
+  const dialled: string[] = [];
+  const result = await sendWebhook(toPublic(receiver.port, {
+    resolve: () => Promise.resolve(["2606:4700:4700::1111", PUBLIC]),
+    seam: {
+      dial: (address) => {
+        dialled.push(address);
+        return { address: "127.0.0.1", port: address === PUBLIC ? closed : receiver.port };
+      },
+    },
+  }));
+  await receiver.close();
+  assert.equal(result.outcome, "response");
+  assert.deepEqual(dialled, [PUBLIC, "2606:4700:4700::1111"]);
+});
+
+const REUSES: [name: string, answer: string, connections: number][] = [
+  ["length", OK, 1],
+  [
+    "chunked",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nT: x\r\n\r\n",
+    1,
+  ],
+  ["204", "HTTP/1.1 204 No\r\n\r\n", 1],
+  ["Connection: close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 3],
+  ["HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 3],
+  ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n", 3],
+  [
+    "both framings",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    3,
+  ],
+  ["more than was announced", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n", 3],
+  ["over 16 KiB", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + "a".repeat(20_000), 3],
+];
+for (const [name, answer, connections] of REUSES) {
+  Deno.test(`sendWebhook() three sends, answer ${name}: ${connections} connection(s)`, async () => {
+    const pool = new WebhookConnectionPool();
+    const receiver = openReceiver(say(answer));
+    for (let i = 0; i < 3; i++) {
+      const result = await sendWebhook(toLoopback(receiver.port, { pool }));
+      assert.equal(result.outcome, "response");
+    }
+    pool.close();
+    await receiver.close();
+    assert.equal(receiver.connections, connections);
+    assert.equal(receiver.requests.length, 3);
+  });
+}
+
+Deno.test("sendWebhook() idle connection closed by the receiver: a fresh one, sent once", async () => {
+  const pool = new WebhookConnectionPool();
+  let answered = 0;
+  const receiver = openReceiver(async (conn, request) => {
+    // Takes the second request of its first connection without a word, as a race would look.
+    if (++answered === 2) conn.close();
+    else await say(OK)(conn, request);
+  });
+  const results = [];
+  for (let i = 0; i < 2; i++) results.push(await sendWebhook(toLoopback(receiver.port, { pool })));
+  pool.close();
+  await receiver.close();
+  assert.deepEqual(results.map(({ outcome }) => outcome), ["response", "response"]);
+  assert.equal(receiver.connections, 2);
+});
+
+Deno.test("sendWebhook() answer sent ahead of the request is not taken for the next", async () => {
+  const pool = new WebhookConnectionPool();
+  let answered = 0;
+  const receiver = openReceiver(async (conn, request) => {
+    await say(OK)(conn, request);
+    if (++answered > 1) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await say("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")(conn, request);
+  });
+  await sendWebhook(toLoopback(receiver.port, { pool }));
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  const second = await sendWebhook(toLoopback(receiver.port, { pool }));
+  pool.close();
+  await receiver.close();
+  assert.deepEqual(second, { outcome: "response", status: 200, duration_ms: 100 });
+});
+
+Deno.test("sendWebhook() every refused URL of the vectors dials nothing", async () => {
+  for (const vector of vectors.urls as { url: string; result: string; allow_private?: boolean }[]) {
+    if (vector.result === "ok" || vector.result === "own_host") continue;
+    const result = await sendWebhook({
+      url: vector.url,
+      headers: {},
+      body: "{}",
+      allow_private: vector.allow_private ?? false,
+      resolve: (host) => assert.fail(`resolved ${host} of ${vector.url}`),
+      seam: { dial: (address) => assert.fail(`dialled ${address} of ${vector.url}`) },
+    });
+    assert.deepEqual(result, FAILED);
+  }
+});
+
+Deno.test("sendWebhook() a name whose address is refused by the vectors dials nothing", async () => {
+  for (const { ip, result } of vectors.addresses) {
+    for (const allow_private of [false, true]) {
+      if (result === "public" || (result === "private" && allow_private)) continue;
+      const request = toPublic(3000, {
+        allow_private,
+        resolve: () => Promise.resolve([PUBLIC, ip]),
+      });
+      const seam = { dial: (address: string) => assert.fail(`dialled ${address} beside ${ip}`) };
+      assert.deepEqual(await sendWebhook({ ...request, seam }), FAILED);
+    }
+  }
+});
+
+const BAD_HEADERS: [name: string, value: string][] = [
+  ["X-Id", "a\r\nX-Injected: 1"],
+  ["X-Id", "a\nb"],
+  ["X-Id", "\0"],
+  ["X-Id", "zoë"],
+  ["X Id", "a"],
+  ["X-Id: a\r\nY", "a"],
+  ["Host", "internal"],
+  ["content-length", "0"],
+  ["Transfer-Encoding", "chunked"],
+];
+for (const [name, value] of BAD_HEADERS) {
+  Deno.test(`sendWebhook() header ${JSON.stringify([name, value])} throws`, async () => {
+    await assert.rejects(
+      sendWebhook(toLoopback(3000, { headers: { [name]: value } })),
+      TypeError,
+    );
+  });
+}
