@@ -50,33 +50,36 @@ export function cardBrand(digits: string): CardBrand {
 }
 
 /**
- * Whether a free text contains what may be a card number: a run of 13 to 19 digits, as long as it
- * goes, single spaces or dashes between the digits allowed, with a right check digit.
+ * Whether a free text contains what may be a card number: 13 to 19 digits with a right check digit.
  *
- * Digits of every script count, as do their full-width and circled forms, and dashes and spaces of
- * every kind; invisible characters and marks are passed over. A longer run is not a card number.
- * One in ten innocent runs of this length has a right check digit by chance. Linear in the text.
+ * Digits stand in groups, one space or dash between two groups, and any groups in a row may be the
+ * number: "4242424242424242 123" is one with a CVC behind it. A part of a group is not: an innocent
+ * long number would nearly always hold one. Digits of every script count, as do their full-width and
+ * circled forms, and dashes and spaces of every kind; invisible characters and marks are passed over.
+ * One in ten innocent candidates has a right check digit by chance. Linear in the text.
  */
 export function containsCardNumber(text: string): boolean {
-  let run: number[] = [];
-  let separated = false;
+  let groups: number[][] = [];
+  let group: number[] = [];
   for (const character of text.normalize("NFKC")) {
     const digit = digitValue(character);
     if (digit !== null) {
-      // One digit beyond the longest number is enough to know that the run is too long.
-      if (run.length <= MAX_CARD_DIGITS) run.push(digit);
-      separated = false;
-    } else if (INVISIBLE.test(character)) {
+      // One digit beyond the longest number is enough to know that the group is too long.
+      if (group.length <= MAX_CARD_DIGITS) group.push(digit);
       continue;
-    } else if (!separated && SEPARATOR.test(character)) {
-      separated = true;
-    } else {
-      if (isCardNumber(run)) return true;
-      if (run.length > 0) run = [];
-      separated = false;
     }
+    if (INVISIBLE.test(character)) continue;
+    const is_joint = group.length > 0 && SEPARATOR.test(character);
+    if (group.length > 0) {
+      groups.push(group);
+      if (endInCardNumber(groups)) return true;
+      // No number reaches back over more groups than it has digits.
+      if (groups.length === MAX_CARD_DIGITS) groups.shift();
+      group = [];
+    }
+    if (!is_joint && groups.length > 0) groups = [];
   }
-  return isCardNumber(run);
+  return group.length > 0 && endInCardNumber([...groups, group]);
 }
 
 const DIGIT = /^\p{Nd}$/u;
@@ -86,19 +89,29 @@ const INVISIBLE = /^[\p{Cf}\p{M}]$/u;
 /** Values of digits outside ASCII that were met: at most one entry per digit of Unicode. */
 const FOREIGN_DIGITS = new Map<string, number>();
 
-function isCardNumber(run: readonly number[]): boolean {
-  return run.length >= MIN_CARD_DIGITS && run.length <= MAX_CARD_DIGITS && luhnSum(run) % 10 === 0;
+/** Whether the last groups together, however many of them, have the length and check digit. */
+function endInCardNumber(groups: readonly (readonly number[])[]): boolean {
+  let sum = 0;
+  let length = 0;
+  for (const group of groups.toReversed()) {
+    for (let at = group.length - 1; at >= 0; at--) {
+      if (++length > MAX_CARD_DIGITS) return false;
+      sum += luhnValue(group[at]!, length % 2 === 0);
+    }
+    if (length >= MIN_CARD_DIGITS && sum % 10 === 0) return true;
+  }
+  return false;
+}
+
+function luhnSum(digits: readonly number[]): number {
+  const { length } = digits;
+  return digits.reduce((sum, digit, at) => sum + luhnValue(digit, (length - at) % 2 === 0), 0);
 }
 
 /** ISO/IEC 7812-1 annex B: every second digit from the right is doubled, its digits summed. */
-function luhnSum(digits: readonly number[]): number {
-  let sum = 0;
-  let doubled = digits.length % 2 === 0;
-  for (const digit of digits) {
-    sum += doubled ? (digit > 4 ? digit * 2 - 9 : digit * 2) : digit;
-    doubled = !doubled;
-  }
-  return sum;
+function luhnValue(digit: number, is_doubled: boolean): number {
+  if (!is_doubled) return digit;
+  return digit > 4 ? digit * 2 - 9 : digit * 2;
 }
 
 /** The value of a decimal digit of any script, null for every other character. */

@@ -13,14 +13,23 @@ import { lookup } from "node:dns/promises";
  */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<string[]>;
 
-/** A and AAAA records, asked for at once. One kind that fails does not spoil the other. */
-export const resolvePublicName: Resolve = async (host, signal) => {
-  const answers = await Promise.allSettled([
-    Deno.resolveDns(`${host}.`, "A", { signal }),
-    Deno.resolveDns(`${host}.`, "AAAA", { signal }),
-  ]);
-  return answers.flatMap((answer) => answer.status === "fulfilled" ? answer.value : []);
-};
+/**
+ * A and AAAA records, asked for at once; one kind that fails does not spoil the other.
+ * @param name_server in place of the system's, for tests
+ */
+export function publicNameResolver(name_server?: { ipAddr: string; port: number }): Resolve {
+  return async (host, signal) => {
+    const options = name_server === undefined ? { signal } : { signal, nameServer: name_server };
+    const answers = await Promise.allSettled([
+      Deno.resolveDns(`${host}.`, "A", options),
+      Deno.resolveDns(`${host}.`, "AAAA", options),
+    ]);
+    return answers.flatMap((answer) => answer.status === "fulfilled" ? answer.value : []);
+  };
+}
+
+/** Names of the internet, from the system's name server. */
+export const resolvePublicName: Resolve = publicNameResolver();
 
 /** The system's way: hosts file, containers' names, search domains. `localhost` is loopback. */
 export const resolveLocalName: Resolve = async (host) => {

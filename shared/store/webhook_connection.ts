@@ -96,8 +96,12 @@ export class WebhookConnection {
 
 /**
  * Opens a connection.
+ *
+ * On Deno 2.1 a certificate that fails does not show here: the connection closes at the first
+ * write, before any byte of it is sent.
  * @param timeout_ms for TCP and TLS together
  * @returns null when it cannot be had in time, for whatever reason
+ * @throws {TypeError} when `address` is not an IP address
  */
 export function openConnection(
   target: ConnectTarget,

@@ -24,7 +24,6 @@ create table pay.payments (
   updated_at timestamptz not null,
   body text not null,
   constraint payments_pkey primary key (environment_id, id),
-  constraint payments_id_form check (id ~ '^pay_[0-9a-z]{26}$'),
   constraint payments_status_known check (status in (
     'pending', 'requires_action', 'processing', 'completed', 'declined', 'failed', 'cancelled',
     'partially_refunded', 'refunded', 'chargeback'
@@ -64,7 +63,6 @@ create table pay.refunds (
   created_at timestamptz not null,
   body text not null,
   constraint refunds_pkey primary key (environment_id, id),
-  constraint refunds_id_form check (id ~ '^re_[0-9a-z]{26}$'),
   constraint refunds_amount_minor_positive check (amount_minor > 0)
 );
 comment on table pay.refunds is 'Money given back on a payment. Never changes.';
@@ -81,7 +79,6 @@ create table pay.events (
   body text not null,
   constraint events_pkey primary key (environment_id, id),
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
-  constraint events_id_form check (id ~ '^evt_[0-9a-z]{26}$'),
   constraint events_sequence_positive check (sequence > 0)
 );
 comment on table pay.events is 'An immutable fact, written in the transaction of the change it tells of.';

@@ -14,7 +14,6 @@ create table pay.ledger_transactions (
   refund_id text collate "C",
   created_at timestamptz not null,
   constraint ledger_transactions_pkey primary key (environment_id, id),
-  constraint ledger_transactions_id_form check (id ~ '^txn_[0-9a-z]{26}$'),
   constraint ledger_transactions_kind_known check (
     kind in ('capture', 'capture_reversal', 'refund', 'chargeback')
   )
@@ -34,7 +33,6 @@ create table pay.ledger_entries (
   currency text collate "C" not null,
   created_at timestamptz not null,
   constraint ledger_entries_pkey primary key (environment_id, id),
-  constraint ledger_entries_id_form check (id ~ '^le_[0-9a-z]{26}$'),
   constraint ledger_entries_account_known check (
     account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
   ),
