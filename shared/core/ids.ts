@@ -30,6 +30,8 @@ export type RandomSource = (bytes: Uint8Array) => Uint8Array;
 /** Crockford's base 32 in lower case: sorts as its values do. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_LENGTH = 9;
+/** Greatest time that an id holds; a later bound of a list means the same as this one. */
+const MAX_TIME_MS = 32 ** TIME_LENGTH - 1;
 const RANDOM_LENGTH = 16;
 const SUFFIX = /^[0-9a-hjkmnp-tv-z]{26}$/;
 
@@ -61,7 +63,7 @@ export function isId(prefix: IdPrefix, text: string): boolean {
 }
 
 function encodeTime(at_ms: number): string {
-  let rest = Math.max(0, Math.trunc(at_ms));
+  let rest = Math.min(Math.max(0, Math.trunc(at_ms)), MAX_TIME_MS);
   let text = "";
   for (let i = 0; i < TIME_LENGTH; i++) {
     text = ALPHABET[rest % 32] + text;

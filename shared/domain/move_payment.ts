@@ -12,7 +12,8 @@ import {
   nextStatuses,
   refundable,
 } from "./lifecycle.ts";
-import { PaymentChange, type RequestContext } from "./payment_change.ts";
+import type { RequestContext } from "./event.ts";
+import { PaymentChange } from "./payment_change.ts";
 import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "./sandbox_provider.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";

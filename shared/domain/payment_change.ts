@@ -5,23 +5,11 @@
  */
 
 import { formatTime } from "../core/clock.ts";
-import type { IdMint } from "../core/ids.ts";
+import { eventRow, type RequestContext } from "./event.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { Refund } from "../schema/refund.ts";
 import type { Answer, Change, MovementKind } from "../store/change.ts";
-
-/** The request that makes a change. */
-export interface RequestContext {
-  request_id: string;
-  idempotency_key: string | null;
-  livemode: boolean;
-  at_ms: number;
-  mint: IdMint;
-}
-
-/** Version of the event payload (contract §4). */
-const API_VERSION = "v1";
 
 /** Which account each kind of movement debits, and which it credits (contract §3). */
 const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAccount }> = {
@@ -136,28 +124,8 @@ export class PaymentChange {
   }
 
   #record(type: string, object: string): void {
-    const { mint, livemode, request_id, idempotency_key } = this.context;
-    const id = mint("evt_");
-    const { sequence } = this.#payment;
-    const head = JSON.stringify({
-      id,
-      object: "event",
-      type,
-      api_version: API_VERSION,
-      created_at: this.#at,
-      livemode,
-      sequence,
-    });
-    const request = JSON.stringify({ id: request_id, idempotency_key });
-    const body = `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`;
-    this.#events.push({
-      id,
-      type,
-      subject_id: this.#payment.id,
-      sequence,
-      created_at: this.#at,
-      body,
-    });
+    const { id: subject_id, sequence } = this.#payment;
+    this.#events.push(eventRow({ type, subject_id, sequence, object }, this.context));
   }
 }
 

@@ -11,12 +11,14 @@ import { amountOf } from "../schema/values.ts";
 import type { z } from "zod";
 import type { Answer, Change } from "../store/change.ts";
 import { databaseAway } from "../store/database.ts";
-import type { Access, Committed, Idempotency, Store } from "../store/store.ts";
+import type { Access, Idempotency } from "../store/outcome.ts";
+import type { Committed, Store } from "../store/store.ts";
 import { decideCreate } from "./create_payment.ts";
 import { renderError } from "./error_body.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
-import { answerOnly, type RequestContext } from "./payment_change.ts";
+import type { RequestContext } from "./event.ts";
+import { answerOnly } from "./payment_change.ts";
 import { type Provider, unconfiguredProvider } from "./provider.ts";
 import { decideRefund } from "./refund_payment.ts";
 import { sandboxProvider } from "./sandbox_provider.ts";
@@ -54,6 +56,8 @@ export interface Payments {
 
 /** How often a change is decided again when someone else changed the payment (architecture §2). */
 const MAX_DECISIONS = 4;
+/** No id of anything: asks the database for a kept answer alone. */
+const NO_ID = "none";
 
 /** The payments service over a store. */
 export function createPayments(options: { store: Store; base_url: string }): Payments {
@@ -80,11 +84,34 @@ export function createPayments(options: { store: Store; base_url: string }): Pay
     });
   }
 
+  /** The kept answer to the same request under its key, or null. One round trip with a key. */
+  async function keptReply(request: ServiceRequest): Promise<Reply | null> {
+    if (!request.idempotency) return null;
+    try {
+      const loaded = await store.load(request.access, "payments", NO_ID, request.idempotency);
+      return loaded.outcome === "replay" ? { answer: loaded.answer, replayed: true } : null;
+    } catch (error) {
+      // A refused request is no conflict: schema comes before replay (contract §6).
+      const is_none = error instanceof ApiError &&
+        (error.code === "not_found" || error.code === "idempotency_conflict");
+      if (is_none) return null;
+      throw error;
+    }
+  }
+
   return {
     async create(request, body, decline_is_error) {
       const { context } = request;
       const provider = providerOf(context);
-      const change = await decideCreate(body, { ...context, provider, base_url, decline_is_error });
+      let change: Change;
+      try {
+        change = await decideCreate(body, { ...context, provider, base_url, decline_is_error });
+      } catch (error) {
+        // What the clock refuses by now, such as a card's expiry, may have been answered before.
+        const kept = await keptReply(request);
+        if (kept) return kept;
+        throw error;
+      }
       return replyOf(await store.commit(request.access, change, request.idempotency)) ??
         unavailable();
     },

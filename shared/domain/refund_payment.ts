@@ -2,12 +2,14 @@
  * Deciding a refund: of a part, or of what is left. Pure.
  */
 
+import { formatTime } from "../core/clock.ts";
 import { invalidParameter } from "../core/errors.ts";
-import type { Payment } from "../schema/payment.ts";
+import type { Payment, PaymentStatus } from "../schema/payment.ts";
 import type { CreateRefundBody, Refund } from "../schema/refund.ts";
 import type { Change } from "../store/change.ts";
 import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
-import { PaymentChange, type RequestContext } from "./payment_change.ts";
+import type { RequestContext } from "./event.ts";
+import { PaymentChange } from "./payment_change.ts";
 
 /**
  * Decides a refund of a payment.
@@ -42,11 +44,29 @@ export function addRefund(
   const { payment, context } = change;
   const amount_refunded = payment.amount_refunded + amount_minor;
   const status = amount_refunded === payment.amount_minor ? "refunded" : "partially_refunded";
-  const refund: Refund = {
+  const refund = newRefund(payment, amount_minor, status, body, context);
+  const text = change.refund(refund);
+  change.happen(status, { status, amount_refunded });
+  return text;
+}
+
+/** What a refund of the whole payment would look like; for events sent on demand. */
+export function sampleRefund(payment: Payment, context: RequestContext): Refund {
+  return newRefund(payment, payment.amount_minor, "refunded", {}, context);
+}
+
+function newRefund(
+  payment: Payment,
+  amount_minor: number,
+  payment_status: PaymentStatus,
+  body: Pick<CreateRefundBody, "reason" | "metadata">,
+  context: RequestContext,
+): Refund {
+  return {
     id: context.mint("re_"),
     object: "refund",
     payment_id: payment.id,
-    payment_status: status,
+    payment_status,
     amount: amount_minor,
     amount_minor,
     currency: payment.currency,
@@ -54,9 +74,6 @@ export function addRefund(
     reason: body.reason ?? null,
     metadata: body.metadata ?? {},
     livemode: payment.livemode,
-    created_at: change.at,
+    created_at: formatTime(context.at_ms),
   };
-  const text = change.refund(refund);
-  change.happen(status, { status, amount_refunded });
-  return text;
 }

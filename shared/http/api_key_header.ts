@@ -6,7 +6,7 @@
 import type { MiddlewareHandler } from "hono";
 import { parseApiKey } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
-import { unauthorized } from "../store/store.ts";
+import { unauthorized } from "../store/outcome.ts";
 import type { Env } from "./request_state.ts";
 
 /** Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database. */

@@ -5,15 +5,25 @@
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
+import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
+import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStore, type Store } from "../store/store.ts";
-import { type LogLine, writeLogLine } from "./request_log.ts";
+import type { WebhookRequest } from "../store/webhook_sender.ts";
+import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
+import { inBackground } from "./background.ts";
+import { failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
 
 /** What both functions need. */
 export interface Dependencies {
   store: Store;
+  webhook_store: WebhookStore;
   payments: Payments;
+  /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
+  webhooks: Webhooks | null;
+  /** What wakes the relay by HTTP; null: nothing does. */
+  relay_token: string | null;
   /** Where both functions are served, without a slash at the end. */
   base_url: string;
   clock: Clock;
@@ -30,6 +40,14 @@ export interface Settings {
   /** Where both functions are served, without a slash at the end. */
   base_url: string;
   allowed_origins?: readonly string[];
+  /** What endpoints' secrets are derived from: at least 32 bytes. */
+  webhook_master_secret?: string;
+  /** Whether test endpoints may be http and private addresses. */
+  allow_private_webhooks?: boolean;
+  /** Bearer token of `POST /internal/relay` and `/internal/retention`. */
+  relay_token?: string;
+  /** How webhooks are sent, where it is not the usual way: a resolver, a test seam. */
+  webhook_sender?: Partial<WebhookRequest>;
   max_connections?: number;
   prepare?: boolean;
   clock?: Clock;
@@ -50,24 +68,52 @@ export function createDependencies(settings: Settings): OpenDependencies {
     ...(prepare !== undefined && { prepare }),
     ...(on_statement && { on_statement }),
   });
-  const store = createStore(database);
+  const clock = settings.clock ?? systemClock;
+  const random = settings.random ?? systemRandom;
+  const log = settings.log ?? writeLogLine;
+  const wakeRelay = () => {
+    if (webhooks) inBackground(webhooks.relay.nudge());
+  };
+  const store = createStore(database, wakeRelay);
+  const webhook_store = createWebhookStore(database, wakeRelay);
+  const { webhook_master_secret: master_secret, webhook_sender } = settings;
+  const webhooks = master_secret === undefined ? null : createWebhooks({
+    store,
+    webhook_store,
+    settings: {
+      master_secret,
+      allow_private: settings.allow_private_webhooks ?? false,
+      own_hosts: [new URL(settings.base_url).host],
+    },
+    clock,
+    random,
+    on_error: (error) => log(failedTurn(clock(), error)),
+    ...(webhook_sender && { sender: webhook_sender }),
+  });
   return {
     store,
+    webhook_store,
     payments: createPayments({ store, base_url: settings.base_url }),
+    webhooks,
+    relay_token: settings.relay_token ?? null,
     base_url: settings.base_url,
-    clock: settings.clock ?? systemClock,
-    random: settings.random ?? systemRandom,
+    clock,
+    random,
     allowed_origins: settings.allowed_origins ?? [],
-    log: settings.log ?? writeLogLine,
-    close: () => database.close(),
+    log,
+    async close() {
+      await webhooks?.close();
+      await database.close();
+    },
   };
 }
 
 /**
  * Builds the dependencies from environment variables:
  * `PAYMENTS_DB_URL` (else `SUPABASE_DB_URL`), `PUBLIC_BASE_URL` (else `SUPABASE_URL` and
- * `/functions/v1`), `CONSOLE_ORIGINS` (comma-separated), `DB_POOL_SIZE`, `DB_PREPARE` (`false`
- * behind a transaction pooler). Throws when no database is named.
+ * `/functions/v1`), `CONSOLE_ORIGINS` (comma-separated), `WEBHOOK_MASTER_SECRET`, `RELAY_TOKEN`,
+ * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `DB_POOL_SIZE`, `DB_PREPARE` (`false` behind a transaction
+ * pooler). Throws when no database is named, or a secret is too short to be one.
  */
 export function openDependencies(
   env: (name: string) => string | undefined,
@@ -76,11 +122,19 @@ export function openDependencies(
   const database_url = env("PAYMENTS_DB_URL") ?? env("SUPABASE_DB_URL");
   if (!database_url) throw new Error("Set PAYMENTS_DB_URL (or SUPABASE_DB_URL) to the database");
   const base_url = env("PUBLIC_BASE_URL") ?? `${env("SUPABASE_URL") ?? ""}/functions/v1`;
+  const master_secret = env("WEBHOOK_MASTER_SECRET");
+  if (master_secret && new TextEncoder().encode(master_secret).length < MASTER_SECRET_MIN_BYTES) {
+    throw new Error(`WEBHOOK_MASTER_SECRET must have at least ${MASTER_SECRET_MIN_BYTES} bytes`);
+  }
+  const relay_token = env("RELAY_TOKEN");
   const pool_size = Number(env("DB_POOL_SIZE") ?? NaN);
   return createDependencies({
     database_url,
     base_url: base_url.replace(/\/+$/, ""),
     allowed_origins: (env("CONSOLE_ORIGINS") ?? "").split(",").map((o) => o.trim()).filter(Boolean),
+    ...(master_secret && { webhook_master_secret: master_secret }),
+    ...(relay_token && { relay_token }),
+    allow_private_webhooks: env("ALLOW_PRIVATE_WEBHOOKS") === "true",
     ...(pool_size > 0 && { max_connections: pool_size }),
     ...(env("DB_PREPARE") === "false" && { prepare: false }),
     ...overrides,

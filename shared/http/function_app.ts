@@ -12,7 +12,7 @@ import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
 import type { Reply } from "../domain/payments.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
-import type { Access, Idempotency } from "../store/store.ts";
+import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -20,6 +20,7 @@ import { observe } from "./observe.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { parseBody, parseQuery, unknownParametersHeader } from "./parse_input.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
+import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
 
 type Ctx = Context<Env>;
@@ -38,11 +39,15 @@ const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 /** 1 to 255 visible ASCII characters (contract §5). */
 const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`);
 
-/** Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`. */
+/**
+ * Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`.
+ * @param serveInternal adds routes that are called without an API key
+ */
 export function createFunctionApp(
   name: string,
   operations: readonly Operation[],
   deps: Dependencies,
+  serveInternal?: (app: Hono<Env>) => void,
 ): Hono<Env> {
   const app = new Hono<Env>();
   const routes = operations.flatMap((operation) =>
@@ -55,6 +60,7 @@ export function createFunctionApp(
     await deps.store.ping();
     return c.json({ status: "ok" });
   });
+  serveInternal?.(app);
   app.use(apiKeyHeader());
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
@@ -92,6 +98,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           livemode: state.key!.livemode,
           at_ms: state.at_ms,
           mint: idMint(state.at_ms, deps.random),
+          random: deps.random,
         },
         idempotency: idempotency_key === null
           ? null
@@ -150,7 +157,8 @@ function readIdempotencyKey(c: Ctx): string | null {
 
 /** The fingerprint of a request: the operation's own path, so that an alias is the same request. */
 function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
-  const path = `/${operation.home}${operation.paths[0].replace(":id", id)}`;
+  const own_path = operation.own_path ?? `/${operation.home}${operation.paths[0]}`;
+  const path = own_path.replace(":id", id);
   return { key, fingerprint: fingerprint(operation.method, path, body.value as never) };
 }
 
@@ -163,7 +171,11 @@ function respond(c: Ctx, outcome: Reply | Answer): Response {
 }
 
 /** Collection of each kind of resource that a create answers. */
-const COLLECTIONS: Record<string, string> = { pay: "payments", re: "refunds" };
+const COLLECTIONS: Record<string, string> = {
+  pay: "payments",
+  re: "refunds",
+  whe: "webhook_endpoints",
+};
 
 function locationOf(answer: Answer, base_url: string): string {
   const [, id, prefix] = /^\{"id":"(([a-z]+)_[0-9a-z]+)"/.exec(answer.body)!;
@@ -196,10 +208,4 @@ function renderFailure(c: Ctx, error: Error): Response {
     "Content-Type": "application/json",
     ...shown.headers,
   });
-}
-
-/** What an operator may know of an unforeseen error: its class and SQLSTATE, never its text. */
-function faultOf(error: Error): string {
-  const { code, constraint_name } = error as { code?: unknown; constraint_name?: unknown };
-  return [error.name, code, constraint_name].filter((part) => typeof part === "string").join(" ");
 }

@@ -18,6 +18,9 @@ export type Scope =
   | "payments:write"
   | "refunds:write"
   | "ledger:read"
+  | "webhooks:read"
+  | "webhooks:write"
+  | "events:read"
   | "sandbox:write";
 
 /** What an operation is given. */
@@ -33,9 +36,14 @@ export interface Call<Body, Query> {
 /** One operation. */
 export interface Operation {
   method: "GET" | "POST" | "PUT" | "DELETE";
-  /** The path after the function's name; the first is the operation's own, others are aliases. */
+  /** Paths after the function's name. */
   paths: readonly [string, ...string[]];
-  /** Where its paths begin, for the fingerprint of a request: an alias is the same operation. */
+  /**
+   * The operation's own path, the function's name included, for the fingerprint of a request: an
+   * alias is the same operation. `home` and the first of `paths` unless given.
+   */
+  own_path?: string;
+  /** Name of the function that the operation belongs to. */
   home: string;
   scope: Scope;
   /** Refuses live keys before anything is read. */

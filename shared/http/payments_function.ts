@@ -4,13 +4,20 @@
 
 import type { Dependencies } from "./dependencies.ts";
 import { createFunctionApp } from "./function_app.ts";
+import { serveInternalRoutes } from "./internal_routes.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
+import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 
 /** Answers requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
   deps: Dependencies,
 ): (request: Request) => Response | Promise<Response> {
-  const app = createFunctionApp(PAYMENTS_FUNCTION, PAYMENTS_OPERATIONS, deps);
+  const app = createFunctionApp(
+    PAYMENTS_FUNCTION,
+    [...PAYMENTS_OPERATIONS, ...WEBHOOK_OPERATIONS],
+    deps,
+    (app) => serveInternalRoutes(app, deps),
+  );
   return (request) => app.fetch(request);
 }

@@ -11,15 +11,9 @@ import {
   ListRefundsQuery,
 } from "../schema/list.ts";
 import { CreateRefundBody } from "../schema/refund.ts";
-import type { ResourceKind } from "../store/store.ts";
 import { answerPage, createdBetween } from "./page.ts";
-import {
-  type Call,
-  type Operation,
-  operation,
-  PAYMENTS_FUNCTION,
-  type Scope,
-} from "./operation.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { readOne } from "./read_one.ts";
 import { advancePayment } from "./sandbox_operations.ts";
 
 const home = PAYMENTS_FUNCTION;
@@ -113,18 +107,9 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     },
   }),
   // The console's address of a sandbox operation.
-  { ...advancePayment, paths: ["/v1/sandbox/:id/advance"] },
+  {
+    ...advancePayment,
+    own_path: `/${advancePayment.home}${advancePayment.paths[0]}`,
+    paths: ["/v1/sandbox/:id/advance"],
+  },
 ];
-
-function readOne(path: string, kind: ResourceKind, scope: Scope): Operation {
-  return operation({
-    ...payment_paths,
-    method: "GET",
-    paths: [path],
-    scope,
-    async run({ deps, request, id }: Call<unknown, unknown>) {
-      const loaded = await deps.store.load(request.access, kind, id);
-      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
-    },
-  });
-}

@@ -3,11 +3,14 @@
  * parameter or message ever gets into it.
  */
 
+import { formatTime } from "../core/clock.ts";
+
 /** What a log line may hold (security §2, leaks through logs). */
 export interface LogLine {
   /** RFC 3339, UTC. */
   time: string;
-  request_id: string;
+  /** Null of a line that is of no request. */
+  request_id: string | null;
   /** The API key's id once the database has named it. */
   key_id: string | null;
   /** Method and route template, never the path itself. */
@@ -19,6 +22,26 @@ export interface LogLine {
   code: string | null;
   /** Only with `internal_error`: class and SQLSTATE of what was thrown. */
   fault?: string;
+}
+
+/** What an operator may know of an unforeseen error: its class and SQLSTATE, never its text. */
+export function faultOf(error: unknown): string {
+  const { name, code, constraint_name } = error as Record<string, unknown>;
+  return [name, code, constraint_name].filter((part) => typeof part === "string").join(" ");
+}
+
+/** The line of a relay's turn that failed. */
+export function failedTurn(at_ms: number, error: unknown): LogLine {
+  return {
+    time: formatTime(at_ms),
+    request_id: null,
+    key_id: null,
+    route: "relay",
+    status: 500,
+    ms: 0,
+    code: "internal_error",
+    fault: faultOf(error),
+  };
 }
 
 /** Writes a line to standard output. */

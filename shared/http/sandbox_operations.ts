@@ -4,7 +4,9 @@
 
 import { AdvanceBody, AuthenticateBody, CreatePaymentBody, EmptyBody } from "../schema/payment.ts";
 import { EmptyQuery } from "../schema/list.ts";
+import { TriggerBody } from "../schema/webhook.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
+import { webhooksOf } from "./webhook_operations.ts";
 
 const sandbox = {
   home: SANDBOX_FUNCTION,
@@ -36,6 +38,12 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticateBody,
     run: ({ deps, request, id, body }) => deps.payments.authenticate(request, id, body),
+  }),
+  operation({
+    ...sandbox,
+    paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
+    body: TriggerBody,
+    run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
   operation({
     ...sandbox,

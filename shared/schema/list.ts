@@ -10,7 +10,7 @@ import { METHOD_KINDS, PAYMENT_STATUSES } from "./payment.ts";
 import { Currency } from "./values.ts";
 
 /** `limit` as plain decimal digits. */
-const Limit = z.string().regex(/^\d{1,3}$/, {
+export const Limit = z.string().regex(/^\d{1,3}$/, {
   error: `is not a whole number from 1 to ${MAX_PAGE}`,
 })
   .transform(Number)
@@ -23,7 +23,7 @@ const Time = z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" })
   .transform((text) => Date.parse(text));
 
 /** An id of one kind as a cursor or filter. */
-function id(prefix: IdPrefix) {
+export function id(prefix: IdPrefix) {
   return z.string().refine((text) => isId(prefix, text), {
     error: `is not an id that begins with "${prefix}"`,
   });

@@ -63,6 +63,8 @@ export interface EventRow {
   subject_id: string;
   sequence: number;
   created_at: string;
+  /** The ids of its deliveries but for the last character. */
+  delivery_id: string;
   body: string;
 }
 

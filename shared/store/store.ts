@@ -6,37 +6,26 @@
  * is told the API key's id once the database has named it, for the log.
  */
 
-import { ApiError } from "../core/errors.ts";
 import { formatTime } from "../core/clock.ts";
 import type { Answer, Change } from "./change.ts";
 import type { Database } from "./database.ts";
+import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
 
-/** Who asks, and when. */
-export interface Access {
-  /** Lower-case hex SHA-256 of the key text. */
-  key_hash: string;
-  /** The scope that the operation needs; null when any key will do. */
-  scope: string | null;
-  at_ms: number;
-  request_id: string;
-  /** Told the API key's id. */
-  observe: (api_key_id: string) => void;
-}
-
-/** The idempotency key of a request, with the fingerprint of what it asks. */
-export interface Idempotency {
-  key: string;
-  /** Lower-case hex SHA-256. */
-  fingerprint: string;
-}
-
-/** Kinds of resources that are stored with their body. */
-export type ResourceKind = "payments" | "refunds";
+/** Kinds of resources that can be read by id. */
+export type ResourceKind =
+  | "payments"
+  | "refunds"
+  | "events"
+  | "webhook_endpoints"
+  | "webhook_deliveries";
 /** Kinds of resources that can be listed. */
 export type ListKind = ResourceKind | "ledger_entries";
 
 /** A stored resource, or the kept answer of an earlier request with the same key. */
-export type Loaded = { outcome: "found"; body: string } | { outcome: "replay"; answer: Answer };
+export type Loaded =
+  /** `detail`: of a webhook endpoint its revision and secrets, as JSON text. */
+  | { outcome: "found"; body: string; detail: string | null }
+  | { outcome: "replay"; answer: Answer };
 
 /** What came of a change. */
 export type Committed =
@@ -97,18 +86,11 @@ const RESET = `select * from pay.reset_sandbox(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text)`;
 
-/** How often a request is sent again when an answer older than 24 hours was in its way. */
-const EXPIRED_TRIES = 3;
-
-interface Row {
-  outcome: string;
-  api_key_id: string | null;
-  status: number | null;
-  body: string | null;
-}
-
-/** A store over one database. */
-export function createStore(database: Database): Store {
+/**
+ * A store over one database.
+ * @param on_due called after a commit that made webhook deliveries due
+ */
+export function createStore(database: Database, on_due: () => void = () => {}): Store {
   async function load(
     access: Access,
     kind: ResourceKind | null,
@@ -127,12 +109,6 @@ export function createStore(database: Database): Store {
     return admit(access, row);
   }
 
-  async function untilFresh(attempt: () => Promise<Row>): Promise<Row> {
-    let row = await attempt();
-    for (let i = 0; i < EXPIRED_TRIES && row.outcome === "expired"; i++) row = await attempt();
-    return row;
-  }
-
   return {
     async authenticate(access) {
       await load(access, null, null);
@@ -141,7 +117,7 @@ export function createStore(database: Database): Store {
     async load(access, kind, id, idempotency) {
       const row = await load(access, kind, id, idempotency);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-      return { outcome: "found", body: row.body! };
+      return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
 
     async list(access, request) {
@@ -165,6 +141,7 @@ export function createStore(database: Database): Store {
         const [row] = await database.query<Row>(COMMIT, parameters);
         return admit(access, row);
       });
+      if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "stale" };
@@ -218,51 +195,4 @@ export function commitParameters(
     numbered(change.ledger),
     numbered(change.events),
   ];
-}
-
-/** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
-function admit(access: Access, row: Row | undefined): Row {
-  if (!row) throw new Error("an entry function gave no row");
-  if (row.api_key_id) access.observe(row.api_key_id);
-  switch (row.outcome) {
-    case "unauthorized":
-      throw unauthorized();
-    case "forbidden":
-      throw new ApiError("permission_denied", `This API key lacks the scope "${access.scope}"`, {
-        required_scope: access.scope,
-      });
-    case "live":
-      throw new ApiError("test_key_required", "The sandbox takes test keys only");
-    case "not_found":
-      throw notFound();
-    case "conflict":
-      throw new ApiError(
-        "idempotency_conflict",
-        "This Idempotency-Key was used with a different request: use a new key for a new operation",
-      );
-    case "unknown_cursor":
-      throw new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
-        param: "starting_after",
-      });
-  }
-  return row;
-}
-
-/** One answer for every reason why a key opens nothing (contract §6). */
-export function unauthorized(): ApiError {
-  return new ApiError(
-    "unauthorized",
-    "Send a valid API key as: Authorization: Bearer <API_KEY>",
-    {},
-    { "WWW-Authenticate": "Bearer" },
-  );
-}
-
-/** One answer for unknown ids and for ids of other environments. */
-export function notFound(): ApiError {
-  return new ApiError("not_found", "No such resource");
-}
-
-function answerOf(row: Row): Answer {
-  return { status: row.status!, body: row.body! };
 }

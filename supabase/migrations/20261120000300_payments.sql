@@ -74,7 +74,7 @@ create table pay.events (
   id text collate "C" not null,
   type text collate "C" not null,
   subject_id text collate "C" not null,
-  sequence integer not null,
+  sequence integer,
   created_at timestamptz not null,
   body text not null,
   constraint events_pkey primary key (environment_id, id),
@@ -82,7 +82,8 @@ create table pay.events (
   constraint events_sequence_positive check (sequence > 0)
 );
 comment on table pay.events is 'An immutable fact, written in the transaction of the change it tells of.';
-comment on column pay.events.subject_id is 'The payment that changed; events of one subject are ordered by sequence.';
+comment on column pay.events.subject_id is 'What changed; events of one subject are ordered by sequence.';
+comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
 comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
 
 create table pay.idempotency_keys (

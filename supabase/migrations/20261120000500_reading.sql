@@ -10,6 +10,7 @@ set role pay_owner;
 -- One resource, or none when p_kind is null (authentication alone).
 -- With an idempotency key it first looks for a kept answer, so that the load of a payment that is
 -- about to change finds the replay in the same round trip: replay comes before existence.
+-- detail: of a webhook endpoint its revision and what its secrets are derived from.
 create function pay.load(
   p_key_hash text,
   p_scope text,
@@ -19,7 +20,7 @@ create function pay.load(
   p_idempotency_key text,
   p_fingerprint text
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (outcome text, api_key_id text, status smallint, body text, detail text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -58,6 +59,17 @@ begin
       when 'refunds' then
         select t.body into body from pay.refunds t
         where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'events' then
+        select t.body into body from pay.events t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'webhook_endpoints' then
+        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets)
+        into body, detail
+        from pay.webhook_endpoints t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'webhook_deliveries' then
+        select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
     end case;
     if body is null then
       outcome := 'not_found';
@@ -90,7 +102,7 @@ as $$
       case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
       e.refund_id,
       case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
+      pay.wire_time(e.created_at) as created_at
   ) t
 $$;
 
@@ -142,6 +154,11 @@ begin
   case p_kind
     when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
     when 'refunds' then v_columns := array['payment_id'];
+    when 'events' then v_columns := array['type', 'subject_id'];
+    when 'webhook_endpoints' then v_columns := '{}'::text[];
+    when 'webhook_deliveries' then
+      v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
+      v_body := 'pay.webhook_delivery_body(t)';
     when 'ledger_entries' then
       v_columns := array['subject_id', 'transaction_id', 'account'];
       v_body := 'pay.ledger_entry_body(t)';

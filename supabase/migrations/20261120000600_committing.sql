@@ -29,8 +29,10 @@ set role pay_owner;
 -- p_refunds            [{n, id, payment_id, amount_minor, currency, created_at, body}]
 -- p_ledger             [{n, id, kind, subject_id, refund_id, debit_id, debit_account, credit_id,
 --                        credit_account, amount_minor, currency, created_at}]
--- p_events             [{n, id, type, subject_id, sequence, created_at, body}]
+-- p_events             [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
+--                        delivery_id is the id of its deliveries but for the last character
 -- n ties a row to its change: 1, 2, 3 …
+-- deliveries           how many deliveries the whole list made due
 create function pay.commit(
   p_changes text,
   p_payments text,
@@ -38,7 +40,9 @@ create function pay.commit(
   p_ledger text,
   p_events text
 )
-returns table (n integer, outcome text, api_key_id text, status smallint, body text)
+returns table (
+  n integer, outcome text, api_key_id text, status smallint, body text, deliveries bigint
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -53,6 +57,7 @@ declare
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
+  v_deliveries bigint;
 begin
   select array_agg(decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
@@ -175,20 +180,38 @@ begin
       values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
     ) as side (id, account, direction)
   ),
-  event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select w.environment_id, e.id, e.type, e.subject_id, e.sequence, e.created_at, e.body
+  event as materialized (
+    select w.environment_id, e.*
     from json_to_recordset(p_events::json) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      body text
+      delivery_id text, body text
     )
     join won w on w.n = e.n
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
   )
-  select array_agg(w.n), array_agg(w.api_key_id) into v_committed, v_api_keys from won w;
+  select array_agg(w.n), array_agg(w.api_key_id), (select count(*) from delivery_made)
+  into v_committed, v_api_keys, v_deliveries
+  from won w;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
-      select t.n, 'committed', t.api_key_id, null::smallint, null::text
+      select t.n, 'committed', t.api_key_id, null::smallint, null::text, v_deliveries
       from unnest(v_committed, v_api_keys) as t (n, api_key_id);
     return;
   end if;
@@ -229,7 +252,8 @@ begin
       end,
       s.api_key_id,
       i.status,
-      i.body
+      i.body,
+      v_deliveries
     from asked c
     left join pay.api_key_secrets s
       on s.hash = c.hash
@@ -241,6 +265,62 @@ begin
       on i.environment_id = s.environment_id
       and i.api_key_id = s.api_key_id
       and i.key = c.idempotency_key;
+end
+$$;
+
+-- Claims the idempotency key of a request that is written one by one, with the answer to keep.
+-- outcome: ok | replay (status, body) | conflict | expired. Waits for a twin as pay.commit does.
+create function pay.claim_idempotency_key(
+  p_environment_id text,
+  p_api_key_id text,
+  p_at timestamptz,
+  p_request_id text,
+  p_key text,
+  p_fingerprint text,
+  p_status smallint,
+  p_body text,
+  out outcome text,
+  out status smallint,
+  out body text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_kept record;
+begin
+  outcome := 'ok';
+  if p_key is null then
+    return;
+  end if;
+  insert into pay.idempotency_keys
+    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+  values
+    (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
+      p_body, p_at)
+  on conflict on constraint idempotency_keys_pkey do nothing;
+  if found then
+    return;
+  end if;
+  select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
+  into v_kept
+  from pay.idempotency_keys k
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
+  if v_kept.created_at > p_at - pay.idempotency_retention() then
+    if v_kept.same then
+      outcome := 'replay';
+      status := v_kept.status;
+      body := v_kept.body;
+    else
+      outcome := 'conflict';
+    end if;
+    return;
+  end if;
+  delete from pay.idempotency_keys k
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+    and k.created_at <= p_at - pay.idempotency_retention();
+  outcome := 'expired';
 end
 $$;
 
@@ -263,12 +343,13 @@ as $$
 #variable_conflict use_column
 declare
   v_access record;
-  v_kept record;
+  v_claim record;
   v_environment text;
   v_payments bigint;
   v_refunds bigint;
   v_entries bigint;
   v_events bigint;
+  v_deliveries bigint;
   v_keys bigint;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
@@ -280,43 +361,21 @@ begin
   ) then
     outcome := 'live';
   end if;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      200::smallint, '');
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
   if outcome <> 'ok' then
     return next;
     return;
   end if;
 
-  if p_idempotency_key is not null then
-    insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-    values
-      (v_environment, api_key_id, p_idempotency_key, decode(p_fingerprint, 'hex'), p_request_id, 200,
-        '', p_at)
-    on conflict on constraint idempotency_keys_pkey do nothing;
-    if not found then
-      select k.fingerprint, k.status, k.body, k.created_at into v_kept
-      from pay.idempotency_keys k
-      where k.environment_id = v_environment
-        and k.api_key_id = v_access.api_key_id
-        and k.key = p_idempotency_key;
-      if v_kept.fingerprint is null or v_kept.created_at <= p_at - pay.idempotency_retention() then
-        delete from pay.idempotency_keys k
-        where k.environment_id = v_environment
-          and k.api_key_id = v_access.api_key_id
-          and k.key = p_idempotency_key
-          and k.created_at <= p_at - pay.idempotency_retention();
-        outcome := 'expired';
-      elsif v_kept.fingerprint = decode(p_fingerprint, 'hex') then
-        outcome := 'replay';
-        status := v_kept.status;
-        body := v_kept.body;
-      else
-        outcome := 'conflict';
-      end if;
-      return next;
-      return;
-    end if;
-  end if;
-
+  delete from pay.webhook_deliveries t where t.environment_id = v_environment;
+  get diagnostics v_deliveries = row_count;
   delete from pay.events t where t.environment_id = v_environment;
   get diagnostics v_events = row_count;
   delete from pay.ledger_entries t where t.environment_id = v_environment;
@@ -333,8 +392,8 @@ begin
   outcome := 'committed';
   body := format(
     '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":0,'
-    '"ledger_entries":%s,"events":%s,"webhook_deliveries":0,"idempotency_keys":%s}}',
-    v_payments, v_refunds, v_entries, v_events, v_keys
+    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
+    v_payments, v_refunds, v_entries, v_events, v_deliveries, v_keys
   );
   update pay.idempotency_keys k set body = reset_sandbox.body
   where k.environment_id = v_environment

@@ -16,7 +16,7 @@ export interface TestServer {
   clone_prefix: string;
 }
 
-/** A copy of the template. */
+/** A database of its own. */
 export interface TestDatabase {
   /** As superuser. */
   url: string;
@@ -41,13 +41,22 @@ export function testServer(): TestServer {
 }
 
 /** Copies the template; connect as the test wishes, and `drop` at the end of the file. */
-export async function cloneDatabase(): Promise<TestDatabase> {
+export function cloneDatabase(): Promise<TestDatabase> {
+  return createDatabase(testServer().template);
+}
+
+/** A database without our migrations, for tests of what makes them. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createDatabase("template1");
+}
+
+async function createDatabase(template: string): Promise<TestDatabase> {
   const server = testServer();
   const name = server.clone_prefix + crypto.randomUUID().slice(0, 13);
   await asSuperuser(server, async (sql) => {
     for (let attempt = 1;; attempt++) {
       try {
-        await sql`create database ${sql(name)} template ${sql(server.template)}`;
+        await sql`create database ${sql(name)} template ${sql(template)}`;
         return;
       } catch (error) {
         const is_busy = error instanceof postgres.PostgresError && error.code === TEMPLATE_IN_USE;

@@ -6,7 +6,11 @@
 import postgres from "postgres";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
+import {
+  createDependencies,
+  type OpenDependencies,
+  type Settings,
+} from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
@@ -14,6 +18,10 @@ import { cloneDatabase } from "./database.ts";
 
 /** Where the functions believe to be served. */
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
+/** What the test service derives endpoints' secrets from. */
+export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
+/** What wakes the test service's relay. */
+export const RELAY_TOKEN = "relay-token-of-the-test-service";
 /** A published test card that is approved. */
 export const APPROVED_CARD = {
   number: "4242 4242 4242 4242",
@@ -79,7 +87,7 @@ export interface TestService {
 
 /** Starts the product over a fresh database; `close` at the end of the file. */
 export async function startService(
-  options: { max_connections?: number } = {},
+  options: Partial<Settings> = {},
 ): Promise<TestService> {
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 4, onnotice: () => {} });
@@ -93,6 +101,9 @@ export async function startService(
     clock: () => fixed_ms ?? Date.now(),
     log: (line) => logs.push(line),
     on_statement: (text) => statements.push(text),
+    webhook_master_secret: MASTER_SECRET,
+    allow_private_webhooks: true,
+    relay_token: RELAY_TOKEN,
     ...options,
   });
   const functions: Record<string, (request: Request) => Response | Promise<Response>> = {

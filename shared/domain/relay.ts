@@ -1,0 +1,218 @@
+/**
+ * The relay: takes due deliveries out of the outbox and sends them, with bounded concurrency per
+ * endpoint and in all. The database is the record; this only works on what it has claimed there.
+ *
+ * A turn records what has ended and claims what is due, in one statement. While that statement is
+ * under way further results gather for the next, so a busy relay needs few statements and an idle
+ * one none. Guarantees: at least once, and in order per endpoint and payment (by the claim).
+ */
+
+import type { Clock } from "../core/clock.ts";
+import { formatTime } from "../core/clock.ts";
+import { idMint, type RandomSource } from "../core/ids.ts";
+import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../store/webhook_store.ts";
+import { type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
+import { signingSecrets } from "./endpoint_secret.ts";
+import { eventRow } from "./event.ts";
+import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
+import type { WebhookSettings } from "./webhook_endpoints.ts";
+
+/** Attempts under way in all: enough that a few receivers that never answer leave room. */
+const MAX_ATTEMPTS = 64;
+/** Attempts under way at one endpoint. */
+const MAX_PER_ENDPOINT = 16;
+/** How long a claim lasts: the 15 s of an attempt and as long as recording it may take. */
+const LEASE_MS = 25_000;
+/** HTTP status with which a receiver says that it is gone for good. */
+const GONE = 410;
+
+/** What a relay works with. */
+export interface RelayOptions {
+  store: WebhookStore;
+  settings: WebhookSettings;
+  send: Send;
+  clock: Clock;
+  random: RandomSource;
+  /** Told of a turn that failed, as when the database is away; the leases run out by themselves. */
+  on_error: (error: unknown) => void;
+}
+
+/** Delivers what is due. */
+export class Relay {
+  readonly #options: RelayOptions;
+  /** Attempts under way, by endpoint. */
+  readonly #under_way = new Map<string, number>();
+  #attempts = 0;
+  #results: AttemptResult[] = [];
+  #wanted = false;
+  #wake: () => void = () => {};
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for due deliveries; resolves when nothing is due or under way any more. */
+  nudge(): Promise<void> {
+    this.#wanted = true;
+    this.#wake();
+    this.#running ??= this.#run().finally(() => this.#running = null);
+    return this.#running;
+  }
+
+  /** Claims nothing more; resolves when what is under way has ended and is recorded. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#attempts > 0 || this.#results.length > 0) await this.nudge();
+    else await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const woken = new Promise<void>((resolve) => this.#wake = resolve);
+      this.#wanted = false;
+      let is_full = false;
+      try {
+        is_full = await this.#turn();
+      } catch (error) {
+        this.#options.on_error(error);
+        if (this.#attempts === 0) return;
+      }
+      if (is_full || this.#wanted) continue;
+      if (this.#attempts === 0 && this.#results.length === 0) return;
+      if (this.#results.length === 0) await woken;
+    }
+  }
+
+  /** Records and claims; true when there may be more to claim at once. */
+  async #turn(): Promise<boolean> {
+    const { store, clock } = this.#options;
+    const at_ms = clock();
+    const limit = this.#stopped ? 0 : MAX_ATTEMPTS - this.#attempts;
+    if (limit <= 0 && this.#results.length === 0) return false;
+    const results = this.#results;
+    this.#results = [];
+    let claimed: ClaimedDelivery[];
+    try {
+      claimed = await store.relayTurn({
+        results,
+        busy: [...this.#under_way].filter(([, n]) => n >= MAX_PER_ENDPOINT).map(([id]) => id),
+        limit,
+        per_endpoint: MAX_PER_ENDPOINT,
+        at_ms,
+        leased_until_ms: at_ms + LEASE_MS,
+      });
+    } catch (error) {
+      this.#results = [...results, ...this.#results];
+      throw error;
+    }
+    for (const delivery of claimed) this.#start(delivery);
+    return claimed.length === limit && limit > 0;
+  }
+
+  #start(delivery: ClaimedDelivery): void {
+    const { endpoint_id } = delivery;
+    this.#attempts++;
+    this.#under_way.set(endpoint_id, (this.#under_way.get(endpoint_id) ?? 0) + 1);
+    this.#attempt(delivery).catch((error) => this.#options.on_error(error)).finally(() => {
+      this.#attempts--;
+      const left = this.#under_way.get(endpoint_id)! - 1;
+      if (left === 0) this.#under_way.delete(endpoint_id);
+      else this.#under_way.set(endpoint_id, left);
+      this.#wanted = true;
+      this.#wake();
+    });
+  }
+
+  async #attempt(delivery: ClaimedDelivery): Promise<void> {
+    const { settings, send, clock } = this.#options;
+    const { endpoint_id, event_id, body, url, attempt } = delivery;
+    const at_ms = clock();
+    const ended = await makeAttempt(
+      {
+        event_id,
+        body,
+        url,
+        number: attempt,
+        secrets: signingSecrets(
+          endpoint_id,
+          JSON.parse(delivery.secrets),
+          settings.master_secret,
+          at_ms,
+        ),
+        allow_private: settings.allow_private && !delivery.livemode,
+      },
+      at_ms,
+      send,
+    );
+    this.#results.push(this.#judge(delivery, ended, at_ms));
+    const reason = disablingReason(delivery, ended, at_ms);
+    if (reason) await this.#disable(delivery, reason, at_ms);
+  }
+
+  #judge(delivery: ClaimedDelivery, ended: EndedAttempt, at_ms: number): AttemptResult {
+    const { environment_id, id, attempt, livemode } = delivery;
+    const failed = { livemode, number: attempt, at_ms, retry_after: ended.retry_after };
+    const [byte] = this.#options.random(new Uint8Array(1));
+    const is_last = ended.delivered || ended.record.response_status === GONE;
+    const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
+    return {
+      environment_id,
+      id,
+      attempt,
+      delivered: ended.delivered,
+      next_attempt_at: next === null ? null : formatTime(next),
+      record: JSON.stringify(ended.record),
+    };
+  }
+
+  /** Turns an endpoint off, unless it has been changed in between. */
+  async #disable(delivery: ClaimedDelivery, reason: string, at_ms: number): Promise<void> {
+    const { store, random } = this.#options;
+    const { environment_id, endpoint_id, livemode } = delivery;
+    const stored = await store.loadEndpoint(environment_id, endpoint_id);
+    if (!stored || stored.status !== "enabled") return;
+    const body = JSON.stringify({
+      ...JSON.parse(stored.body),
+      status: "disabled",
+      disabled_reason: reason,
+      updated_at: formatTime(at_ms),
+    });
+    const event = eventRow({
+      type: "webhook_endpoint.disabled",
+      subject_id: endpoint_id,
+      sequence: stored.revision + 1,
+      object: body,
+    }, {
+      request_id: null,
+      idempotency_key: null,
+      livemode,
+      at_ms,
+      mint: idMint(at_ms, random),
+      random,
+    });
+    await store.disableEndpoint({
+      environment_id,
+      id: endpoint_id,
+      expects_revision: stored.revision,
+      at_ms,
+      body,
+      event_id: event.id,
+      event_body: event.body,
+      delivery_id: event.delivery_id,
+    });
+  }
+}
+
+/** Why an endpoint is to be turned off after this attempt, if it is. */
+function disablingReason(
+  delivery: ClaimedDelivery,
+  ended: EndedAttempt,
+  at_ms: number,
+): "gone" | "failing" | null {
+  if (ended.record.response_status === GONE) return "gone";
+  const { livemode, failing_since } = delivery;
+  const lasts = failing_since !== null && at_ms - failing_since.getTime() >= FAILING_LIMIT_MS;
+  return livemode && !ended.delivered && lasts ? "failing" : null;
+}

@@ -1,0 +1,99 @@
+/**
+ * Delivering an event on demand (interface §4): one synchronous attempt, signed with the endpoint's
+ * real secret. It changes no payment and is not tried again.
+ */
+
+import type { Clock } from "../core/clock.ts";
+import { invalidParameter } from "../core/errors.ts";
+import { idMint } from "../core/ids.ts";
+import type { Payment } from "../schema/payment.ts";
+import type { EventType, TriggerBody } from "../schema/webhook.ts";
+import type { Store } from "../store/store.ts";
+import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
+import { makeAttempt, type Send } from "./attempt.ts";
+import { signingSecrets } from "./endpoint_secret.ts";
+import { eventRow } from "./event.ts";
+import type { Reply, ServiceRequest } from "./payments.ts";
+import { sampleRefund } from "./refund_payment.ts";
+import type { WebhookSettings } from "./webhook_endpoints.ts";
+
+/** How long the relay leaves a triggered delivery alone: longer than its one attempt can take. */
+const LEASE_MS = 60_000;
+
+/** Delivers an event on demand. Throws `ApiError`; a receiver's failure is an answer, not an error. */
+export type Trigger = (request: ServiceRequest, body: TriggerBody) => Promise<Reply>;
+
+/** The trigger over a store. */
+export function createTrigger(options: {
+  store: Store;
+  webhook_store: WebhookStore;
+  settings: WebhookSettings;
+  send: Send;
+  clock: Clock;
+}): Trigger {
+  const { store, webhook_store, settings, send, clock } = options;
+  return async function trigger(request, body) {
+    const { access, context, idempotency } = request;
+    const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency);
+    if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+    const { url } = JSON.parse(loaded.body);
+    const { secrets } = JSON.parse(loaded.detail!) as { secrets: SecretSource[] };
+    const paid = await store.load(access, "payments", body.payment_id);
+    if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
+    const payment: Payment = JSON.parse(paid.body);
+
+    const event = eventRow({
+      type: body.event,
+      subject_id: payment.id,
+      sequence: payment.sequence,
+      object: objectOf(body.event, payment, paid.body, loaded.body, request),
+      triggered: true,
+    }, context);
+    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    await webhook_store.beginTrigger(access, {
+      endpoint_id: body.endpoint_id,
+      event_id: event.id,
+      type: body.event,
+      subject_id: payment.id,
+      body: event.body,
+      delivery_id,
+      leased_until_ms: context.at_ms + LEASE_MS,
+    });
+    const at_ms = clock();
+    const attempt = await makeAttempt(
+      {
+        event_id: event.id,
+        body: event.body,
+        url,
+        number: 1,
+        secrets: signingSecrets(body.endpoint_id, secrets, settings.master_secret, at_ms),
+        allow_private: settings.allow_private && !context.livemode,
+      },
+      at_ms,
+      send,
+    );
+    const written = await webhook_store.endTrigger(
+      access,
+      delivery_id,
+      attempt.delivered,
+      JSON.stringify(attempt.record),
+      idempotency,
+    );
+    if (!("answer" in written)) throw new Error("unexpected outcome");
+    return { answer: written.answer, replayed: written.outcome === "replay" };
+  };
+}
+
+/** What the event shows: the payment, the endpoint, or a refund of the whole payment. */
+function objectOf(
+  type: EventType,
+  payment: Payment,
+  payment_body: string,
+  endpoint_body: string,
+  { context }: ServiceRequest,
+): string {
+  if (type.startsWith("payment.")) return payment_body;
+  if (type === "ping" || type === "webhook_endpoint.disabled") return endpoint_body;
+  if (type === "refund.completed") return JSON.stringify(sampleRefund(payment, context));
+  throw invalidParameter("event", `"${type}" is not an event of a payment`);
+}

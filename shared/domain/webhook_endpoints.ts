@@ -1,0 +1,217 @@
+/**
+ * Webhook endpoints: create, update, delete, rotate (contract §4). Decided here, written whole or
+ * not at all by the store.
+ */
+
+import { formatTime } from "../core/clock.ts";
+import { checkEndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import type {
+  CreateWebhookEndpointBody,
+  UpdateWebhookEndpointBody,
+  WebhookEndpoint,
+} from "../schema/webhook.ts";
+import { databaseAway } from "../store/database.ts";
+import type { Store } from "../store/store.ts";
+import type {
+  EndpointChange,
+  SecretSource,
+  WebhookStore,
+  Written,
+} from "../store/webhook_store.ts";
+import { nextSecret, revealSecret, secretReference } from "./endpoint_secret.ts";
+import type { Reply, ServiceRequest } from "./payments.ts";
+
+/** Endpoints of one environment (contract §4). */
+const MAX_ENDPOINTS = 16;
+/** How often a change is decided again when someone else changed the endpoint. */
+const MAX_DECISIONS = 4;
+
+/** What webhooks need to know of where they run. */
+export interface WebhookSettings {
+  /** At least 32 bytes; from the functions' environment. */
+  master_secret: string;
+  /** Whether http and private addresses are allowed for test keys. */
+  allow_private: boolean;
+  /** Our own hosts, which no endpoint may name. */
+  own_hosts: readonly string[];
+}
+
+/** The operations on endpoints. Each throws `ApiError`. */
+export interface WebhookEndpoints {
+  create(request: ServiceRequest, body: CreateWebhookEndpointBody): Promise<Reply>;
+  update(request: ServiceRequest, id: string, body: UpdateWebhookEndpointBody): Promise<Reply>;
+  delete(request: ServiceRequest, id: string): Promise<Reply>;
+  rotate(request: ServiceRequest, id: string, expires_in_s: number): Promise<Reply>;
+}
+
+/** An endpoint as it is stored, and what its secrets are made of. */
+interface StoredEndpoint {
+  endpoint: WebhookEndpoint;
+  revision: number;
+  secrets: SecretSource[];
+}
+
+/** The endpoints' service. */
+export function createWebhookEndpoints(
+  options: { store: Store; webhook_store: WebhookStore; settings: WebhookSettings },
+): WebhookEndpoints {
+  const { store, webhook_store, settings } = options;
+
+  async function write(request: ServiceRequest, change: EndpointChange): Promise<Reply | null> {
+    const written = await webhook_store.changeEndpoint(
+      request.access,
+      change,
+      request.idempotency,
+    );
+    return replyOf(written, settings.master_secret);
+  }
+
+  async function changeExisting(
+    request: ServiceRequest,
+    id: string,
+    decide: (stored: StoredEndpoint) => EndpointChange,
+  ): Promise<Reply> {
+    for (let i = 0; i < MAX_DECISIONS; i++) {
+      const loaded = await store.load(
+        request.access,
+        "webhook_endpoints",
+        id,
+        request.idempotency,
+      );
+      if (loaded.outcome === "replay") {
+        const { status, body } = loaded.answer;
+        const answer = { status, body: revealSecret(body, settings.master_secret) };
+        return { answer, replayed: true };
+      }
+      const stored = { endpoint: JSON.parse(loaded.body), ...JSON.parse(loaded.detail!) };
+      const reply = await write(request, decide(stored));
+      if (reply) return reply;
+    }
+    throw databaseAway();
+  }
+
+  return {
+    async create(request, body) {
+      const url = checkUrl(body.url, request, settings);
+      const secret = nextSecret(1, request.context.random);
+      const at = formatTime(request.context.at_ms);
+      const endpoint: WebhookEndpoint = {
+        id: request.context.mint("whe_"),
+        object: "webhook_endpoint",
+        url,
+        events: body.events,
+        status: "enabled",
+        disabled_reason: null,
+        description: body.description ?? null,
+        metadata: body.metadata ?? {},
+        livemode: request.context.livemode,
+        created_at: at,
+        updated_at: at,
+      };
+      const stored = { endpoint, revision: 0, secrets: [secret] };
+      return (await write(request, changeTo(stored, 201, secret)))!;
+    },
+
+    update: (request, id, body) => {
+      const url = body.url === undefined ? undefined : checkUrl(body.url, request, settings);
+      return changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const status = body.status ?? endpoint.status;
+        const updated: WebhookEndpoint = {
+          ...endpoint,
+          url: url ?? endpoint.url,
+          events: body.events ?? endpoint.events,
+          status,
+          disabled_reason: status === "enabled"
+            ? null
+            : endpoint.status === "disabled"
+            ? endpoint.disabled_reason
+            : "manual",
+          description: body.description === undefined ? endpoint.description : body.description,
+          metadata: body.metadata ?? endpoint.metadata,
+          updated_at: formatTime(request.context.at_ms),
+        };
+        return changeTo({ endpoint: updated, revision, secrets }, 200);
+      });
+    },
+
+    delete: (request, id) =>
+      changeExisting(request, id, ({ revision }) => ({
+        id,
+        expects_revision: revision,
+        endpoint: null,
+        answer: {
+          status: 200,
+          body: JSON.stringify({ id, object: "webhook_endpoint", deleted: true }),
+        },
+      })),
+
+    rotate: (request, id, expires_in_s) =>
+      changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const { at_ms, random } = request.context;
+        const secret = nextSecret(secrets[0]!.version + 1, random);
+        const until = formatTime(at_ms + expires_in_s * 1000);
+        const older = secrets
+          .map((source) => ({ ...source, expires_at: source.expires_at ?? until }))
+          .filter(({ expires_at }) => Date.parse(expires_at) > at_ms);
+        const updated = { ...endpoint, updated_at: formatTime(at_ms) };
+        return changeTo({ endpoint: updated, revision, secrets: [secret, ...older] }, 200, secret);
+      }),
+  };
+}
+
+/** The change that brings an endpoint to this state; its answer shows `secret` by reference. */
+function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource): EndpointChange {
+  const { endpoint, revision, secrets } = stored;
+  const { id, url, events, created_at } = endpoint;
+  const shown = secret ? { ...endpoint, secret: secretReference(secret) } : endpoint;
+  return {
+    id,
+    expects_revision: revision === 0 ? null : revision,
+    endpoint: {
+      id,
+      url,
+      events,
+      status: endpoint.status,
+      secrets,
+      revision: revision + 1,
+      created_at,
+      body: JSON.stringify(endpoint),
+    },
+    answer: { status, body: JSON.stringify(shown) },
+  };
+}
+
+function checkUrl(url: string, request: ServiceRequest, settings: WebhookSettings): string {
+  try {
+    return checkEndpointUrl(url, {
+      allow_private: settings.allow_private && !request.context.livemode,
+      own_hosts: [...settings.own_hosts],
+    }).href;
+  } catch (error) {
+    if (!(error instanceof EndpointUrlError)) throw error;
+    throw invalidParameter("url", error.message);
+  }
+}
+
+/** The reply of a written change; null when it has to be decided again. */
+function replyOf(written: Written, master_secret: string): Reply | null {
+  switch (written.outcome) {
+    case "committed":
+    case "replay": {
+      const { status, body } = written.answer;
+      const answer = { status, body: revealSecret(body, master_secret) };
+      return { answer, replayed: written.outcome === "replay" };
+    }
+    case "stale":
+      return null;
+    case "full":
+      throw new ApiError(
+        "invalid_parameter",
+        `Cannot add an endpoint: there are ${MAX_ENDPOINTS} already`,
+        { param: "url" },
+      );
+    case "off":
+      throw new Error("unexpected outcome");
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Webhooks as one part: endpoints, the relay and the trigger over one store and one sender.
+ */
+
+import type { Clock } from "../core/clock.ts";
+import type { RandomSource } from "../core/ids.ts";
+import type { Store } from "../store/store.ts";
+import { WebhookConnectionPool } from "../store/webhook_connection.ts";
+import { sendWebhook, type WebhookRequest } from "../store/webhook_sender.ts";
+import type { WebhookStore } from "../store/webhook_store.ts";
+import type { Send } from "./attempt.ts";
+import { Relay } from "./relay.ts";
+import { createTrigger, type Trigger } from "./trigger.ts";
+import {
+  createWebhookEndpoints,
+  type WebhookEndpoints,
+  type WebhookSettings,
+} from "./webhook_endpoints.ts";
+
+/** Everything that has to do with webhooks. */
+export interface Webhooks {
+  endpoints: WebhookEndpoints;
+  trigger: Trigger;
+  relay: Relay;
+  /** Ends attempts under way, records them and closes connections. */
+  close(): Promise<void>;
+}
+
+/** Builds the part. `sender` overrides how requests are sent: a resolver, a test seam. */
+export function createWebhooks(options: {
+  store: Store;
+  webhook_store: WebhookStore;
+  settings: WebhookSettings;
+  clock: Clock;
+  random: RandomSource;
+  on_error: (error: unknown) => void;
+  sender?: Partial<WebhookRequest>;
+}): Webhooks {
+  const pool = new WebhookConnectionPool();
+  const { settings, sender } = options;
+  const send: Send = (request) =>
+    sendWebhook({ ...request, own_hosts: settings.own_hosts, pool, ...sender });
+  const relay = new Relay({ ...options, store: options.webhook_store, send });
+  return {
+    endpoints: createWebhookEndpoints(options),
+    trigger: createTrigger({ ...options, send }),
+    relay,
+    async close() {
+      await relay.stop();
+      pool.close();
+    },
+  };
+}

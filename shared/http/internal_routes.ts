@@ -1,0 +1,39 @@
+/**
+ * What wakes us: routes for our own clock (pg_cron through pg_net, or the local server's ticker),
+ * guarded by a token that is compared in constant time. They do the same work that would be done
+ * anyway, sooner; calling them often is harmless.
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Context, Hono } from "hono";
+import { unauthorized } from "../store/outcome.ts";
+import { inBackground } from "./background.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { PAYMENTS_FUNCTION } from "./operation.ts";
+import type { Env } from "./request_state.ts";
+
+/** Adds `POST /internal/relay` and `POST /internal/retention`. */
+export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
+  app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
+    admitToken(c, deps);
+    if (deps.webhooks) inBackground(deps.webhooks.relay.nudge());
+    return c.json({ status: "awake" }, 202);
+  });
+  app.post(`/${PAYMENTS_FUNCTION}/internal/retention`, async (c) => {
+    admitToken(c, deps);
+    return c.json({ purged: await deps.webhook_store.purge(c.get("state").at_ms) });
+  });
+}
+
+function admitToken(c: Context<Env>, deps: Dependencies): void {
+  c.get("state").route = c.req.path;
+  const header = c.req.header("Authorization") ?? "";
+  const expected = `Bearer ${deps.relay_token}`;
+  const is_right = timingSafeEqual(digest(header), digest(expected));
+  if (deps.relay_token === null || !is_right) throw unauthorized();
+}
+
+/** Equal lengths, so that the comparison tells nothing of the token's. */
+function digest(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,25 @@
+/**
+ * The operation that reads one resource by its id.
+ */
+
+import { EmptyQuery } from "../schema/list.ts";
+import { EmptyBody } from "../schema/payment.ts";
+import type { ResourceKind } from "../store/store.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION, type Scope } from "./operation.ts";
+
+/** `GET <path>`, where the path ends in `:id`. One round trip. */
+export function readOne(path: string, kind: ResourceKind, scope: Scope): Operation {
+  return operation({
+    home: PAYMENTS_FUNCTION,
+    test_only: false,
+    body: EmptyBody,
+    query: EmptyQuery,
+    method: "GET",
+    paths: [path],
+    scope,
+    async run({ deps, request, id }) {
+      const loaded = await deps.store.load(request.access, kind, id);
+      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
+    },
+  });
+}

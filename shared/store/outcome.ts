@@ -1,0 +1,95 @@
+/**
+ * What every entry function has in common: who asks, and what its outcomes mean. The one map from
+ * outcomes to error codes.
+ */
+
+import { ApiError } from "../core/errors.ts";
+import type { Answer } from "./change.ts";
+
+/** Who asks, and when. */
+export interface Access {
+  /** Lower-case hex SHA-256 of the key text. */
+  key_hash: string;
+  /** The scope that the operation needs; null when any key will do. */
+  scope: string | null;
+  at_ms: number;
+  request_id: string;
+  /** Told the API key's id. */
+  observe: (api_key_id: string) => void;
+}
+
+/** The idempotency key of a request, with the fingerprint of what it asks. */
+export interface Idempotency {
+  key: string;
+  /** Lower-case hex SHA-256. */
+  fingerprint: string;
+}
+
+/** A row of an entry function. */
+export interface Row {
+  outcome: string;
+  api_key_id: string | null;
+  status: number | null;
+  body: string | null;
+  /** Of a webhook endpoint: its revision and secrets, as JSON text. */
+  detail?: string | null;
+  /** Of a commit: how many deliveries it made due; a bigint as text. */
+  deliveries?: string | null;
+}
+
+/** How often a request is sent again when an answer older than 24 hours was in its way. */
+const EXPIRED_TRIES = 3;
+
+/** Sends a request again while an outlived answer was in its way; that answer is then gone. */
+export async function untilFresh<T extends Row>(attempt: () => Promise<T>): Promise<T> {
+  let row = await attempt();
+  for (let i = 0; i < EXPIRED_TRIES && row.outcome === "expired"; i++) row = await attempt();
+  return row;
+}
+
+/** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
+export function admit<T extends Row>(access: Access, row: T | undefined): T {
+  if (!row) throw new Error("an entry function gave no row");
+  if (row.api_key_id) access.observe(row.api_key_id);
+  switch (row.outcome) {
+    case "unauthorized":
+      throw unauthorized();
+    case "forbidden":
+      throw new ApiError("permission_denied", `This API key lacks the scope "${access.scope}"`, {
+        required_scope: access.scope,
+      });
+    case "live":
+      throw new ApiError("test_key_required", "The sandbox takes test keys only");
+    case "not_found":
+      throw notFound();
+    case "conflict":
+      throw new ApiError(
+        "idempotency_conflict",
+        "This Idempotency-Key was used with a different request: use a new key for a new operation",
+      );
+    case "unknown_cursor":
+      throw new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
+        param: "starting_after",
+      });
+  }
+  return row;
+}
+
+/** One answer for every reason why a key opens nothing (contract §6). */
+export function unauthorized(): ApiError {
+  return new ApiError(
+    "unauthorized",
+    "Send a valid API key as: Authorization: Bearer <API_KEY>",
+    {},
+    { "WWW-Authenticate": "Bearer" },
+  );
+}
+
+/** One answer for unknown ids and for ids of other environments. */
+export function notFound(): ApiError {
+  return new ApiError("not_found", "No such resource");
+}
+
+export function answerOf(row: Row): Answer {
+  return { status: row.status!, body: row.body! };
+}

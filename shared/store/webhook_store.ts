@@ -1,0 +1,283 @@
+/**
+ * The SQL of webhook endpoints, deliveries and the relay: each call is one entry function, one round
+ * trip. A part of the store like `store.ts`.
+ */
+
+import { formatTime } from "../core/clock.ts";
+import type { Answer } from "./change.ts";
+import type { Database } from "./database.ts";
+import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
+
+/** What a secret is derived from, beside the master secret and the endpoint's id. */
+export interface SecretSource {
+  version: number;
+  salt: string;
+  /** RFC 3339; null for the current secret. */
+  expires_at: string | null;
+}
+
+/** A row of `pay.webhook_endpoints`. */
+export interface EndpointRow {
+  id: string;
+  url: string;
+  events: string[];
+  status: "enabled" | "disabled";
+  /** Newest first. */
+  secrets: SecretSource[];
+  revision: number;
+  created_at: string;
+  body: string;
+}
+
+/** A decided change of an endpoint. */
+export interface EndpointChange {
+  id: string;
+  /** The revision that it was decided on; null for a create. */
+  expects_revision: number | null;
+  /** As it is to be; null for a delete. */
+  endpoint: EndpointRow | null;
+  /** To keep: with a reference in place of a secret. */
+  answer: Answer;
+}
+
+/** What came of a change that is written one by one. */
+export type Written =
+  | { outcome: "committed" | "replay"; answer: Answer }
+  | { outcome: "stale" | "full" | "off" };
+
+/** An attempt to make, claimed from the outbox. */
+export interface ClaimedDelivery {
+  environment_id: string;
+  id: string;
+  endpoint_id: string;
+  event_id: string;
+  /** The attempt's number; what its result is compared by. */
+  attempt: number;
+  url: string;
+  /** JSON text of `SecretSource[]`. */
+  secrets: string;
+  livemode: boolean;
+  failing_since: Date | null;
+  /** The payload. */
+  body: string;
+}
+
+/** An attempt that has ended. */
+export interface AttemptResult {
+  environment_id: string;
+  id: string;
+  attempt: number;
+  delivered: boolean;
+  /** RFC 3339; null when there is to be no other. */
+  next_attempt_at: string | null;
+  /** The attempt as JSON text. */
+  record: string;
+}
+
+/** What a turn of the relay asks for. */
+export interface RelayTurn {
+  results: AttemptResult[];
+  /** Endpoints that are not to be claimed for now. */
+  busy: string[];
+  limit: number;
+  per_endpoint: number;
+  at_ms: number;
+  leased_until_ms: number;
+}
+
+/** An event sent on demand, with its delivery. */
+export interface TriggeredDelivery {
+  endpoint_id: string;
+  event_id: string;
+  type: string;
+  subject_id: string;
+  body: string;
+  delivery_id: string;
+  leased_until_ms: number;
+}
+
+/** Webhooks in the database. */
+export interface WebhookStore {
+  changeEndpoint(
+    access: Access,
+    change: EndpointChange,
+    idempotency: Idempotency | null,
+  ): Promise<Written>;
+  redeliver(access: Access, id: string, idempotency: Idempotency | null): Promise<Written>;
+  beginTrigger(access: Access, delivery: TriggeredDelivery): Promise<void>;
+  endTrigger(
+    access: Access,
+    delivery_id: string,
+    delivered: boolean,
+    attempt: string,
+    idempotency: Idempotency | null,
+  ): Promise<Written>;
+  /** Records what has ended and claims what is due, of every environment. */
+  relayTurn(turn: RelayTurn): Promise<ClaimedDelivery[]>;
+  /** An endpoint for the relay; null when it is gone. */
+  loadEndpoint(
+    environment_id: string,
+    id: string,
+  ): Promise<{ revision: number; status: string; body: string } | null>;
+  /** Turns an endpoint off; false when it has changed in between. */
+  disableEndpoint(disabled: DisabledEndpoint): Promise<boolean>;
+  /** Deletes what has outlived its retention; how many rows. */
+  purge(at_ms: number): Promise<number>;
+}
+
+/** An endpoint that the relay turns off, and the event that tells of it. */
+export interface DisabledEndpoint {
+  environment_id: string;
+  id: string;
+  expects_revision: number;
+  at_ms: number;
+  body: string;
+  event_id: string;
+  event_body: string;
+  delivery_id: string;
+}
+
+const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
+  p_status => $7::int::smallint, p_body => $8::text, p_id => $9::text,
+  p_expects_revision => $10::int, p_endpoint => $11::text)`;
+const REDELIVER = `select * from pay.redeliver(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
+  p_id => $7::text)`;
+const BEGIN_TRIGGER = `select * from pay.begin_trigger(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_endpoint_id => $4::text, p_event_id => $5::text, p_type => $6::text,
+  p_subject_id => $7::text, p_body => $8::text, p_delivery_id => $9::text,
+  p_leased_until => $10::text::timestamptz)`;
+const END_TRIGGER = `select * from pay.end_trigger(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
+  p_delivery_id => $7::text, p_delivered => $8::text::boolean, p_attempt => $9::text)`;
+const RELAY_TURN = `select * from pay.relay_turn(
+  p_results => $1::text, p_busy => string_to_array($2::text, ','), p_limit => $3::int,
+  p_per_endpoint => $4::int, p_at => $5::text::timestamptz,
+  p_leased_until => $6::text::timestamptz)`;
+const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
+  p_environment_id => $1::text, p_id => $2::text)`;
+const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
+  p_environment_id => $1::text, p_id => $2::text, p_expects_revision => $3::int,
+  p_at => $4::text::timestamptz, p_endpoint_body => $5::text, p_event_id => $6::text,
+  p_event_body => $7::text, p_delivery_id => $8::text) as outcome`;
+const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
+
+/**
+ * Webhooks over one database.
+ * @param on_due called after a call that made a delivery due
+ */
+export function createWebhookStore(database: Database, on_due: () => void): WebhookStore {
+  /** Parameters that the calls of one key begin with. */
+  const keyed = (access: Access, idempotency: Idempotency | null) => [
+    access.key_hash,
+    access.scope,
+    formatTime(access.at_ms),
+    access.request_id,
+    idempotency?.key ?? null,
+    idempotency?.fingerprint ?? null,
+  ];
+
+  async function write(
+    access: Access,
+    text: string,
+    parameters: (string | number | null)[],
+  ): Promise<Row> {
+    return await untilFresh(async () => {
+      const [row] = await database.query<Row>(text, parameters);
+      return admit(access, row);
+    });
+  }
+
+  return {
+    async changeEndpoint(access, change, idempotency) {
+      const row = await write(access, CHANGE_ENDPOINT, [
+        ...keyed(access, idempotency),
+        change.answer.status,
+        change.answer.body,
+        change.id,
+        change.expects_revision,
+        change.endpoint && JSON.stringify(change.endpoint),
+      ]);
+      return written(row, change.answer);
+    },
+
+    async redeliver(access, id, idempotency) {
+      const row = await write(access, REDELIVER, [...keyed(access, idempotency), id]);
+      if (row.outcome === "committed") on_due();
+      return written(row, { status: 200, body: row.body ?? "" });
+    },
+
+    async beginTrigger(access, delivery) {
+      await write(access, BEGIN_TRIGGER, [
+        access.key_hash,
+        access.scope,
+        formatTime(access.at_ms),
+        delivery.endpoint_id,
+        delivery.event_id,
+        delivery.type,
+        delivery.subject_id,
+        delivery.body,
+        delivery.delivery_id,
+        formatTime(delivery.leased_until_ms),
+      ]);
+    },
+
+    async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
+      const row = await write(access, END_TRIGGER, [
+        ...keyed(access, idempotency),
+        delivery_id,
+        String(delivered),
+        attempt,
+      ]);
+      return written(row, { status: 200, body: row.body ?? "" });
+    },
+
+    relayTurn: (turn) =>
+      database.query<ClaimedDelivery>(RELAY_TURN, [
+        JSON.stringify(turn.results),
+        turn.busy.join(","),
+        turn.limit,
+        turn.per_endpoint,
+        formatTime(turn.at_ms),
+        formatTime(turn.leased_until_ms),
+      ]),
+
+    async loadEndpoint(environment_id, id) {
+      const [row] = await database.query<{ revision: number; status: string; body: string }>(
+        LOAD_ENDPOINT,
+        [environment_id, id],
+      );
+      return row ?? null;
+    },
+
+    async disableEndpoint(disabled) {
+      const [row] = await database.query<{ outcome: string }>(DISABLE_ENDPOINT, [
+        disabled.environment_id,
+        disabled.id,
+        disabled.expects_revision,
+        formatTime(disabled.at_ms),
+        disabled.body,
+        disabled.event_id,
+        disabled.event_body,
+        disabled.delivery_id,
+      ]);
+      return row!.outcome === "committed";
+    },
+
+    async purge(at_ms) {
+      const [row] = await database.query<{ purged: string }>(PURGE, [formatTime(at_ms)]);
+      return Number(row!.purged);
+    },
+  };
+}
+
+function written(row: Row, answer: Answer): Written {
+  if (row.outcome === "committed") return { outcome: "committed", answer };
+  if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
+  return { outcome: row.outcome as "stale" | "full" | "off" };
+}

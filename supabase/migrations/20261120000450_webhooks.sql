@@ -1,0 +1,142 @@
+-- Purpose: webhook endpoints and the outbox of deliveries.
+--
+-- A delivery is an event on its way to one endpoint. It is written in the transaction of the change
+-- that the event tells of, and it is the record: whoever wakes the relay (a nudge after the commit,
+-- a clock, an operator) only makes it look here. The relay claims what is due with a lease; an
+-- attempt that outlives its lease cannot overwrite what a later one has recorded, because recording
+-- compares the attempt's number.
+--
+-- Row-level security: beside the environment of a key, the setting pay.worker opens these tables to
+-- the relay and to retention, which work for every environment.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.webhook_endpoints (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  slot smallint not null,
+  url text not null,
+  events text[] not null,
+  status text collate "C" not null,
+  secrets json not null,
+  failing_since timestamptz,
+  revision integer not null,
+  created_at timestamptz not null,
+  body text not null,
+  constraint webhook_endpoints_pkey primary key (environment_id, id),
+  -- At most 16 endpoints (contract §4): one in each slot.
+  constraint webhook_endpoints_slot_key unique (environment_id, slot),
+  constraint webhook_endpoints_slot_in_range check (slot between 0 and 15),
+  constraint webhook_endpoints_status_known check (status in ('enabled', 'disabled')),
+  constraint webhook_endpoints_url_length check (length(url) <= 2048)
+);
+comment on table pay.webhook_endpoints is 'Where a merchant wants events delivered.';
+comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
+comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
+comment on column pay.webhook_endpoints.secrets is
+  '[{version, salt, expires_at}], newest first: what secrets are derived from, with the master secret that is not here.';
+comment on column pay.webhook_endpoints.failing_since is 'The first failure since the last success; null when the last attempt succeeded.';
+comment on column pay.webhook_endpoints.revision is 'Counts changes; what an update compares and sets.';
+comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
+
+create table pay.webhook_deliveries (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  event_id text collate "C" not null,
+  event_type text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  sequence integer,
+  status text collate "C" not null,
+  attempt_count integer not null default 0,
+  attempts text not null default '',
+  next_attempt_at timestamptz,
+  leased_until timestamptz,
+  created_at timestamptz not null,
+  constraint webhook_deliveries_pkey primary key (environment_id, id),
+  constraint webhook_deliveries_status_known
+    check (status in ('pending', 'delivered', 'failed', 'cancelled')),
+  constraint webhook_deliveries_pending_has_next
+    check ((status = 'pending') = (next_attempt_at is not null))
+) with (fillfactor = 80);
+comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
+comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
+comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
+
+-- The relay: endpoints that have something pending, and what is due at each.
+create index webhook_deliveries_due on pay.webhook_deliveries (endpoint_id, next_attempt_at, sequence)
+  where status = 'pending';
+-- The relay: is an earlier event of the same payment still being tried?
+create index webhook_deliveries_order
+  on pay.webhook_deliveries (environment_id, endpoint_id, subject_id, sequence)
+  where status = 'pending';
+-- Lists with event_id=, payment_id= and endpoint_id=.
+create index webhook_deliveries_event on pay.webhook_deliveries (environment_id, event_id);
+create index webhook_deliveries_subject on pay.webhook_deliveries (environment_id, subject_id, id);
+create index webhook_deliveries_endpoint on pay.webhook_deliveries (environment_id, endpoint_id, id);
+
+alter table pay.webhook_endpoints enable row level security;
+alter table pay.webhook_endpoints force row level security;
+alter table pay.webhook_deliveries enable row level security;
+alter table pay.webhook_deliveries force row level security;
+
+create policy webhook_endpoints_of_environment on pay.webhook_endpoints to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy webhook_deliveries_of_environment on pay.webhook_deliveries to pay_owner using (
+  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+);
+create policy environments_of_worker on pay.environments for select to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy webhook_endpoints_of_worker on pay.webhook_endpoints to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy webhook_deliveries_of_worker on pay.webhook_deliveries to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy events_of_worker on pay.events to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+
+-- The patterns of an endpoint's list that an event type matches.
+create function pay.patterns_of(p_type text)
+returns text[]
+language sql immutable parallel safe
+as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
+
+-- The last character of a delivery's id: one for each slot.
+create function pay.slot_character(p_slot smallint)
+returns text
+language sql immutable parallel safe
+as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
+
+-- A time as the contract writes it.
+create function pay.wire_time(p_at timestamptz)
+returns text
+language sql stable parallel safe
+as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
+
+-- A delivery as JSON text, in the order of the contract (§4).
+create function pay.webhook_delivery_body(d pay.webhook_deliveries)
+returns text
+language sql stable
+as $$
+  select row_to_json(t)::text from (
+    select
+      d.id,
+      'webhook_delivery' as object,
+      d.event_id,
+      d.event_type,
+      d.endpoint_id,
+      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
+      d.status,
+      ('[' || d.attempts || ']')::json as attempts,
+      pay.wire_time(d.next_attempt_at) as next_attempt_at,
+      pay.wire_time(d.created_at) as created_at
+  ) t
+$$;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

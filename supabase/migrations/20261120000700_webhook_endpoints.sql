@@ -1,0 +1,305 @@
+-- Purpose: the entry functions that change webhook endpoints and deliveries for a caller's key.
+--
+-- The text of a secret is stored nowhere: kept answers hold a reference to it, which the functions
+-- replace by the secret when they replay them.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- Creates, updates or deletes an endpoint.
+-- p_expects_revision  the revision that the change was decided on; null for a create
+-- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
+-- p_status, p_body    the answer to keep under the idempotency key
+-- Outcomes: committed | replay | conflict | expired | stale | full (16 endpoints) | not_found |
+--           unauthorized | forbidden.
+-- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
+-- queue on an advisory lock, so two cannot take one slot.
+create function pay.change_webhook_endpoint(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_request_id text,
+  p_idempotency_key text,
+  p_fingerprint text,
+  p_status smallint,
+  p_body text,
+  p_id text,
+  p_expects_revision integer,
+  p_endpoint text
+)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_environment text;
+  v_revision integer;
+  v_slot smallint;
+  v_endpoint record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  v_environment := v_access.environment_id;
+  if outcome = 'ok' and p_expects_revision is not null then
+    select t.revision into v_revision from pay.webhook_endpoints t
+    where t.environment_id = v_environment and t.id = p_id
+    for update;
+    outcome := case
+      when v_revision is null then 'not_found'
+      when v_revision <> p_expects_revision then 'stale'
+      else 'ok'
+    end;
+  end if;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      p_status, p_body);
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+
+  select * into v_endpoint from json_to_record(p_endpoint::json) as e (
+    id text, url text, events text[], status text, secrets json, revision integer,
+    created_at timestamptz, body text
+  );
+  if p_endpoint is null then
+    delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
+  elsif p_expects_revision is null then
+    perform pg_advisory_xact_lock(hashtextextended(v_environment, 0));
+    select min(free.slot) into v_slot
+    from generate_series(0, 15) as free (slot)
+    where not exists (
+      select from pay.webhook_endpoints t
+      where t.environment_id = v_environment and t.slot = free.slot
+    );
+    if v_slot is null then
+      -- The claim of the idempotency key goes with the refusal.
+      delete from pay.idempotency_keys k
+      where k.environment_id = v_environment and k.api_key_id = v_access.api_key_id
+        and k.key = p_idempotency_key and k.request_id = p_request_id;
+      outcome := 'full';
+      return next;
+      return;
+    end if;
+    insert into pay.webhook_endpoints
+      (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+    values
+      (v_environment, v_endpoint.id, v_slot, v_endpoint.url, v_endpoint.events, v_endpoint.status,
+        v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at, v_endpoint.body);
+  else
+    update pay.webhook_endpoints t
+    set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
+      secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
+      failing_since = case when v_endpoint.status = t.status then t.failing_since end
+    where t.environment_id = v_environment and t.id = p_id;
+  end if;
+  -- What was on its way to an endpoint that is gone or off is called off.
+  if p_endpoint is null or v_endpoint.status = 'disabled' then
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    where d.environment_id = v_environment and d.endpoint_id = p_id and d.status = 'pending'
+      -- An attempt under way ends by itself; the relay then calls off what would follow.
+      and d.leased_until is null;
+  end if;
+  outcome := 'committed';
+  return next;
+end
+$$;
+
+-- Puts a delivery in line again, at once. Its earlier attempts stay recorded.
+-- Outcomes: committed (body) | replay | conflict | expired | not_found | off (the endpoint is gone or
+--           disabled) | unauthorized | forbidden.
+create function pay.redeliver(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_request_id text,
+  p_idempotency_key text,
+  p_fingerprint text,
+  p_id text
+)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_delivery pay.webhook_deliveries;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      200::smallint, '');
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    outcome := 'not_found';
+  elsif not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    outcome := 'off';
+  else
+    outcome := 'committed';
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.leased_until is null then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = p_at
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    body := pay.webhook_delivery_body(v_delivery);
+    update pay.idempotency_keys k set body = redeliver.body
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key;
+    return next;
+    return;
+  end if;
+  delete from pay.idempotency_keys k
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = p_idempotency_key and k.request_id = p_request_id;
+  return next;
+end
+$$;
+
+-- Records an event that was triggered by hand, and its delivery with the attempt under way. The
+-- delivery is leased from its first moment, so that the relay leaves it alone.
+-- Outcomes: committed | unauthorized | forbidden | not_found (the endpoint is gone).
+create function pay.begin_trigger(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_endpoint_id text,
+  p_event_id text,
+  p_type text,
+  p_subject_id text,
+  p_body text,
+  p_delivery_id text,
+  p_leased_until timestamptz
+)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' and not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
+  ) then
+    outcome := 'not_found';
+  end if;
+  if outcome = 'ok' then
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    values (v_access.environment_id, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        attempt_count, next_attempt_at, leased_until, created_at)
+    values
+      (v_access.environment_id, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
+        'pending', 1, p_leased_until, p_leased_until, p_at);
+    outcome := 'committed';
+  end if;
+  return next;
+end
+$$;
+
+-- Records the one attempt of a triggered delivery and keeps the answer. There is no second attempt.
+-- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | not_found.
+create function pay.end_trigger(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_request_id text,
+  p_idempotency_key text,
+  p_fingerprint text,
+  p_delivery_id text,
+  p_delivered boolean,
+  p_attempt text
+)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_delivery pay.webhook_deliveries;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  update pay.webhook_deliveries d
+  set status = case when p_delivered then 'delivered' else 'failed' end,
+    attempts = p_attempt, next_attempt_at = null, leased_until = null
+  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+  returning * into v_delivery;
+  if v_delivery.id is null then
+    outcome := 'not_found';
+    return next;
+    return;
+  end if;
+  body := pay.webhook_delivery_body(v_delivery);
+  select * into v_claim from pay.claim_idempotency_key(
+    v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+    200::smallint, body);
+  if v_claim.outcome = 'ok' then
+    outcome := 'committed';
+  else
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  return next;
+end
+$$;
+
+grant execute on function pay.change_webhook_endpoint(
+  text, text, timestamptz, text, text, text, smallint, text, text, integer, text) to pay_api;
+grant execute on function
+  pay.redeliver(text, text, timestamptz, text, text, text, text) to pay_api;
+grant execute on function pay.begin_trigger(
+  text, text, timestamptz, text, text, text, text, text, text, timestamptz) to pay_api;
+grant execute on function pay.end_trigger(
+  text, text, timestamptz, text, text, text, text, boolean, text) to pay_api;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

@@ -1,0 +1,100 @@
+-- Purpose: what has outlived its retention goes, in small batches that hold no lock for long.
+--
+-- 24 hours: idempotency keys (a day is decided when they are read; this only frees the space).
+-- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8).
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create policy idempotency_keys_of_worker on pay.idempotency_keys to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy payments_of_worker on pay.payments to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy refunds_of_worker on pay.refunds to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy ledger_transactions_of_worker on pay.ledger_transactions for select to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+create policy ledger_entries_of_worker on pay.ledger_entries for select to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+
+-- Finds the keys to purge. Rows come in the order of time, so a few blocks' summaries suffice, and
+-- the path of creates pays next to nothing for it.
+create index idempotency_keys_created_at on pay.idempotency_keys using brin (created_at);
+
+-- The least id made at or after an instant, as shared/core/ids.ts makes them: an id begins with its
+-- milliseconds in base 32.
+create function pay.id_floor(p_prefix text, p_at timestamptz)
+returns text
+language plpgsql immutable
+as $$
+declare
+  v_rest bigint := floor(extract(epoch from p_at) * 1000);
+  v_time text := '';
+begin
+  for v_character in 1..9 loop
+    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
+    v_rest := v_rest / 32;
+  end loop;
+  return p_prefix || v_time || repeat('0', 17);
+end
+$$;
+
+-- Deletes one batch of each kind in each environment; returns how many rows went, so that a caller
+-- can go on until 0. Rows that someone holds are left for the next time.
+create function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_cut timestamptz := p_at - interval '30 days';
+  v_environment record;
+  v_kind record;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.idempotency_keys t using (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  ) old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_total = row_count;
+
+  for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
+    for v_kind in
+      select * from (values
+        ('webhook_deliveries', 'whd_', true),
+        ('events', 'evt_', true),
+        ('ledger_entries', 'le_', false),
+        ('ledger_transactions', 'txn_', false),
+        ('refunds', 're_', false),
+        ('payments', 'pay_', false)
+      ) as k (table_name, prefix, of_live_too)
+      where k.of_live_too or not v_environment.livemode
+    loop
+      -- The primary key is in the order of time: the oldest rows are found without a search.
+      execute format(
+        'delete from pay.%1$I t using (
+           select o.id from pay.%1$I o
+           where o.environment_id = $1 and o.id < $2
+           order by o.id limit $3 for update skip locked
+         ) old
+         where t.environment_id = $1 and t.id = old.id',
+        v_kind.table_name
+      ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
+      get diagnostics v_rows = row_count;
+      v_total := v_total + v_rows;
+    end loop;
+  end loop;
+  return v_total;
+end
+$$;
+
+grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

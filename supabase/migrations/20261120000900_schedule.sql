@@ -1,0 +1,121 @@
+-- Purpose: what wakes the relay and retention where pg_cron and pg_net exist (as on Supabase). The
+-- only migration that names them. Elsewhere the local server's ticker does the same.
+--
+-- pg_net only ever calls our own fixed address: it follows redirects and reaches loopback, so it is
+-- not fit for addresses that customers choose, and its queue is unlogged, so it is an alarm clock and
+-- no record. It is called from the job alone, always with a timeout.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.settings (
+  name text collate "C" not null,
+  value text not null,
+  constraint settings_pkey primary key (name),
+  constraint settings_name_known check (name in ('relay_url', 'relay_token'))
+);
+comment on table pay.settings is 'Where the relay is and the token that wakes it. Set by pay.configure_relay.';
+
+alter table pay.settings enable row level security;
+alter table pay.settings force row level security;
+create policy settings_of_worker on pay.settings to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+
+-- Operator: the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the functions.
+-- Errors: invalid_parameter_value for an address or token that could not work.
+create function pay.configure_relay(p_url text, p_token text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
+    raise exception 'relay url must end in /api-v1-payments/internal/relay'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if p_token !~ '^[!-~]{16,200}$' then
+    raise exception 'relay token must be 16 to 200 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.settings (name, value)
+  values ('relay_url', p_url), ('relay_token', p_token)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+end
+$$;
+
+-- Where to wake the relay, or no row: when nothing is due, or it is not configured.
+create function pay.due_relay()
+returns table (url text, token text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= now()
+  ) then
+    return;
+  end if;
+  return query
+    select u.value, t.value
+    from pay.settings u
+    join pay.settings t on t.name = 'relay_token'
+    where u.name = 'relay_url';
+end
+$$;
+
+-- The job: wakes the relay when something is due. Runs as the role of the job, which may use pg_net.
+create function pay.wake_relay()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_relay record;
+begin
+  for v_relay in select * from pay.due_relay() loop
+    -- Dynamic, so that this function can be made where pg_net is not.
+    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    using
+      v_relay.url,
+      '{}'::jsonb,
+      '{}'::jsonb,
+      jsonb_build_object(
+        'Content-Type', 'application/json',
+        'Authorization', 'Bearer ' || v_relay.token
+      ),
+      2000;
+  end loop;
+end
+$$;
+
+grant execute on function pay.configure_relay(text, text) to pay_operator;
+grant execute on function pay.due_relay() to pay_operator;
+grant execute on function pay.wake_relay() to pay_operator;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
+
+do $$
+begin
+  if (
+    select count(*) from pg_catalog.pg_available_extensions where name in ('pg_cron', 'pg_net')
+  ) = 2 then
+    create extension if not exists pg_net;
+    create extension if not exists pg_cron;
+  end if;
+  -- By their functions, not their extensions: what matters is what the jobs call.
+  if pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
+    and pg_catalog.to_regnamespace('net') is not null then
+    execute $job$ select cron.schedule('pay-relay', '5 seconds', 'select pay.wake_relay()') $job$;
+    execute $job$ select cron.schedule('pay-retention', '*/5 * * * *', 'select pay.purge()') $job$;
+    execute $job$
+      select cron.schedule('pay-cron-log', '23 3 * * *',
+        'delete from cron.job_run_details where end_time < now() - interval ''7 days''')
+    $job$;
+  end if;
+end
+$$;
