@@ -10,7 +10,7 @@ import { amountOf } from "../schema/values.ts";
 import type { Change } from "../store/change.ts";
 import { capabilityOf, type Instrument, readInstrument } from "./instrument.ts";
 import type { RequestContext } from "./event.ts";
-import { PaymentChange } from "./payment_change.ts";
+import { type PaymentChange, ResourceChange } from "./resource_change.ts";
 import type { Authorization, Provider } from "./provider.ts";
 import { addRefund } from "./refund_payment.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
@@ -45,7 +45,7 @@ export async function decideCreate(
     outcome: body.outcome ?? null,
     manual: body.settlement === "manual",
   });
-  const change = new PaymentChange(newPayment(body, amount_minor, instrument, context), context);
+  const change = new ResourceChange(newPayment(body, amount_minor, instrument, context), context);
   change.happen("created");
   settle(change, authorization, context.base_url);
   return change.finish(
@@ -120,6 +120,6 @@ function settle(change: PaymentChange, authorization: Authorization, base_url: s
       return fail(change, authorization.code, authorization.return_code ?? null);
   }
   complete(change, authorization.tx_hash);
-  if (authorization.result === "refunded") addRefund(change, change.payment.amount_minor, {});
+  if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor, {});
   if (authorization.result === "chargeback") chargeBack(change);
 }

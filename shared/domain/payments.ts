@@ -18,7 +18,7 @@ import { renderError } from "./error_body.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
 import type { RequestContext } from "./event.ts";
-import { answerOnly } from "./payment_change.ts";
+import { answerOnly } from "./resource_change.ts";
 import { type Provider, unconfiguredProvider } from "./provider.ts";
 import { decideRefund } from "./refund_payment.ts";
 import { sandboxProvider } from "./sandbox_provider.ts";

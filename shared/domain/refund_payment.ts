@@ -9,7 +9,7 @@ import type { CreateRefundBody, Refund } from "../schema/refund.ts";
 import type { Change } from "../store/change.ts";
 import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
 import type { RequestContext } from "./event.ts";
-import { PaymentChange } from "./payment_change.ts";
+import { type PaymentChange, ResourceChange } from "./resource_change.ts";
 
 /**
  * Decides a refund of a payment.
@@ -30,7 +30,7 @@ export function decideRefund(
       { amount_refundable: rest },
     );
   }
-  const change = new PaymentChange(payment, context);
+  const change = new ResourceChange(payment, context);
   const refund = addRefund(change, amount_minor ?? rest, body);
   return change.finish({ status: 201, body: refund });
 }
@@ -41,7 +41,7 @@ export function addRefund(
   amount_minor: number,
   body: Pick<CreateRefundBody, "reason" | "metadata">,
 ): string {
-  const { payment, context } = change;
+  const { subject: payment, context } = change;
   const amount_refunded = payment.amount_refunded + amount_minor;
   const status = amount_refunded === payment.amount_minor ? "refunded" : "partially_refunded";
   const refund = newRefund(payment, amount_minor, status, body, context);

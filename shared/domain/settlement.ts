@@ -6,7 +6,7 @@
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "../store/change.ts";
 import { renderError } from "./error_body.ts";
-import type { PaymentChange } from "./payment_change.ts";
+import type { PaymentChange } from "./resource_change.ts";
 import type { DeclineCode } from "./provider.ts";
 
 /** What an issuer's no means to a person. */
@@ -26,7 +26,7 @@ const FAILURES: Record<string, string> = {
 
 /** The money is in: captured in the ledger. */
 export function complete(change: PaymentChange, tx_hash?: string): void {
-  const { method, amount_minor } = change.payment;
+  const { method, amount_minor } = change.subject;
   change.move("capture", amount_minor);
   change.happen("completed", {
     status: "completed",
@@ -39,7 +39,7 @@ export function complete(change: PaymentChange, tx_hash?: string): void {
 
 /** The payer has to authenticate. */
 export function requireAction(change: PaymentChange, base_url: string): void {
-  const url = `${base_url}/api-v1-sandbox/payments/${change.payment.id}/authenticate`;
+  const url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
   change.happen("requires_action", {
     status: "requires_action",
     next_action: { type: "authenticate", url },
@@ -69,7 +69,7 @@ export function fail(change: PaymentChange, code: string, return_code: string | 
 
 /** The payer disputes what is left of the payment. */
 export function chargeBack(change: PaymentChange): void {
-  const { amount_minor, amount_refunded } = change.payment;
+  const { amount_minor, amount_refunded } = change.subject;
   change.move("chargeback", amount_minor - amount_refunded);
   change.happen("chargeback", { status: "chargeback" });
 }
@@ -79,7 +79,7 @@ export function declineAnswer(change: PaymentChange, code: DeclineCode): Answer 
   return {
     status: 402,
     body: renderError(
-      new ApiError(code, DECLINES[code], { payment: change.payment }),
+      new ApiError(code, DECLINES[code], { payment: change.subject }),
       change.context.request_id,
     ),
   };

@@ -9,12 +9,12 @@ import { NETWORKS } from "../core/wallet_address.ts";
 import { MAX_NAME, MAX_REFERENCE } from "./limits.ts";
 import {
   AmountMinor,
-  amountOf,
   Currency,
   Description,
   Instant,
   Metadata,
   Person,
+  requiredAmount,
   sameAmount,
 } from "./values.ts";
 
@@ -101,15 +101,7 @@ export const CreatePaymentBody = z.object({
   metadata: Metadata.optional(),
   outcome: z.enum(OUTCOMES).optional(),
   settlement: z.enum(["instant", "manual"]).optional(),
-}).superRefine(sameAmount).superRefine((body, context) => {
-  if (amountOf(body) === undefined) {
-    context.addIssue({
-      code: "custom",
-      path: ["amount"],
-      message: "is required (or amount_minor), in minor units",
-    });
-  }
-});
+}).superRefine(sameAmount).superRefine(requiredAmount);
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
 /** What is shown of the instrument. */

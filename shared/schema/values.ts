@@ -63,6 +63,16 @@ export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
   }
 }
 
+/** Refuses a body without an amount. */
+export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void {
+  if (amountOf(body) !== undefined) return;
+  context.addIssue({
+    code: "custom",
+    path: ["amount"],
+    message: "is required (or amount_minor), in minor units",
+  });
+}
+
 /** The amount of a body, by whichever name it has. */
 export function amountOf(body: NamedTwice): number | undefined {
   return body.amount_minor ?? body.amount;

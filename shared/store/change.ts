@@ -4,6 +4,7 @@
  */
 
 import type { PaymentStatus } from "../schema/payment.ts";
+import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 
 /** An HTTP answer as bytes to be: what is sent, kept and replayed. */
@@ -28,6 +29,18 @@ export interface PaymentRow {
   body: string;
 }
 
+/** A row of `pay.transfers`. */
+export interface TransferRow {
+  id: string;
+  status: TransferStatus;
+  amount_minor: number;
+  currency: string;
+  sequence: number;
+  created_at: string;
+  updated_at: string;
+  body: string;
+}
+
 /** A row of `pay.refunds`. */
 export interface RefundRow {
   id: string;
@@ -39,7 +52,14 @@ export interface RefundRow {
 }
 
 /** Kinds of ledger transactions. */
-export type MovementKind = "capture" | "capture_reversal" | "refund" | "chargeback";
+export type MovementKind =
+  | "capture"
+  | "capture_reversal"
+  | "refund"
+  | "chargeback"
+  | "transfer"
+  | "transfer_completed"
+  | "transfer_reversed";
 
 /** A ledger transaction of two entries: the amount leaves one account's side for the other's. */
 export interface MovementRow {
@@ -72,10 +92,12 @@ export interface EventRow {
 export interface Change {
   /** The answer to the request; kept under its idempotency key. */
   answer: Answer;
-  /** The payment as it was when this was decided; null for a create. */
-  expects: { payment_id: string; sequence: number } | null;
-  /** The payment as it is to be; null when only the answer is kept. */
+  /** The payment or transfer as it was when this was decided; null for a create. */
+  expects: { id: string; sequence: number } | null;
+  /** The payment as it is to be; null when the change is of none. */
   payment: PaymentRow | null;
+  /** The transfer as it is to be; null when the change is of none. */
+  transfer: TransferRow | null;
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];

@@ -15,6 +15,7 @@ import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } 
 export type ResourceKind =
   | "payments"
   | "refunds"
+  | "transfers"
   | "events"
   | "webhook_endpoints"
   | "webhook_deliveries";
@@ -31,7 +32,9 @@ export type Loaded =
 export type Committed =
   | { outcome: "committed"; answer: Answer }
   | { outcome: "replay"; answer: Answer }
-  | { outcome: "stale" };
+  | { outcome: "stale" }
+  /** A new transfer is more than the available balance; nothing was written. */
+  | { outcome: "insufficient" };
 
 /** A page of a list: the bodies joined by commas, newest first. */
 export interface Page {
@@ -64,6 +67,8 @@ export interface Store {
   list(access: Access, request: PageRequest): Promise<Page>;
   /** Writes a change whole or not at all, with its answer kept under the idempotency key. */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
+  /** What each account of each currency holds, as JSON text. */
+  balance(access: Access): Promise<string>;
   /** Empties the key's sandbox. */
   resetSandbox(access: Access, idempotency: Idempotency | null): Promise<Committed>;
   /** Whether the database answers. Throws `service_unavailable`. */
@@ -80,8 +85,10 @@ const LIST = `select * from pay.list(
   p_filters => $7::text, p_parent_id => $8::text)`;
 /** Exported for the benchmark, which issues the very same statement by pgbench. */
 export const COMMIT = `select * from pay.commit(
-  p_changes => $1::text, p_payments => $2::text, p_refunds => $3::text,
-  p_ledger => $4::text, p_events => $5::text)`;
+  p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
+const BALANCE = `select * from pay.balance(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz)`;
 const RESET = `select * from pay.reset_sandbox(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text)`;
@@ -144,7 +151,16 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-      return { outcome: "stale" };
+      return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
+    },
+
+    async balance(access) {
+      const [row] = await database.query<Row>(BALANCE, [
+        access.key_hash,
+        access.scope,
+        formatTime(access.at_ms),
+      ]);
+      return admit(access, row).body!;
     },
 
     async resetSandbox(access, idempotency) {
@@ -187,10 +203,11 @@ export function commitParameters(
       idempotency_key: idempotency?.key ?? null,
       fingerprint: idempotency?.fingerprint ?? null,
       ...(idempotency && change.answer),
-      expects_id: change.expects?.payment_id ?? null,
+      expects_id: change.expects?.id ?? null,
       expects_sequence: change.expects?.sequence ?? null,
     }]),
     numbered(change.payment ? [change.payment] : []),
+    numbered(change.transfer ? [change.transfer] : []),
     numbered(change.refunds),
     numbered(change.ledger),
     numbered(change.events),

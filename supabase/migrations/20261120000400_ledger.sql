@@ -15,11 +15,12 @@ create table pay.ledger_transactions (
   created_at timestamptz not null,
   constraint ledger_transactions_pkey primary key (environment_id, id),
   constraint ledger_transactions_kind_known check (
-    kind in ('capture', 'capture_reversal', 'refund', 'chargeback')
+    kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'transfer',
+      'transfer_completed', 'transfer_reversed')
   )
 );
 comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
-comment on column pay.ledger_transactions.subject_id is 'The payment whose money moves.';
+comment on column pay.ledger_transactions.subject_id is 'The payment or transfer whose money moves.';
 
 create table pay.ledger_entries (
   environment_id text collate "C" not null,

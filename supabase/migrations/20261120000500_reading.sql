@@ -59,6 +59,9 @@ begin
       when 'refunds' then
         select t.body into body from pay.refunds t
         where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'transfers' then
+        select t.body into body from pay.transfers t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
         where t.environment_id = v_access.environment_id and t.id = p_id;
@@ -154,6 +157,7 @@ begin
   case p_kind
     when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
     when 'refunds' then v_columns := array['payment_id'];
+    when 'transfers' then v_columns := array['status', 'currency'];
     when 'events' then v_columns := array['type', 'subject_id'];
     when 'webhook_endpoints' then v_columns := '{}'::text[];
     when 'webhook_deliveries' then
@@ -217,6 +221,46 @@ begin
 end
 $$;
 
+-- What each account of each currency holds, as JSON text (contract §3).
+-- After many movements it rolls them up on the way, so that the next reading is quick again.
+create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz)
+returns table (outcome text, api_key_id text, status smallint, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' then
+    perform pay.roll_up_deltas(v_access.environment_id, 100000)
+    where (
+      select count(*) from (
+        select from pay.ledger_deltas d where d.environment_id = v_access.environment_id limit 10000
+      ) few
+    ) = 10000;
+    select json_build_object(
+      'object', 'balance',
+      'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),
+      'balances', coalesce(json_agg(json_build_object(
+        'currency', s.currency,
+        'account', s.account,
+        'debits_minor', s.debits_minor,
+        'credits_minor', s.credits_minor,
+        'amount_minor', s.credits_minor - s.debits_minor
+      ) order by s.currency, s.account), '[]'::json)
+    )::text
+    into body
+    from pay.account_sums(v_access.environment_id) s;
+  end if;
+  return next;
+end
+$$;
+
+grant execute on function pay.balance(text, text, timestamptz) to pay_api;
 grant execute on function pay.load(text, text, timestamptz, text, text, text, text) to pay_api;
 grant execute on function
   pay.list(text, text, timestamptz, text, integer, text, text, text) to pay_api;

@@ -7,12 +7,15 @@
 --
 -- Outcomes: committed
 --           replay (status and body of the first answer) | conflict (other fingerprint)
---           stale (the payment is not at the expected sequence: load and decide again)
+--           stale (the payment or transfer is not at the expected sequence: load and decide again)
+--           insufficient (a new transfer is more than the available balance)
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
 --           unauthorized | forbidden
 --
--- Concurrency (READ COMMITTED). Order of locks: payments by id, then idempotency keys by key; no
--- transaction waits for a payment while it holds a key, so there is no deadlock. A twin of a keyed
+-- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
+-- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
+-- holds a later one, so there is no deadlock. Transfers out of one balance go one by one: each sees
+-- what the one before has taken. A twin of a keyed
 -- request waits at the key's unique index until the first has committed, then finds its answer; a
 -- twin that waits longer than lock_timeout gets SQLSTATE 55P03. A change of a payment waits for the
 -- row lock, then finds that the sequence has moved on: stale.
@@ -21,11 +24,54 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
+-- For the new transfers of a list: takes the locks of the balances they draw on, and tells which of
+-- them are more than what is available then. Internal.
+create function pay.lock_funds(p_changes json, p_transfers json)
+returns integer[]
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_short integer[] := '{}';
+begin
+  for v_draw in
+    with asked as materialized (
+      select c.n, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_changes) as c (n integer, key_hash text, expects_id text)
+      where c.expects_id is null
+    )
+    select c.n, s.environment_id, t.currency, t.amount_minor
+    from asked c
+    join pay.api_key_secrets s on s.hash = c.hash
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    order by s.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A statement after the lock, so that it sees what the one before has taken.
+      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.amount_minor > v_left then
+      v_short := v_short || v_draw.n;
+    else
+      v_left := v_left - v_draw.amount_minor;
+    end if;
+  end loop;
+  return v_short;
+end
+$$;
+
 -- p_changes            [{n, key_hash, scope, at, request_id, idempotency_key, fingerprint, status,
 --                        body, expects_id, expects_sequence}]; status and body are the answer to
 --                        keep; expects_* is null for a create
 -- p_payments           [{n, id, status, amount_minor, amount_refunded, currency, method_kind,
 --                        reference, sequence, created_at, updated_at, body}]
+-- p_transfers          [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds            [{n, id, payment_id, amount_minor, currency, created_at, body}]
 -- p_ledger             [{n, id, kind, subject_id, refund_id, debit_id, debit_account, credit_id,
 --                        credit_account, amount_minor, currency, created_at}]
@@ -36,6 +82,7 @@ set role pay_owner;
 create function pay.commit(
   p_changes text,
   p_payments text,
+  p_transfers text,
   p_refunds text,
   p_ledger text,
   p_events text
@@ -58,6 +105,8 @@ declare
   v_committed integer[];
   v_api_keys text[];
   v_deliveries bigint;
+  v_locked integer[] := '{}';
+  v_short integer[] := '{}';
 begin
   select array_agg(decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
@@ -65,6 +114,50 @@ begin
   select array_agg(distinct s.environment_id) into v_environments
   from pay.api_key_secrets s where s.hash = any (v_hashes);
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+
+  -- What most changes need not pay for stands in statements of its own, here and below.
+  if exists (
+    select from json_to_recordset(v_changes) as c (expects_id text) where c.expects_id is not null
+  ) then
+    with
+    asked as materialized (
+      select c.n, c.expects_id, c.expects_sequence, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(v_changes) as c (
+        n integer, key_hash text, expects_id text, expects_sequence integer
+      )
+      where c.expects_id is not null
+    ),
+    payment as materialized (
+      select c.n, p.id
+      from asked c
+      join pay.api_key_secrets s on s.hash = c.hash
+      join pay.payments p
+        on p.environment_id = s.environment_id
+        and p.id = c.expects_id
+        and p.sequence = c.expects_sequence
+      order by p.environment_id, p.id
+      for update of p
+    ),
+    transfer as materialized (
+      select c.n, t.id
+      from asked c
+      join pay.api_key_secrets s on s.hash = c.hash
+      join pay.transfers t
+        on t.environment_id = s.environment_id
+        and t.id = c.expects_id
+        and t.sequence = c.expects_sequence
+      order by t.environment_id, t.id
+      for update of t
+    )
+    -- Of several changes of one resource in the list the first goes through.
+    select coalesce(array_agg(l.n), '{}') into v_locked
+    from (
+      select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
+    ) l;
+  end if;
+  if p_transfers <> '[]' then
+    v_short := pay.lock_funds(v_changes, p_transfers::json);
+  end if;
 
   with
   -- Decoded here: in a join with a table under row-level security the call would bar the index.
@@ -86,21 +179,9 @@ begin
     join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
   ),
-  locked as materialized (
-    select c.n, p.environment_id, p.id
-    from change c
-    join pay.payments p
-      on p.environment_id = c.environment_id
-      and p.id = c.expects_id
-      and p.sequence = c.expects_sequence
-    order by p.environment_id, p.id
-    for update of p
-  ),
   ready as materialized (
     select * from change c
-    where c.expects_id is null
-      -- Of several changes of one payment in the list the first goes through.
-      or c.n in (select min(l.n) from locked l group by l.environment_id, l.id)
+    where (c.expects_id is null or c.n = any (v_locked)) and c.n <> all (v_short)
   ),
   claimed as (
     insert into pay.idempotency_keys
@@ -122,39 +203,18 @@ begin
         and k.request_id = c.request_id
     )
   ),
-  payment as materialized (
-    select p.*, w.environment_id, w.expects_id
+  payment_made as (
+    insert into pay.payments
+      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+        sequence, created_at, updated_at, body)
+    select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
+      p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
     from json_to_recordset(p_payments::json) as p (
       n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
       method_kind text, reference text, sequence integer, created_at timestamptz,
       updated_at timestamptz, body text
     )
-    join won w on w.n = p.n
-  ),
-  payment_made as (
-    insert into pay.payments
-      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-        sequence, created_at, updated_at, body)
-    select environment_id, id, status, amount_minor, amount_refunded, currency, method_kind,
-      reference, sequence, created_at, updated_at, body
-    from payment
-    where expects_id is null
-  ),
-  payment_changed as (
-    update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
-      updated_at = p.updated_at, body = p.body
-    from payment p
-    where t.environment_id = p.environment_id and t.id = p.expects_id
-  ),
-  refund_made as (
-    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
-    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
-    from json_to_recordset(p_refunds::json) as r (
-      n integer, id text, payment_id text, amount_minor bigint, currency text,
-      created_at timestamptz, body text
-    )
-    join won w on w.n = r.n
+    join won w on w.n = p.n and w.expects_id is null
   ),
   movement as materialized (
     select l.*, w.environment_id
@@ -168,6 +228,11 @@ begin
   ledger_transaction_made as (
     insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
     select environment_id, id, kind, subject_id, refund_id, created_at from movement
+  ),
+  ledger_delta_made as (
+    insert into pay.ledger_deltas
+      (environment_id, id, currency, debit_account, credit_account, amount_minor)
+    select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
   ),
   ledger_entries_made as (
     insert into pay.ledger_entries
@@ -205,9 +270,50 @@ begin
       and t.events && pay.patterns_of(e.type)
     returning 1
   )
-  select array_agg(w.n), array_agg(w.api_key_id), (select count(*) from delivery_made)
-  into v_committed, v_api_keys, v_deliveries
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id),
+    (select count(*) from delivery_made)
+  into v_committed, v_api_keys, v_environments, v_deliveries
   from won w;
+
+  if v_locked <> '{}' and p_payments <> '[]' then
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
+      updated_at = p.updated_at, body = p.body
+    from json_to_recordset(p_payments::json) as p (
+      n integer, id text, status text, amount_refunded bigint, sequence integer,
+      updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = p.n
+    where p.n = any (v_locked) and t.environment_id = w.environment_id and t.id = p.id;
+  end if;
+  if p_refunds <> '[]' then
+    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
+    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+    from json_to_recordset(p_refunds::json) as r (
+      n integer, id text, payment_id text, amount_minor bigint, currency text,
+      created_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n;
+  end if;
+  if p_transfers <> '[]' then
+    insert into pay.transfers
+      (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+    select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+      r.updated_at, r.body
+    from json_to_recordset(p_transfers::json) as r (
+      n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+      created_at timestamptz, updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
+    where r.n <> all (v_locked);
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from json_to_recordset(p_transfers::json) as r (
+      n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
+    where r.n = any (v_locked) and t.environment_id = w.environment_id and t.id = r.id;
+  end if;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
@@ -247,6 +353,7 @@ begin
         when k.id is null then 'forbidden'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when i.key is not null then 'conflict'
+        when c.n = any (v_short) then 'insufficient'
         when c.expects_id is not null then 'stale'
         else 'expired'
       end,
@@ -347,6 +454,7 @@ declare
   v_environment text;
   v_payments bigint;
   v_refunds bigint;
+  v_transfers bigint;
   v_entries bigint;
   v_events bigint;
   v_deliveries bigint;
@@ -381,6 +489,10 @@ begin
   delete from pay.ledger_entries t where t.environment_id = v_environment;
   get diagnostics v_entries = row_count;
   delete from pay.ledger_transactions t where t.environment_id = v_environment;
+  delete from pay.ledger_deltas t where t.environment_id = v_environment;
+  delete from pay.ledger_totals t where t.environment_id = v_environment;
+  delete from pay.transfers t where t.environment_id = v_environment;
+  get diagnostics v_transfers = row_count;
   delete from pay.refunds t where t.environment_id = v_environment;
   get diagnostics v_refunds = row_count;
   delete from pay.payments t where t.environment_id = v_environment;
@@ -391,9 +503,9 @@ begin
 
   outcome := 'committed';
   body := format(
-    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":0,'
+    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
     '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    v_payments, v_refunds, v_entries, v_events, v_deliveries, v_keys
+    v_payments, v_refunds, v_transfers, v_entries, v_events, v_deliveries, v_keys
   );
   update pay.idempotency_keys k set body = reset_sandbox.body
   where k.environment_id = v_environment
@@ -403,7 +515,7 @@ begin
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text) to pay_api;
 grant execute on function pay.reset_sandbox(text, text, timestamptz, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

@@ -13,6 +13,8 @@ create policy payments_of_worker on pay.payments to pay_owner
   using ((select current_setting('pay.worker', true)) = 'on');
 create policy refunds_of_worker on pay.refunds to pay_owner
   using ((select current_setting('pay.worker', true)) = 'on');
+create policy transfers_of_worker on pay.transfers to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
 create policy ledger_transactions_of_worker on pay.ledger_transactions for select to pay_owner
   using ((select current_setting('pay.worker', true)) = 'on');
 create policy ledger_entries_of_worker on pay.ledger_entries for select to pay_owner
@@ -71,6 +73,7 @@ begin
         ('events', 'evt_', true),
         ('ledger_entries', 'le_', false),
         ('ledger_transactions', 'txn_', false),
+        ('transfers', 'tr_', false),
         ('refunds', 're_', false),
         ('payments', 'pay_', false)
       ) as k (table_name, prefix, of_live_too)
