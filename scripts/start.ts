@@ -17,8 +17,10 @@ import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_s
 import { type ReadyDatabase, startDatabase, useDatabase } from "./local_database.ts";
 import { MigrationError } from "./migrate.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
+import { randomPassword, writePrivateFile } from "./private_file.ts";
 import { readSettings, type Settings, SettingsError } from "./settings.ts";
 import { say, Shutdown, stopOnSignals } from "./shutdown.ts";
+import { startTicker } from "./ticker.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
 /** Requests in flight may take this long after Ctrl-C. */
@@ -60,7 +62,8 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     ? await startDatabase(settings.data_dir, shutdown)
     : await useDatabase(settings.database_url);
   const { openDependencies, createPaymentsFunction, createSandboxFunction } = await loading;
-  const dependencies = openDependencies(functionsEnvironment(server, database.functions_url));
+  const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
+  const dependencies = openDependencies(environment);
   shutdown.add(() => dependencies.close());
   shutdown.add(() => server.stop(DRAIN_MS));
   const functions: EdgeFunctions = {
@@ -76,6 +79,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const credentials = { base_url: server.base_url, ...keys };
   // In one turn of the event loop: whoever sees health 200 finds the file, and the other way round.
   server.serve(functions);
+  shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));
   writeCredentials(settings.data_dir, credentials);
   say(renderBanner({
     ...credentials,
@@ -119,8 +123,11 @@ async function loadFunctions() {
 }
 
 /** The functions' environment; what the caller set for them wins over our defaults. */
-function functionsEnvironment(server: LocalServer, functions_url: string) {
+function functionsEnvironment(data_dir: string, server: LocalServer, functions_url: string) {
   const defaults: Record<string, string> = {
+    ALLOW_PRIVATE_WEBHOOKS: "true",
+    RELAY_TOKEN: randomPassword(),
+    WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
     CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
     RATE_LIMIT_PER_SECOND: "0",
   };
@@ -129,6 +136,19 @@ function functionsEnvironment(server: LocalServer, functions_url: string) {
     PUBLIC_BASE_URL: server.base_url,
   };
   return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
+}
+
+/** What endpoints' secrets are derived from: made once and kept, or no receiver could verify. */
+function webhookMasterSecret(data_dir: string): string {
+  const path = join(data_dir, "webhook_master_secret");
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  const secret = randomPassword();
+  writePrivateFile(path, secret);
+  return secret;
 }
 
 /** Whether the service takes the key, asked without a network. */
