@@ -97,6 +97,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     const log_file = options.log_file ?? join(data_dir, "postgres.log");
     const launch = (port: number) =>
       launchPostgres(programs, cluster, port, { ...settings, ...options.settings }, log_file);
+    options.signal?.throwIfAborted();
     const first = await launchOnFreePort(launch);
     const server = supervise(first, launch, cluster.path);
     server.exited.finally(() => lock.release());
@@ -139,7 +140,6 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
   let run: PostgresProcess = first.run;
   let is_wanted = true;
   const restart = async (): Promise<PostgresProcess | Error | null> => {
-    let words = "";
     while (is_wanted) {
       if (!await Deno.stat(join(path, "PG_VERSION")).then(() => true, () => false)) {
         return new Error(`The databases in "${path}" are gone`);
@@ -147,9 +147,7 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
       await endLeftoverServer(path);
       const next = await launch(first.port);
       if (!("failure" in next)) return next;
-      // The same words again: wait a little longer before the next attempt.
-      await pause(next.words === words ? RESTART_PAUSE_MS : RETRY_MS);
-      words = next.words;
+      await pause(next.failure === "orphans" ? RETRY_MS : RESTART_PAUSE_MS);
     }
     return null;
   };

@@ -14,13 +14,13 @@ export type EdgeFunction = (request: Request) => Response | Promise<Response>;
 /** The functions by name. */
 export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
 
-/** The local server; it answers 503 until it is given its functions. */
+/** The local server; it answers 503 before it is given its functions and once it is stopping. */
 export interface LocalServer {
   readonly port: number;
   /** `http://127.0.0.1:<port>/functions/v1` */
   readonly base_url: string;
   serve(functions: EdgeFunctions): void;
-  /** Takes no more connections, finishes the requests in flight, cuts what lasts longer. */
+  /** Finishes the requests in flight, cuts what lasts longer, gives up the port. */
   stop(deadline_ms: number): Promise<void>;
 }
 
@@ -32,23 +32,31 @@ const HOSTNAME = "127.0.0.1";
 export async function openLocalServer(port: number): Promise<LocalServer> {
   if (port !== 0) await refuseTakenPort(port);
   let functions: EdgeFunctions | null = null;
+  const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
-  const server = serveOn(
-    port,
-    abort.signal,
-    (request) => functions === null ? renderStarting() : answer(functions, request),
-  );
+  const server = serveOn(port, abort.signal, (request) => {
+    if (functions === null) return renderAway();
+    const response = Promise.resolve(answer(functions, request));
+    in_flight.add(response);
+    return response.finally(() => in_flight.delete(response));
+  });
+  /** `Deno.serve` would fail requests whose body is still arriving: they end first, here. */
+  const drain = async (deadline_ms: number) => {
+    functions = null;
+    const timer = setTimeout(() => abort.abort(), deadline_ms);
+    while (in_flight.size > 0 && !abort.signal.aborted) {
+      const aborted = new Promise((resolve) => abort.signal.addEventListener("abort", resolve));
+      await Promise.race([aborted, Promise.allSettled(in_flight)]);
+    }
+    await server.shutdown();
+    clearTimeout(timer);
+  };
   let stopping: Promise<void> | undefined;
-  const base_url = `http://${HOSTNAME}:${server.addr.port}${MOUNT}`;
   return {
     port: server.addr.port,
-    base_url,
+    base_url: `http://${HOSTNAME}:${server.addr.port}${MOUNT}`,
     serve: (them) => functions = them,
-    stop(deadline_ms) {
-      const timer = setTimeout(() => abort.abort(), deadline_ms);
-      stopping ??= server.shutdown();
-      return stopping.finally(() => clearTimeout(timer));
-    },
+    stop: (deadline_ms) => stopping ??= drain(deadline_ms),
   };
 }
 
@@ -119,8 +127,8 @@ function renderIndex(url: string): Response {
   );
 }
 
-function renderStarting(): Response {
-  const error = new ApiError("service_unavailable", "The service is starting: try again", {}, {
+function renderAway(): Response {
+  const error = new ApiError("service_unavailable", "Starting or stopping: try again", {}, {
     "Retry-After": "1",
   });
   return renderApiError(error);

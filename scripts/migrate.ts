@@ -15,7 +15,7 @@ export const MIGRATIONS_DIR = fileURLToPath(new URL("../supabase/migrations", im
 /** The same form that the Supabase CLI accepts. */
 const FILE_NAME = /^(\d+)_(.*)\.sql$/;
 /** Key of the advisory lock: "paymigra" as a number, to be nobody else's. */
-const LOCK_KEY = "8097885723366879841";
+const LOCK_KEY = "8097887115815645793";
 
 /** The migrator's words for what went wrong, complete for a human. */
 export class MigrationError extends Error {
@@ -87,7 +87,7 @@ async function findPending(sql: postgres.Sql, migrations: Migration[]): Promise<
     throw new MigrationError(
       is_known
         ? `The database already has migration ${version} but not ${migrations[i]?.file}, which ` +
-          "comes before it: give the new file a later version"
+          "comes before it: give the new file a later version, or use an empty database"
         : `The database has migration ${version}, which this version of the project has not: ` +
           "use the version that made the database, or an empty database",
     );

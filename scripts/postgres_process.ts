@@ -115,27 +115,29 @@ function sendSignal(child: Deno.ChildProcess, signal: Deno.Signal): void {
   }
 }
 
-/** Appends what the server prints to the log and keeps the last lines for messages. */
+/**
+ * Appends what the server prints to the log and keeps the last lines for messages. Reads on when
+ * the log cannot be written: a full pipe would stop the server.
+ */
 async function keepLog(
   stream: ReadableStream<Uint8Array>,
   path: string,
   lines: string[],
 ): Promise<void> {
-  const size = await Deno.stat(path).then((s) => s.size, () => 0);
-  const log = await Deno.open(path, {
-    create: true,
-    write: true,
-    append: size < LOG_BYTES,
-    truncate: size >= LOG_BYTES,
-    mode: 0o600,
-  });
+  const log = await openLog(path).catch(() => null);
   const decoder = new TextDecoder();
   for await (const chunk of stream) {
     lines.push(...decoder.decode(chunk, { stream: true }).split("\n").filter((l) => l !== ""));
     lines.splice(0, lines.length - LAST_LINES);
-    for (let at = 0; at < chunk.length;) at += await log.write(chunk.subarray(at));
+    await log?.write(chunk).catch(() => {});
   }
-  log.close();
+  log?.close();
+}
+
+async function openLog(path: string): Promise<Deno.FsFile> {
+  const size = await Deno.stat(path).then((s) => s.size, () => 0);
+  if (size >= LOG_BYTES) await Deno.truncate(path);
+  return await Deno.open(path, { create: true, append: true, mode: 0o600 });
 }
 
 function pause(delay_ms: number): Promise<false> {

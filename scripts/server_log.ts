@@ -27,13 +27,17 @@ export function openServerLog(path: string): ServerLog {
     timer = undefined;
     const bytes = encoder.encode(gathered.join(""));
     gathered = [];
-    for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
-    size += bytes.length;
-    if (size < MAX_BYTES) return;
-    file.close();
-    Deno.renameSync(path, `${path}.1`);
-    file = open(path);
-    size = 0;
+    try {
+      for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
+      size += bytes.length;
+      if (size < MAX_BYTES) return;
+      Deno.renameSync(path, `${path}.1`);
+      file.close();
+      file = open(path);
+      size = 0;
+    } catch {
+      // A full disk costs log lines, not the service.
+    }
   };
   return {
     write(line) {

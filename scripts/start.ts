@@ -7,60 +7,33 @@
  * Settings are in settings.ts, how PostgreSQL is kept alive in embedded_postgres.ts.
  */
 
-import postgres from "postgres";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { renderBanner } from "./banner.ts";
 import { credentialsPath, readDemoKeys, writeCredentials } from "./credentials.ts";
 import { ensureDemoKeys } from "./demo_account.ts";
-import { startPostgres } from "./embedded_postgres.ts";
 import { takeFileLock } from "./file_lock.ts";
-import { grantFunctionsRole } from "./functions_role.ts";
-import { watchLauncher } from "./launcher_watch.ts";
 import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_server.ts";
-import { migrate, MigrationError } from "./migrate.ts";
-import { randomPassword } from "./private_file.ts";
+import { type ReadyDatabase, startDatabase, useDatabase } from "./local_database.ts";
+import { MigrationError } from "./migrate.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
+import { randomPassword, writePrivateFile } from "./private_file.ts";
 import { readSettings, type Settings, SettingsError } from "./settings.ts";
+import { say, Shutdown, stopOnSignals } from "./shutdown.ts";
+import { startTicker } from "./ticker.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
 /** Requests in flight may take this long after Ctrl-C. */
 const DRAIN_MS = 5_000;
-/** Under `deno task` one Ctrl-C may arrive twice; only a later one means "now". */
-const SAME_SIGNAL_MS = 500;
 /** A start that is on its way out, because its launcher was killed, is waited for this long. */
 const PREDECESSOR_MS = 2_000;
-const FUNCTIONS_ROLE = "pay_functions";
-
-/** What has been started, to be ended in reverse order; every step is tried. */
-class Shutdown {
-  readonly #steps: (() => unknown)[] = [];
-  readonly #abort = new AbortController();
-
-  /** Aborted when the end begins: for what is still starting. */
-  readonly signal: AbortSignal = this.#abort.signal;
-
-  add(step: () => unknown): void {
-    this.#steps.push(step);
-  }
-
-  async run(): Promise<void> {
-    this.#abort.abort();
-    for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {
-      try {
-        await step();
-      } catch (error) {
-        say(`While stopping: ${error instanceof Error ? error.message : error}`);
-      }
-    }
-  }
-}
 
 if (import.meta.main) await main();
 
 async function main(): Promise<void> {
   const shutdown = new Shutdown();
   stopOnSignals(shutdown);
+  globalThis.addEventListener("unhandledrejection", reportUnheard);
   try {
     const settings = readSettings((name) => Deno.env.get(name), PROJECT_DIR);
     const { exited } = await start(settings, shutdown);
@@ -86,10 +59,11 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const loading = loadFunctions();
   loading.catch(() => {});
   const database = settings.database_url === null
-    ? await startDatabase(settings, shutdown)
+    ? await startDatabase(settings.data_dir, shutdown)
     : await useDatabase(settings.database_url);
   const { openDependencies, createPaymentsFunction, createSandboxFunction } = await loading;
-  const dependencies = openDependencies(functionsEnvironment(server, database.functions_url));
+  const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
+  const dependencies = openDependencies(environment);
   shutdown.add(() => dependencies.close());
   shutdown.add(() => server.stop(DRAIN_MS));
   const functions: EdgeFunctions = {
@@ -105,6 +79,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const credentials = { base_url: server.base_url, ...keys };
   // In one turn of the event loop: whoever sees health 200 finds the file, and the other way round.
   server.serve(functions);
+  shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));
   writeCredentials(settings.data_dir, credentials);
   say(renderBanner({
     ...credentials,
@@ -113,64 +88,6 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     database: database.shown_as,
   }, Deno.stdout.isTerminal() && !Deno.noColor));
   return database;
-}
-
-/** A database that is migrated and ready for the functions. */
-interface ReadyDatabase {
-  /** A user who may execute the operator's functions. */
-  operator_url: string;
-  functions_url: string;
-  /** For the banner; null for the embedded server. */
-  shown_as: string | null;
-  /** Resolves when the database is gone for good; to null when we ended it. */
-  exited: Promise<Error | null>;
-}
-
-async function startDatabase(settings: Settings, shutdown: Shutdown): Promise<ReadyDatabase> {
-  const starting = startPostgres({
-    data_dir: settings.data_dir,
-    durable: true,
-    onProgress: say,
-    signal: shutdown.signal,
-  });
-  shutdown.add(async () => (await starting.catch(() => null))?.stop());
-  const server = await starting;
-  await migrate(server.superuser_url);
-  // A new password with each start: no file has to keep it.
-  const role = { name: FUNCTIONS_ROLE, password: randomPassword() };
-  const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });
-  try {
-    await grantFunctionsRole(sql, role);
-  } finally {
-    await sql.end();
-  }
-  return {
-    operator_url: server.superuser_url,
-    functions_url: server.urlFor("postgres", role),
-    shown_as: null,
-    exited: server.exited,
-  };
-}
-
-/** The user's own server: the functions log in as its user, as they do when deployed. */
-async function useDatabase(url: string): Promise<ReadyDatabase> {
-  const { host, pathname } = new URL(url);
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} });
-  try {
-    await sql`select 1`;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`DATABASE_URL names a server that does not let us in: ${reason}`);
-  } finally {
-    await sql.end();
-  }
-  await migrate(url);
-  return {
-    operator_url: url,
-    functions_url: url,
-    shown_as: host + pathname,
-    exited: new Promise(() => {}),
-  };
 }
 
 async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> {
@@ -206,8 +123,11 @@ async function loadFunctions() {
 }
 
 /** The functions' environment; what the caller set for them wins over our defaults. */
-function functionsEnvironment(server: LocalServer, functions_url: string) {
+function functionsEnvironment(data_dir: string, server: LocalServer, functions_url: string) {
   const defaults: Record<string, string> = {
+    ALLOW_PRIVATE_WEBHOOKS: "true",
+    RELAY_TOKEN: randomPassword(),
+    WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
     CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
     RATE_LIMIT_PER_SECOND: "0",
   };
@@ -216,6 +136,19 @@ function functionsEnvironment(server: LocalServer, functions_url: string) {
     PUBLIC_BASE_URL: server.base_url,
   };
   return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
+}
+
+/** What endpoints' secrets are derived from: made once and kept, or no receiver could verify. */
+function webhookMasterSecret(data_dir: string): string {
+  const path = join(data_dir, "webhook_master_secret");
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  const secret = randomPassword();
+  writePrivateFile(path, secret);
+  return secret;
 }
 
 /** Whether the service takes the key, asked without a network. */
@@ -237,24 +170,13 @@ async function expectHealthy(functions: EdgeFunctions): Promise<void> {
   }
 }
 
-/** The first signal ends everything in order with code 0, a later one at once. */
-function stopOnSignals(shutdown: Shutdown): void {
-  let stopping_since: number | null = null;
-  const onSignal = () => {
-    if (stopping_since === null) {
-      stopping_since = Date.now();
-      say("\nStopping");
-      shutdown.run().then(() => Deno.exit(0));
-    } else if (Date.now() - stopping_since > SAME_SIGNAL_MS) {
-      // PostgreSQL ends by itself or is ended by the next start, which recovers its data.
-      Deno.exit(130);
-    }
-  };
-  const signals: Deno.Signal[] = Deno.build.os === "windows"
-    ? ["SIGINT", "SIGBREAK"]
-    : ["SIGINT", "SIGTERM", "SIGHUP"];
-  for (const signal of signals) Deno.addSignalListener(signal, onSignal);
-  watchLauncher(onSignal);
+/** A promise that failed with nobody listening is a mistake to be logged, not the end of service. */
+function reportUnheard(event: PromiseRejectionEvent): void {
+  event.preventDefault();
+  const { name, stack } = event.reason instanceof Error ? event.reason : new Error();
+  // Where, but not the message: it may hold what a client sent.
+  const place = stack?.split("\n").filter((line) => line.startsWith("    at ")).slice(0, 3);
+  console.error(JSON.stringify({ fault: `unhandled ${name}`, place }));
 }
 
 /** Says what went wrong, ends what was started, exits with 1. */
@@ -265,15 +187,6 @@ async function fail(shutdown: Shutdown, error: unknown): Promise<never> {
   Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
   await shutdown.run();
   Deno.exit(1);
-}
-
-/** Prints past `console`, which may lead to the log file. */
-function say(line: string): void {
-  try {
-    Deno.stdout.writeSync(new TextEncoder().encode(line.endsWith("\n") ? line : `${line}\n`));
-  } catch {
-    // Nobody reads our output any more; that is no reason to stop serving.
-  }
 }
 
 function shortPath(path: string): string {

@@ -10,7 +10,8 @@ import type { SecretSource } from "../store/webhook_store.ts";
 
 /** Bytes of a salt. */
 const SALT_BYTES = 16;
-const REFERENCE = /"whsec_reference:(\d+):([0-9a-f]+)"/;
+/** At the end of an answer, where only we write: the merchant's own texts stand before it. */
+const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /** The next secret of an endpoint: a new salt under the next version. */
 export function nextSecret(version: number, random: RandomSource): SecretSource {
@@ -45,6 +46,6 @@ export function revealSecret(body: string, master_secret: string): string {
   return body.replace(REFERENCE, (_, version, salt) => {
     const endpoint_id = JSON.parse(body).id;
     const source = { master_secret, endpoint_id, version: Number(version), salt };
-    return JSON.stringify(deriveEndpointSecret(source));
+    return `"secret":${JSON.stringify(deriveEndpointSecret(source))}}`;
   });
 }

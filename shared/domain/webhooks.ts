@@ -17,12 +17,15 @@ import {
   type WebhookSettings,
 } from "./webhook_endpoints.ts";
 
+/** How long attempts under way are waited for at the end; the lease of others runs out by itself. */
+const CLOSE_MS = 3_000;
+
 /** Everything that has to do with webhooks. */
 export interface Webhooks {
   endpoints: WebhookEndpoints;
   trigger: Trigger;
   relay: Relay;
-  /** Ends attempts under way, records them and closes connections. */
+  /** Waits for attempts under way, a few seconds at most, and closes connections. */
   close(): Promise<void>;
 }
 
@@ -46,7 +49,10 @@ export function createWebhooks(options: {
     trigger: createTrigger({ ...options, send }),
     relay,
     async close() {
-      await relay.stop();
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
+      await Promise.race([relay.stop(), too_long]);
+      clearTimeout(timer);
       pool.close();
     },
   };

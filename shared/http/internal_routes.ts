@@ -26,7 +26,9 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
 }
 
 function admitToken(c: Context<Env>, deps: Dependencies): void {
-  c.get("state").route = c.req.path;
+  const state = c.get("state");
+  state.route = c.req.path;
+  state.is_tick = true;
   const header = c.req.header("Authorization") ?? "";
   const expected = `Bearer ${deps.relay_token}`;
   const is_right = timingSafeEqual(digest(header), digest(expected));

@@ -22,6 +22,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       route: "unknown",
       code: null,
       fault: null,
+      is_tick: false,
     };
     c.set("state", state);
     c.set("deps", deps);
@@ -30,6 +31,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     headers.set("Request-Id", state.request_id);
     headers.set("Cache-Control", "no-store");
     headers.set("X-Content-Type-Options", "nosniff");
+    if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),
       request_id: state.request_id,

@@ -24,6 +24,8 @@ export interface RequestState {
   code: ErrorCode | null;
   /** Class and SQLSTATE of an unforeseen error, for the log. */
   fault: string | null;
+  /** Set by our own clock's calls, which would fill the log. */
+  is_tick: boolean;
 }
 
 /** Hono's environment of both functions. */

@@ -1,0 +1,203 @@
+/**
+ * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and functions
+ * with their owners, comments and privileges, in an order and a spelling that depend on the schema
+ * alone. Reads as SQL, but is a description, made to be compared, not to be run: the migrations
+ * are what builds a database. The same for PostgreSQL 15 to 17.
+ */
+
+import type { Sql } from "postgres";
+
+/** A line about an object; the lines of one object stand under its name. */
+interface Line {
+  object: string;
+  line: string;
+}
+
+/** Describes the whole schema. Throws when it holds a kind of object that is not described here. */
+export async function describeSchema(sql: Sql): Promise<string> {
+  return await sql.begin("read only", async (transaction) => {
+    // So that names inside of expressions are written in full.
+    await transaction`set local search_path = pg_catalog`;
+    const lines: Line[] = [];
+    for (const query of [ROLES, SCHEMA, RELATIONS, FUNCTIONS]) {
+      lines.push(...await transaction.unsafe<Line[]>(query));
+    }
+    const unknown = await transaction.unsafe<Line[]>(UNDESCRIBED);
+    if (unknown.length > 0) {
+      throw new Error(`the description leaves out ${unknown.map(({ line }) => line).join(", ")}`);
+    }
+    const objects = new Map<string, string[]>();
+    for (const { object, line } of lines) {
+      const known = objects.get(object);
+      if (known) known.push(line);
+      else objects.set(object, [line]);
+    }
+    return [...objects]
+      .map(([object, lines]) => `-- ${object}\n${lines.join("\n").replace(/,\n\)/, "\n)")}\n`)
+      .join("\n");
+  });
+}
+
+const ROLES = `
+  select 'roles' as object, format('create role %I %s %s %s %s %s;', rolname,
+    case when rolcanlogin then 'login' else 'nologin' end,
+    case when rolsuper then 'superuser' else 'nosuperuser' end,
+    case when rolbypassrls then 'bypassrls' else 'nobypassrls' end,
+    case when rolcreaterole then 'createrole' else 'nocreaterole' end,
+    case when rolcreatedb then 'createdb' else 'nocreatedb' end) as line
+  from pg_roles
+  where rolname in ('pay_owner', 'pay_api', 'pay_operator')
+  order by rolname collate "C"`;
+
+/** Lines about who else than the owner may do what, defaults such as EXECUTE for all included. */
+function grantLines(from: string, acl: string, kind: string, owner: string, on: string): string {
+  return `
+    select format('grant %s on %s to %s;',
+      string_agg(lower(a.privilege_type), ', ' order by a.privilege_type), min(${on}),
+      case a.grantee when 0 then 'public' else a.grantee::regrole::text end) as line
+    ${from}
+    cross join aclexplode(coalesce(${acl}, acldefault('${kind}', ${owner}))) a
+    where a.grantee <> ${owner}
+    group by a.grantee`;
+}
+
+const SCHEMA = `
+  select 'schema pay' as object, line from (
+    select 1 as part, format('create schema pay authorization %s;', nspowner::regrole) as line
+    from pg_namespace where nspname = 'pay'
+    union all
+    select 2, format('comment on schema pay is %L;', obj_description('pay'::regnamespace))
+    union all
+    select 3, line from (${
+  grantLines(
+    "from (select * from pg_namespace where nspname = 'pay') n",
+    "n.nspacl",
+    "n",
+    "n.nspowner",
+    "'schema pay'",
+  )
+}) granted
+    union all
+    select 4, format('alter default privileges for role %s on type "%s": %s;',
+      defaclrole::regrole, defaclobjtype, defaclacl)
+    from pg_default_acl where defaclrole = 'pay_owner'::regrole
+  ) lines
+  order by part, line collate "C"`;
+
+/** The parts of a table or view, each a query that gives relation, place and line. */
+const RELATION_PARTS = [
+  `select c.oid, 1, 0, case c.relkind
+      when 'v' then format('create view pay.%I%s as', c.relname,
+        ' with (' || array_to_string(c.reloptions, ', ') || ')')
+      else format('create%s table pay.%I (', case c.relpersistence when 'u' then ' unlogged' else '' end,
+        c.relname)
+    end
+    from relation c`,
+  `select a.attrelid, 2, a.attnum, concat('  ', quote_ident(a.attname), ' ',
+      format_type(a.atttypid, a.atttypmod),
+      case when a.attcollation not in (0, t.typcollation)
+        then ' collate ' || (select quote_ident(collname) from pg_collation where oid = a.attcollation)
+      end,
+      case a.attgenerated when 's'
+        then format(' generated always as (%s) stored', pg_get_expr(d.adbin, d.adrelid))
+        else ' default ' || pg_get_expr(d.adbin, d.adrelid)
+      end,
+      case when a.attnotnull then ' not null' end,
+      ',')
+    from relation c
+    join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    join pg_type t on t.oid = a.atttypid
+    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    where c.relkind <> 'v'`,
+  `select conrelid, 3, position(contype::text in 'pufcx'),
+      format('  constraint %I %s,', conname, pg_get_constraintdef(oid))
+    from pg_constraint where contype in ('p', 'u', 'f', 'c', 'x')`,
+  `select c.oid, 4, 0, case c.relkind
+      when 'v' then pg_get_viewdef(c.oid)
+      else concat(')', ' partition by ' || pg_get_partkeydef(c.oid),
+        ' with (' || array_to_string(c.reloptions, ', ') || ')', ';')
+    end
+    from relation c`,
+  `select c.oid, 5, 0, format('alter table %s owner to %s;', c.oid::regclass, c.relowner::regrole)
+    from relation c`,
+  `select inhrelid, 6, 0, format('alter table %s attach partition %s %s;', inhparent::regclass,
+      inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
+    from pg_inherits join relation c on c.oid = inhrelid`,
+  `select objoid, 7, objsubid, case objsubid
+      when 0 then format('comment on table %s is %L;', objoid::regclass, description)
+      else format('comment on column %s.%I is %L;', objoid::regclass,
+        (select attname from pg_attribute where attrelid = objoid and attnum = objsubid), description)
+    end
+    from pg_description where classoid = 'pg_class'::regclass`,
+  `select indrelid, 8, 0, pg_get_indexdef(indexrelid) || ';'
+    from pg_index
+    where not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))`,
+  `select c.oid, 9, 0, format('alter table %s %s row level security;', c.oid::regclass, word)
+    from relation c
+    cross join lateral (values
+      (case when c.relrowsecurity then 'enable' else 'disable' end),
+      (case when c.relforcerowsecurity then 'force' else 'no force' end)) as security (word)
+    where c.relkind <> 'v'`,
+  `select polrelid, 10, 0, concat(format('create policy %I on %s as %s for %s to %s', polname,
+        polrelid::regclass, case when polpermissive then 'permissive' else 'restrictive' end,
+        case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
+          when 'd' then 'delete' else 'all' end,
+        (select string_agg(case role when 0 then 'public' else role::regrole::text end, ', ')
+          from unnest(polroles) role)),
+      e'\\n  using (' || pg_get_expr(polqual, polrelid) || ')',
+      e'\\n  with check (' || pg_get_expr(polwithcheck, polrelid) || ')', ';')
+    from pg_policy`,
+  `select tgrelid, 11, 0, concat(pg_get_triggerdef(oid), ';',
+      case when tgenabled <> 'O' then format(' -- enabled: %s', tgenabled) end)
+    from pg_trigger where not tgisinternal`,
+  `select oid, 12, 0, line from relation c cross join lateral (${
+    grantLines("from (select c.*) r", "r.relacl", "r", "r.relowner", "r.oid::regclass::text")
+  }) granted`,
+  `select attrelid, 13, attnum, format('privileges of column %s.%I: %s;', attrelid::regclass,
+      attname, attacl)
+    from pg_attribute where attacl is not null`,
+];
+
+const RELATIONS = `
+  with relation as (
+    select * from pg_class where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v')
+  )
+  select (case c.relkind when 'v' then 'view ' else 'table ' end) || c.oid::regclass as object, line
+  from relation c
+  join (${RELATION_PARTS.join(" union all ")}) as parts (oid, part, place, line) using (oid)
+  order by c.relname collate "C", part, place, line collate "C"`;
+
+const FUNCTIONS = `
+  with routine as (
+    select *, oid::regprocedure::text as signature
+    from pg_proc where pronamespace = 'pay'::regnamespace
+  )
+  select 'function ' || p.signature as object, line
+  from routine p
+  join (
+    select oid, 1, rtrim(pg_get_functiondef(oid), e'\\n') || ';' from routine
+    union all
+    select oid, 2, format('alter function %s owner to %s;', signature, proowner::regrole) from routine
+    union all
+    select oid, 3, format('comment on function %s is %L;', signature, obj_description(oid, 'pg_proc'))
+    from routine where obj_description(oid, 'pg_proc') is not null
+    union all
+    select oid, 4, line from routine p cross join lateral (${
+  grantLines("from (select p.*) r", "r.proacl", "f", "r.proowner", "'function ' || r.signature")
+}) granted
+  ) as parts (oid, part, line) using (oid)
+  order by p.proname collate "C", p.signature collate "C", part, line collate "C"`;
+
+/** Kinds of objects that nothing above describes. */
+const UNDESCRIBED = `
+  select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
+  from pg_class
+  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'i', 'I', 't')
+  union all
+  select '', pg_describe_object('pg_type'::regclass, oid, 0)
+  from pg_type
+  where typnamespace = 'pay'::regnamespace and typtype in ('d', 'e', 'r')
+  union all
+  select '', pg_describe_object('pg_proc'::regclass, oid, 0)
+  from pg_proc
+  where pronamespace = 'pay'::regnamespace and prokind not in ('f', 'p')`;

@@ -1,0 +1,119 @@
+/**
+ * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, read
+ * back from its catalogue. `deno task schema --check` writes nothing and fails with the difference
+ * when the file says something else. TEST_DATABASE_URL names a server to use (its user must be
+ * allowed to create databases); else PostgreSQL is started for the purpose.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startPostgres } from "./embedded_postgres.ts";
+import { migrate } from "./migrate.ts";
+import { describeSchema } from "./schema_catalogue.ts";
+
+/** The committed description. */
+export const SCHEMA_FILE = fileURLToPath(new URL("../docs/schema.sql", import.meta.url));
+
+const HEADER =
+  `-- The database as the migrations make it: written by "deno task schema", compared by
+-- "deno task schema --check" and by the tests. A description: do not edit it, do not run it.
+
+`;
+/** Lines shown before and after a difference. */
+const CONTEXT_LINES = 2;
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** The text of the file for a migrated database. */
+export async function renderSchema(url: string): Promise<string> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    return HEADER + await describeSchema(sql);
+  } finally {
+    await sql.end();
+  }
+}
+
+/** What differs, as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
+export function diffLines(before: string, after: string): string {
+  const [a, b] = [before.split("\n"), after.split("\n")];
+  const shown: string[] = [];
+  let [i, j, printed] = [0, 0, 0];
+  while (i < a.length || j < b.length) {
+    if (a[i] === b[j]) {
+      i++;
+      j++;
+      continue;
+    }
+    const [removed, added] = nextAgreement(a.slice(i), b.slice(j));
+    shown.push(`@@ line ${i + 1} @@`);
+    for (const line of a.slice(Math.max(printed, i - CONTEXT_LINES), i)) shown.push(`  ${line}`);
+    for (const line of a.slice(i, i + removed)) shown.push(`- ${line}`);
+    for (const line of b.slice(j, j + added)) shown.push(`+ ${line}`);
+    printed = i += removed;
+    j += added;
+  }
+  return shown.join("\n");
+}
+
+/** The fewest lines to drop of each so that both go on with the same line (or end). */
+function nextAgreement(a: readonly string[], b: readonly string[]): [number, number] {
+  for (let dropped = 1; dropped < a.length + b.length; dropped++) {
+    for (let removed = Math.max(0, dropped - b.length); removed <= dropped; removed++) {
+      const added = dropped - removed;
+      if (a[removed] === b[added] && a[removed + 1] === b[added + 1]) return [removed, added];
+    }
+  }
+  return [a.length, b.length];
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const found = await withMigratedDatabase(renderSchema);
+  if (!args.includes("--check")) {
+    await Deno.writeTextFile(SCHEMA_FILE, found);
+    console.log(`Written: ${SCHEMA_FILE}`);
+    return 0;
+  }
+  const committed = await Deno.readTextFile(SCHEMA_FILE).catch(() => "");
+  if (committed === found) {
+    console.log("docs/schema.sql is what the migrations make");
+    return 0;
+  }
+  console.error(diffLines(committed, found));
+  console.error('docs/schema.sql (-) is not what the migrations make (+): run "deno task schema"');
+  return 1;
+}
+
+async function withMigratedDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
+  const external_url = Deno.env.get("TEST_DATABASE_URL");
+  if (external_url) return await inNewDatabase(external_url, work);
+  const folder = await Deno.makeTempDir({ prefix: "payments-schema-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({ data_dir: join(folder, "data"), durable: false });
+  try {
+    return await inNewDatabase(server.superuser_url, work);
+  } finally {
+    await server.stop();
+    await Deno.remove(server.home, { recursive: true });
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+async function inNewDatabase<T>(
+  server_url: string,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
+  const sql = postgres(server_url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`create database ${sql(name)}`;
+    const url = new URL(server_url);
+    url.pathname = `/${name}`;
+    await migrate(url.href);
+    return await work(url.href);
+  } finally {
+    await sql`drop database if exists ${sql(name)} with (force)`;
+    await sql.end();
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Compares what a shell block of the README printed with the answer that stands below it: exactly,
+ * but for what differs from run to run. Such names (ids, times, keys, the base URL) must have the
+ * same form, and wherever the README repeats one, the output must repeat its own.
+ *
+ * `…` stands for further members of an object, elements of a list, or headers.
+ */
+
+import assert from "node:assert/strict";
+import type { ShellExample } from "./readme_document.ts";
+
+/** What differs from run to run. */
+const NAME = new RegExp(
+  [
+    "(?<id>\\b(?:pay|re|tr|evt|whe|whd|le|txn|key|req|env)_[0-9a-z]{26}\\b)",
+    "(?<time>\\b\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)",
+    "(?<base_url>http://127\\.0\\.0\\.1:\\d+/functions/v1)",
+    "(?<key>\\bsk_(?:test|live)_[0-9A-Za-z]{49}\\b)",
+    "(?<secret>\\bwhsec_[0-9A-Za-z+/=]{44})",
+    "(?<uuid>\\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b)",
+  ].join("|"),
+  "g",
+);
+const MORE = "…";
+
+/** The README's name of each name of this run; one to one. */
+export class NamesOfRun {
+  readonly #written = new Map<string, string>();
+  readonly #taken = new Set<string>();
+
+  /** The printed text in the README's names, after learning from a text it stands for. */
+  translate(written: string, printed: string): string {
+    const known = [...written.matchAll(NAME)];
+    const found = [...printed.matchAll(NAME)];
+    for (const [index, name] of found.entries()) {
+      const other = known[index];
+      if (other && kindOf(name) === kindOf(other)) this.#learn(other[0], name[0]);
+    }
+    return printed.replace(NAME, (name) => this.#written.get(name) ?? name);
+  }
+
+  #learn(written: string, printed: string): void {
+    if (this.#written.has(printed) || this.#taken.has(written)) return;
+    this.#written.set(printed, written);
+    this.#taken.add(written);
+  }
+}
+
+/** Throws an `AssertionError` with the difference when the output is not the README's answer. */
+export function assertAnswer(
+  { line, answer }: ShellExample,
+  printed: string,
+  names: NamesOfRun,
+): void {
+  const message = (part: string) => `README.md, ${part} below the block at line ${line}`;
+  if (answer === null) {
+    assert.equal(printed, "", message("no output is shown"));
+    return;
+  }
+  if (answer.language === "text") {
+    const written = answer.text.trim();
+    assert.equal(names.translate(written, printed.trim()), written, message("the text"));
+    return;
+  }
+  const [written_head, written_body] = answer.language === "http"
+    ? splitMessage(answer.text)
+    : ["", answer.text];
+  const [head, body] = answer.language === "http" ? splitMessage(printed) : ["", printed];
+  assertHead(written_head, head, names, message("the head"));
+  const written = JSON.parse(quoteMore(written_body));
+  assert.deepEqual(project(written, JSON.parse(body), names), written, message("the body"));
+}
+
+function splitMessage(text: string): [head: string, body: string] {
+  const lf_only = text.replaceAll("\r\n", "\n");
+  const end = lf_only.indexOf("\n\n");
+  return end === -1 ? [lf_only, ""] : [lf_only.slice(0, end), lf_only.slice(end + 2)];
+}
+
+/** The status line, and every header that is written; header names in any case. */
+function assertHead(written: string, printed: string, names: NamesOfRun, message: string): void {
+  const lines = written.split("\n");
+  const wanted = lines.filter((line) => line !== MORE);
+  const wanted_names = new Set(wanted.map(headerName));
+  const shown = printed.split("\n")
+    .filter((line) => !lines.includes(MORE) || wanted_names.has(headerName(line)));
+  const sorted = (head: string[]) => [head[0], ...head.slice(1).map(lowerName).sort()].join("\n");
+  const expected = sorted(wanted);
+  assert.equal(names.translate(expected, sorted(shown)), expected, message);
+}
+
+function headerName(line: string): string {
+  return line.startsWith("HTTP/") ? "" : line.split(":", 1)[0]!.toLowerCase();
+}
+
+function lowerName(line: string): string {
+  return headerName(line) + line.slice(headerName(line).length);
+}
+
+/** What was printed, less what `…` stands for, in the README's names. */
+function project(written: unknown, printed: unknown, names: NamesOfRun): unknown {
+  if (typeof written === "string" && typeof printed === "string") {
+    return names.translate(written, printed);
+  }
+  if (Array.isArray(written) && Array.isArray(printed)) {
+    const is_open = written.at(-1) === MORE;
+    const shown = is_open ? printed.slice(0, written.length - 1) : printed;
+    const elements = shown.map((element, i) => project(written[i], element, names));
+    return is_open ? [...elements, MORE] : elements;
+  }
+  if (!isRecord(written) || !isRecord(printed)) return printed;
+  const is_open = Object.hasOwn(written, MORE);
+  const members = Object.entries(printed)
+    .filter(([name]) => !is_open || Object.hasOwn(written, name))
+    .map(([name, member]) => [name, project(written[name], member, names)]);
+  return { ...Object.fromEntries(members), ...(is_open && { [MORE]: MORE }) };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Makes JSON of an answer with `…` in it: a member of that name, or an element. */
+function quoteMore(text: string): string {
+  const open: string[] = [];
+  return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\]…]/g, (token) => {
+    if (token === "{" || token === "[") open.push(token);
+    if (token === "}" || token === "]") open.pop();
+    if (token !== MORE) return token;
+    return open.at(-1) === "{" ? `"${MORE}": "${MORE}"` : `"${MORE}"`;
+  });
+}
+
+function kindOf(match: RegExpExecArray): string | undefined {
+  const [kind, text] = Object.entries(match.groups!).find(([, text]) => text !== undefined)!;
+  return kind === "id" ? text!.split("_")[0] : kind;
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { join } from "node:path";
+import { migrate, MigrationError } from "../../scripts/migrate.ts";
+import { createEmptyDatabase } from "../support/database.ts";
+
+/** A folder of migrations and an empty database. */
+interface Scratch {
+  folder: string;
+  url: string;
+  sql: postgres.Sql;
+}
+
+async function withScratch(
+  files: Record<string, string>,
+  test: (scratch: Scratch) => Promise<void>,
+): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  for (const [file, text] of Object.entries(files)) {
+    await Deno.writeTextFile(join(folder, file), text);
+  }
+  const database = await createEmptyDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  try {
+    await test({ folder, url: database.url, sql });
+  } finally {
+    await sql.end();
+    await database.drop();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+const TABLE = { "20260101000000_table.sql": "create table public.steps (n int);" };
+const ONE = { "20260102000000_one.sql": "insert into steps values (1);" };
+const TWO = { "20260103000000_two.sql": "insert into steps select max(n) + 1 from steps;" };
+
+Deno.test("migrate() applies by version and ignores other files", async () => {
+  const files = { ...TWO, "notes.sql": "broken", "20260101.sql": "broken", ...ONE, ...TABLE };
+  await withScratch(files, async ({ folder, url, sql }) => {
+    const applied = await migrate(url, undefined, folder);
+    assert.deepEqual(applied, [TABLE, ONE, TWO].flatMap(Object.keys));
+    assert.deepEqual((await sql`select n from steps order by n`).map(({ n }) => n), [1, 2]);
+  });
+});
+
+Deno.test("migrate() does nothing the second time", async () => {
+  await withScratch({ ...TABLE, ...ONE }, async ({ folder, url, sql }) => {
+    await migrate(url, undefined, folder);
+    assert.deepEqual(await migrate(url, undefined, folder), []);
+    assert.equal((await sql`select n from steps`).length, 1);
+  });
+});
+
+Deno.test("migrate() applies what was added since", async () => {
+  await withScratch(TABLE, async ({ folder, url }) => {
+    await migrate(url, undefined, folder);
+    await Deno.writeTextFile(join(folder, "20260102000000_one.sql"), "select 1");
+    assert.deepEqual(await migrate(url, undefined, folder), ["20260102000000_one.sql"]);
+  });
+});
+
+Deno.test("migrate() records as the Supabase CLI does", async () => {
+  const text = "-- why\nselect 1;\n\nselect ';';\n";
+  await withScratch({ "20260101000000_a_b.sql": text }, async ({ folder, url, sql }) => {
+    await migrate(url, undefined, folder);
+    const rows = await sql`select version, name, statements
+      from supabase_migrations.schema_migrations`;
+    assert.deepEqual([...rows], [{
+      version: "20260101000000",
+      name: "a_b",
+      statements: ["-- why\nselect 1", "select ';'"],
+    }]);
+  });
+});
+
+Deno.test("migrate() goes on where the Supabase CLI stopped", async () => {
+  await withScratch({ ...TABLE, ...ONE }, async ({ folder, url, sql }) => {
+    await sql.unsafe(`
+      create schema supabase_migrations;
+      create table supabase_migrations.schema_migrations
+        (version text primary key, statements text[], name text);
+      insert into supabase_migrations.schema_migrations values ('20260101000000', null, 'table');
+      create table public.steps (n int);
+    `).simple();
+    assert.deepEqual(await migrate(url, undefined, folder), Object.keys(ONE));
+  });
+});
+
+/** A broken migration of two statements and the place that its error must name. */
+const FAILURES: readonly [string, string, RegExp][] = [
+  ["at a syntax error", "select 1;\n\nselect\n  1 +;", /^20260102000000_bad\.sql:4: .*\(42601\)/],
+  ["at an unknown name", "select 1;\nselect 1,\n  nowhere;", /_bad\.sql:3: .*nowhere.*\(42703\)/],
+  ["at a statement's start", "select 1;\n\nselect 1/0;", /_bad\.sql:3: division by zero \(22012\)/],
+  [
+    "within a block",
+    "select 1;\ndo $$\nbegin\n  raise 'no luck';\nend $$;",
+    /_bad\.sql:2: no luck \(P0001\)\n.*line 3/,
+  ],
+];
+
+for (const [criterion, text, message] of FAILURES) {
+  Deno.test(`migrate() names file and line ${criterion}`, async () => {
+    const files = { ...TABLE, "20260102000000_bad.sql": text };
+    await withScratch(files, async ({ folder, url }) => {
+      await assert.rejects(migrate(url, undefined, folder), (error) => {
+        assert(error instanceof MigrationError);
+        assert.match(error.message, message);
+        return true;
+      });
+    });
+  });
+}
+
+Deno.test("migrate() leaves no trace of a file that failed, and keeps those before it", async () => {
+  const bad = { "20260102000000_bad.sql": "create table public.half (n int); select 1/0;" };
+  await withScratch({ ...TABLE, ...bad, ...TWO }, async ({ folder, url, sql }) => {
+    await assert.rejects(migrate(url, undefined, folder), MigrationError);
+    const tables = await sql`select tablename from pg_tables where schemaname = 'public'`;
+    assert.deepEqual(tables.map(({ tablename }) => tablename), ["steps"]);
+    const rows = await sql`select version from supabase_migrations.schema_migrations`;
+    assert.deepEqual(rows.map(({ version }) => version), ["20260101000000"]);
+  });
+});
+
+Deno.test("migrate() side by side applies each file once", async () => {
+  const files = { ...TABLE, ...ONE, ...TWO };
+  await withScratch(files, async ({ folder, url }) => {
+    const runs = await Promise.all([1, 2, 3].map(() => migrate(url, undefined, folder)));
+    assert.deepEqual(runs.map((applied) => applied.length).sort(), [0, 0, 3]);
+  });
+});
+
+Deno.test("migrate() refuses a database that is ahead of the project", async () => {
+  await withScratch({ ...TABLE, ...ONE }, async ({ folder, url }) => {
+    await migrate(url, undefined, folder);
+    await Deno.remove(join(folder, "20260102000000_one.sql"));
+    await assert.rejects(migrate(url, undefined, folder), /has migration 20260102000000, which/);
+  });
+});
+
+Deno.test("migrate() refuses a new file that sorts before an applied one", async () => {
+  await withScratch({ ...TABLE, ...TWO }, async ({ folder, url }) => {
+    await migrate(url, undefined, folder);
+    await Deno.writeTextFile(join(folder, "20260102000000_one.sql"), "select 1");
+    await assert.rejects(migrate(url, undefined, folder), /not 20260102000000_one\.sql, which/);
+  });
+});

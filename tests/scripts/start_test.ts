@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { createEmptyDatabase } from "../support/database.ts";
+import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/local_start.ts";
+import { withTemporaryFolder } from "../support/temporary_folder.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const PAYMENT = {
+  amount: 1999,
+  currency: "EUR",
+  card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
+};
+
+/** Process id of the embedded server of a data folder, or null when none runs. */
+async function postmasterOf(data_dir: string): Promise<number | null> {
+  const path = join(data_dir, "postgres", "postmaster.pid");
+  const pid = Number.parseInt(await Deno.readTextFile(path).catch(() => ""));
+  return Number.isNaN(pid) ? null : pid;
+}
+
+Deno.test("start serves, keeps its word through restarts and kill -9, and ends cleanly", (t) =>
+  withTemporaryFolder(async (data_dir) => {
+    const env = { DATA_DIR: data_dir };
+    let start = await launchStart(env);
+    const keys = await readCredentials(data_dir);
+
+    await t.step("banner tells base URL, test key and a command that works", async () => {
+      const banner = start.output();
+      assert(banner.includes(start.base_url) && banner.includes(start.test_key));
+      assert(banner.includes("credentials.json"));
+      assert(!banner.includes("\x1b") && !banner.includes("sk_live_"), "colours or the live key");
+      const body = /^ {2}-d '(.*)'$/m.exec(banner)![1]!;
+      const answer = await start.call("POST", PAYMENTS, JSON.parse(body));
+      assert.equal(answer.status, 201);
+    });
+
+    await t.step("credentials.json is private and its live key opens live mode", async () => {
+      const { mode } = await Deno.stat(join(data_dir, "credentials.json"));
+      assert.equal(mode! & 0o777, 0o600);
+      assert.deepEqual(Object.keys(keys), ["base_url", "test_key", "live_key"]);
+      const response = await fetch(start.base_url + PAYMENTS, {
+        headers: { Authorization: `Bearer ${keys.live_key}` },
+      });
+      assert.equal((await response.json()).object, "list");
+    });
+
+    await t.step("both functions and the index answer, other paths are 404", async () => {
+      const root = new URL(start.base_url).origin;
+      assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
+      assert.equal((await start.call("POST", "/api-v1-sandbox/payments", PAYMENT)).status, 201);
+      assert.match(await (await fetch(root)).text(), /credentials\.json/);
+      for (const path of ["/nothing", "/functions/v1", "/functions/v1/api-v1-paymentsx/health"]) {
+        const response = await fetch(root + path);
+        assert.equal(response.status, 404, path);
+        assert.equal((await response.json()).error.code, "not_found");
+      }
+    });
+
+    await t.step(
+      "SIGTERM finishes the request in flight, then ends everything with 0",
+      async () => {
+        const { hostname, port } = new URL(start.base_url);
+        const text = JSON.stringify(PAYMENT);
+        const connection = await Deno.connect({ hostname, port: Number(port) });
+        const send = (part: string) => connection.write(new TextEncoder().encode(part));
+        await send(
+          `POST /functions/v1${PAYMENTS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
+            `Authorization: Bearer ${start.test_key}\r\nContent-Length: ${text.length}\r\n\r\n{`,
+        );
+        // An answered request on another connection proves that the first part has arrived.
+        assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
+        const postmaster = await postmasterOf(data_dir);
+        const ending = start.end("SIGTERM");
+        while (!start.output().includes("Stopping")) await new Promise((r) => setTimeout(r, 5));
+        await send(text.slice(1));
+        const answer = new Uint8Array(64);
+        await connection.read(answer);
+        connection.close();
+        assert.match(new TextDecoder().decode(answer), /^HTTP\/1\.1 201 /);
+        const { code, output } = await ending;
+        assert.equal(code, 0, output);
+        assert.throws(() => Deno.kill(postmaster!, "SIGCONT"), Deno.errors.NotFound);
+        assert.equal(await postmasterOf(data_dir), null);
+      },
+    );
+
+    await t.step("request logs are in server.log", async () => {
+      const log = await Deno.readTextFile(join(data_dir, "server.log"));
+      assert.match(log, /"route":"POST \/api-v1-payments\/v1\/payments","status":201/);
+      assert.doesNotMatch(start.output(), /"route"/);
+    });
+
+    await t.step("the next start has the same keys and the data", async () => {
+      start = await launchStart(env);
+      const { test_key, live_key } = await readCredentials(data_dir);
+      assert.deepEqual({ test_key, live_key }, {
+        test_key: keys.test_key,
+        live_key: keys.live_key,
+      });
+      const { body } = await start.call("GET", PAYMENTS);
+      assert.equal((body as { data: unknown[] }).data.length, 3);
+    });
+
+    await t.step("a killed database comes back by itself", async () => {
+      Deno.kill((await postmasterOf(data_dir))!, "SIGKILL");
+      const statuses = new Set<number>();
+      do {
+        statuses.add((await start.call("POST", PAYMENTS, PAYMENT)).status);
+      } while (!statuses.has(201));
+      statuses.delete(201);
+      assert.deepEqual([...statuses].filter((status) => status !== 503), []);
+    });
+
+    await t.step("a second start on the same folder is refused and harms nothing", async () => {
+      const { code, output } = await runStart(env);
+      assert.equal(code, 1);
+      assert.match(
+        output,
+        new RegExp(`^DATA_DIR .*in use by another start \\(process ${start.pid}`),
+      );
+      assert.equal((await start.call("GET", PAYMENTS)).status, 200);
+    });
+
+    await t.step("after kill -9 the next start takes over", async () => {
+      const orphan = await postmasterOf(data_dir);
+      await start.end("SIGKILL");
+      start = await launchStart(env);
+      assert.notEqual(await postmasterOf(data_dir), orphan);
+      assert.equal(start.test_key, keys.test_key);
+      const { body } = await start.call("GET", PAYMENTS);
+      assert.equal((body as { data: unknown[] }).data.length, 4);
+    });
+
+    await t.step("without credentials.json it makes new keys for the same data", async () => {
+      await start.end();
+      await Deno.remove(join(data_dir, "credentials.json"));
+      start = await launchStart({ ...env, LOG: "1" });
+      assert.notEqual(start.test_key, keys.test_key);
+      const { body } = await start.call("GET", PAYMENTS);
+      assert.equal((body as { data: unknown[] }).data.length, 4);
+    });
+
+    await t.step("LOG=1 prints the request logs", async () => {
+      const { output, code } = await start.end();
+      assert.match(output, /"route":"GET \/api-v1-payments\/v1\/payments","status":200/);
+      assert.equal(code, 0);
+    });
+  }));
+
+Deno.test("start names PORT when it is taken, before it starts anything", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const listener = Deno.listen({ hostname: "0.0.0.0", port: 0 });
+    const { port } = listener.addr as Deno.NetAddr;
+    const { code, output } = await runStart({ DATA_DIR: data_dir, PORT: String(port) });
+    listener.close();
+    assert.equal(code, 1);
+    assert.match(output, new RegExp(`^PORT ${port} is taken .*\\n$`));
+    await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
+  }));
+
+Deno.test("start uses DATABASE_URL and makes no server of its own", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const database = await createEmptyDatabase();
+    try {
+      const start = await launchStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
+      assert.equal((await start.call("POST", PAYMENTS, PAYMENT)).status, 201);
+      assert(!start.output().includes(`:${new URL(database.url).password}@`), "its password");
+      assert.equal((await start.end()).code, 0);
+      await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
+    } finally {
+      await database.drop();
+    }
+  }));
+
+Deno.test("start names DATABASE_URL when its server is away", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const DATABASE_URL = "postgres://user:hush@127.0.0.1:1/none";
+    const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL });
+    assert.equal(code, 1);
+    assert.match(output, /^DATABASE_URL /);
+    assert.doesNotMatch(output, /hush/);
+  }));
+
+Deno.test({
+  name: "start ends when `deno task` that launched it is killed",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    withTemporaryFolder(async (data_dir) => {
+      const start = await launchStart({ DATA_DIR: data_dir }, [
+        "task",
+        "--cwd",
+        PROJECT_DIR,
+        "start",
+      ]);
+      // The output ends when the last process that holds it has ended.
+      const { output } = await start.end("SIGKILL");
+      assert.match(output, /Stopping\n$/);
+      assert.equal(await postmasterOf(data_dir), null);
+    }),
+});
