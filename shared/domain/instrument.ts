@@ -71,7 +71,8 @@ export function capabilityOf(kind: MethodKind): Capability {
   return `${kind}_payment`;
 }
 
-function checkCurrency(kind: MethodKind, currency: string): void {
+/** Refuses a currency that a rail cannot carry. */
+export function checkCurrency(kind: MethodKind, currency: string): void {
   if (kind === "sepa" && currency !== "EUR") {
     throw invalidParameter("currency", `"${currency}" cannot be paid by SEPA: it takes EUR only`);
   }
@@ -108,11 +109,28 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
   };
 }
 
-function readIban(text: string, asked: MethodKind | undefined, currency: string): Instrument {
+/** What an unset address looks like on EVM chains. */
+const ZERO_ADDRESS = /^0x0{40}$/i;
+
+/** Where an instrument stands in a body, for the field that an error names. */
+interface Place {
+  prefix: string;
+}
+
+/** Reads an account. `asked` is the rail that was named, if any. */
+export function readIban(
+  text: string,
+  asked: MethodKind | undefined,
+  currency: string,
+  { prefix }: Place = { prefix: "" },
+): Instrument {
   const iban = normalizeIban(text);
   const test = testIban(iban);
   if (!test && !isValidIban(iban)) {
-    throw invalidParameter("iban.iban", "Not an IBAN: the check digits or the form are wrong");
+    throw invalidParameter(
+      `${prefix}iban.iban`,
+      "Not an IBAN: the check digits or the form are wrong",
+    );
   }
   const inferred = test?.kind ?? (currency === "EUR" ? "sepa" : "swift");
   const kind = asked === "sepa" || asked === "swift" ? asked : inferred;
@@ -123,19 +141,33 @@ function readIban(text: string, asked: MethodKind | undefined, currency: string)
   };
 }
 
-function readWallet(
+/** Reads a wallet. */
+export function readWallet(
   wallet: NonNullable<CreatePaymentBody["wallet"]>,
   currency: string,
+  { prefix }: Place = { prefix: "" },
 ): Instrument {
   const address = wallet.address.replace(/\s/g, "");
   const behaviour = testWallet(address);
+  if (ZERO_ADDRESS.test(address)) {
+    throw invalidParameter(
+      `${prefix}wallet.address`,
+      "Nobody holds this address: money would be lost",
+    );
+  }
   const network = wallet.network ?? inferNetwork(address) ?? "ethereum";
   if (!behaviour && !isValidAddress(network, address)) {
-    throw invalidParameter("wallet.address", `Not an address on ${network}: check it and retry`);
+    throw invalidParameter(
+      `${prefix}wallet.address`,
+      `Not an address on ${network}: check it and retry`,
+    );
   }
   const coin = isStablecoin(currency) ? currency : null;
   if (coin && wallet.asset && wallet.asset !== coin) {
-    throw invalidParameter("wallet.asset", `"${wallet.asset}" contradicts currency "${coin}"`);
+    throw invalidParameter(
+      `${prefix}wallet.asset`,
+      `"${wallet.asset}" contradicts currency "${coin}"`,
+    );
   }
   const asset = wallet.asset ?? coin ?? "USDC";
   return {

@@ -5,6 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { MethodKind, Payment, PaymentStatus } from "../schema/payment.ts";
+import type { Transfer, TransferStatus } from "../schema/transfer.ts";
 
 /** Statuses that `advance` may ask for, by current status. */
 const ADVANCES: Record<PaymentStatus, readonly PaymentStatus[]> = {
@@ -62,6 +63,20 @@ export function refundable(payment: Standing): number {
 /** What an advance to `partially_refunded` gives back: half of the rest, rounded down. */
 export function halfOfRest(payment: Standing): number {
   return Math.floor(refundable(payment) / 2);
+}
+
+/** Statuses to which a transfer can move now; the money is on its way only while it is pending. */
+export function transferAdvances(transfer: Pick<Transfer, "status">): TransferStatus[] {
+  return transfer.status === "pending" ? ["completed", "failed", "cancelled"] : [];
+}
+
+/** The 409 for a move that the transfer's status does not allow. */
+export function invalidTransferState(action: string, transfer: Pick<Transfer, "status">): ApiError {
+  return new ApiError(
+    "invalid_state",
+    `Cannot ${action} this transfer: it is ${transfer.status}`,
+    { current_status: transfer.status, allowed: transferAdvances(transfer) },
+  );
 }
 
 /**

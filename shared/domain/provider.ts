@@ -34,11 +34,20 @@ export type Authorization =
   | { result: "declined"; code: DeclineCode }
   | { result: "failed"; code: "bank_return" | "onchain_reverted"; return_code?: string };
 
+/** What a provider is asked to pay out. */
+export type TransferRequest = Omit<AuthorizationRequest, "outcome">;
+
+/** What a provider answers to a transfer. */
+export type TransferResult = Extract<Authorization, { result: "failed" | "pending" }> | {
+  result: "completed";
+};
+
 /** A payment provider. Every call throws `ApiError` when it cannot be made. */
 export interface Provider {
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization>;
   cancel(payment: Payment): void | Promise<void>;
   refund(payment: Payment, amount_minor: number): void | Promise<void>;
+  transfer(request: TransferRequest): TransferResult | Promise<TransferResult>;
 }
 
 /** The live provider until one is configured: refuses everything, so nothing is stored. */
@@ -46,6 +55,7 @@ export const unconfiguredProvider: Provider = {
   authorize: refuse,
   cancel: refuse,
   refund: refuse,
+  transfer: refuse,
 };
 
 function refuse(): never {

@@ -6,13 +6,20 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/canonical_json.ts";
 import { invalidParameter } from "../core/errors.ts";
-import type { Authorization, AuthorizationRequest, Provider } from "./provider.ts";
+import type {
+  Authorization,
+  AuthorizationRequest,
+  Provider,
+  TransferRequest,
+  TransferResult,
+} from "./provider.ts";
 
 /** The sandbox. Cancels and refunds always go through; whether they may is the lifecycle's matter. */
 export const sandboxProvider: Provider = {
   authorize,
   cancel() {},
   refund() {},
+  transfer,
 };
 
 function authorize(request: AuthorizationRequest): Authorization {
@@ -38,6 +45,19 @@ function authorize(request: AuthorizationRequest): Authorization {
       return { result: "failed", code: "bank_return", return_code: "R01" };
     case "revert":
       return { result: "failed", code: "onchain_reverted" };
+  }
+}
+
+/** A transfer by the test value of its destination; others go through. */
+function transfer({ instrument, manual }: TransferRequest): TransferResult {
+  if (manual) return { result: "pending" };
+  switch (instrument.behaviour) {
+    case "bank_return":
+      return { result: "failed", code: "bank_return", return_code: "R01" };
+    case "revert":
+      return { result: "failed", code: "onchain_reverted" };
+    default:
+      return { result: "completed" };
   }
 }
 

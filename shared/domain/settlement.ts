@@ -18,7 +18,7 @@ const DECLINES: Record<DeclineCode, string> = {
 };
 
 /** What a broken rail means to a person. */
-const FAILURES: Record<string, string> = {
+export const FAILURES: Record<string, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",

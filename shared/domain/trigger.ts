@@ -13,7 +13,7 @@ import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { signingSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
-import type { Reply, ServiceRequest } from "./payments.ts";
+import type { Reply, ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 

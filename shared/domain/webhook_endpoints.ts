@@ -20,7 +20,7 @@ import type {
   Written,
 } from "../store/webhook_store.ts";
 import { nextSecret, revealSecret, secretReference } from "./endpoint_secret.ts";
-import type { Reply, ServiceRequest } from "./payments.ts";
+import type { Reply, ServiceRequest } from "./changes.ts";
 
 /** Endpoints of one environment (contract §4). */
 const MAX_ENDPOINTS = 16;

@@ -6,7 +6,9 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
+import { Changes } from "../domain/changes.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
+import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStore, type Store } from "../store/store.ts";
@@ -20,6 +22,7 @@ export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
   payments: Payments;
+  transfers: Transfers;
   /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
   webhooks: Webhooks | null;
   /** What wakes the relay by HTTP; null: nothing does. */
@@ -75,6 +78,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     if (webhooks) inBackground(webhooks.relay.nudge());
   };
   const store = createStore(database, wakeRelay);
+  const changes = new Changes(store);
   const webhook_store = createWebhookStore(database, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
@@ -93,7 +97,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
   return {
     store,
     webhook_store,
-    payments: createPayments({ store, base_url: settings.base_url }),
+    payments: createPayments({ store, changes, base_url: settings.base_url }),
+    transfers: createTransfers(changes),
     webhooks,
     relay_token: settings.relay_token ?? null,
     base_url: settings.base_url,

@@ -9,7 +9,7 @@ import { ApiError, invalidParameter } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
-import type { Reply } from "../domain/payments.ts";
+import type { Reply } from "../domain/changes.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
@@ -174,6 +174,7 @@ function respond(c: Ctx, outcome: Reply | Answer): Response {
 const COLLECTIONS: Record<string, string> = {
   pay: "payments",
   re: "refunds",
+  tr: "transfers",
   whe: "webhook_endpoints",
 };
 

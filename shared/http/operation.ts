@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import type { Reply, ServiceRequest } from "../domain/payments.ts";
+import type { Reply, ServiceRequest } from "../domain/changes.ts";
 import type { Answer } from "../store/change.ts";
 import type { Dependencies } from "./dependencies.ts";
 
@@ -18,6 +18,8 @@ export type Scope =
   | "payments:write"
   | "refunds:write"
   | "ledger:read"
+  | "transfers:read"
+  | "transfers:write"
   | "webhooks:read"
   | "webhooks:write"
   | "events:read"

@@ -7,6 +7,7 @@ import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
+import { TRANSFER_OPERATIONS } from "./transfer_operations.ts";
 import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 
 /** Answers requests to `/api-v1-payments/…`. */
@@ -15,7 +16,7 @@ export function createPaymentsFunction(
 ): (request: Request) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
-    [...PAYMENTS_OPERATIONS, ...WEBHOOK_OPERATIONS],
+    [...PAYMENTS_OPERATIONS, ...TRANSFER_OPERATIONS, ...WEBHOOK_OPERATIONS],
     deps,
     (app) => serveInternalRoutes(app, deps),
   );

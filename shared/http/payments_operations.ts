@@ -99,11 +99,20 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "ledger:read",
     query: ListLedgerEntriesQuery,
     run(call) {
-      const { payment_id, transaction_id, account } = call.query;
+      const { payment_id, transfer_id, transaction_id, account } = call.query;
       return answerPage(call, "/v1/ledger_entries", {
         kind: "ledger_entries",
-        filters: { subject_id: payment_id, transaction_id, account },
+        filters: { subject_id: payment_id ?? transfer_id, transaction_id, account },
       });
+    },
+  }),
+  operation({
+    ...payment_paths,
+    method: "GET",
+    paths: ["/v1/balance"],
+    scope: "ledger:read",
+    async run({ deps, request }) {
+      return { status: 200, body: await deps.store.balance(request.access) };
     },
   }),
   // The console's address of a sandbox operation.

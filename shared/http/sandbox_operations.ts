@@ -4,6 +4,7 @@
 
 import { AdvanceBody, AuthenticateBody, CreatePaymentBody, EmptyBody } from "../schema/payment.ts";
 import { EmptyQuery } from "../schema/list.ts";
+import { AdvanceTransferBody } from "../schema/transfer.ts";
 import { TriggerBody } from "../schema/webhook.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
 import { webhooksOf } from "./webhook_operations.ts";
@@ -38,6 +39,12 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticateBody,
     run: ({ deps, request, id, body }) => deps.payments.authenticate(request, id, body),
+  }),
+  operation({
+    ...sandbox,
+    paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
+    body: AdvanceTransferBody,
+    run: ({ deps, request, id, body }) => deps.transfers.advance(request, id, body.to),
   }),
   operation({
     ...sandbox,

@@ -7,6 +7,7 @@ import { type IdPrefix, isId } from "../core/ids.ts";
 import { LEDGER_ACCOUNTS } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "./payment.ts";
+import { TRANSFER_STATUSES } from "./transfer.ts";
 import { Currency } from "./values.ts";
 
 /** `limit` as plain decimal digits. */
@@ -56,8 +57,19 @@ export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
   starting_after: id("le_").optional(),
   payment_id: id("pay_").optional(),
+  transfer_id: id("tr_").optional(),
   transaction_id: id("txn_").optional(),
   account: z.enum(LEDGER_ACCOUNTS).optional(),
+});
+
+/** `GET /v1/transfers` */
+export const ListTransfersQuery = z.object({
+  limit: Limit,
+  starting_after: id("tr_").optional(),
+  status: z.enum(TRANSFER_STATUSES).optional(),
+  currency: Currency.optional(),
+  created_after: Time.optional(),
+  created_before: Time.optional(),
 });
 
 /** A query that takes nothing. */

@@ -82,8 +82,7 @@ as $$
   where s.currency = p_currency and s.account = 'available'
 $$;
 
--- Moves up to p_batch deltas of an environment into its totals. Concurrent roll-ups of one
--- environment share the work: a delta that another one holds is left to it.
+-- Moves up to p_batch deltas of an environment into its totals; 0 while someone else is at them.
 create function pay.roll_up_deltas(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
@@ -92,6 +91,9 @@ as $$
 declare
   v_rows bigint;
 begin
+  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+    return 0;
+  end if;
   with taken as materialized (
     delete from pay.ledger_deltas d
     using (
@@ -119,6 +121,29 @@ begin
   )
   select count(*) into v_rows from taken;
   return v_rows;
+end
+$$;
+
+-- Makes the totals of an environment anew from the entries that are left. For a reset, which leaves
+-- none but those of payments that were made meanwhile. One snapshot for all of it.
+create function pay.rebuild_totals(p_environment_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
+  delete from pay.ledger_totals t where t.environment_id = p_environment_id;
+  with deltas_gone as (
+    delete from pay.ledger_deltas d where d.environment_id = p_environment_id
+  )
+  insert into pay.ledger_totals (environment_id, currency, account, debits_minor, credits_minor)
+  select e.environment_id, e.currency, e.account,
+    coalesce(sum(e.amount_minor) filter (where e.direction = 'debit'), 0),
+    coalesce(sum(e.amount_minor) filter (where e.direction = 'credit'), 0)
+  from pay.ledger_entries e
+  where e.environment_id = p_environment_id
+  group by e.environment_id, e.currency, e.account;
 end
 $$;
 

@@ -431,6 +431,18 @@ begin
 end
 $$;
 
+-- Whether a payment or transfer exists. Inlined into the statements that ask.
+create function pay.exists_subject(p_environment_id text, p_id text)
+returns boolean
+language sql stable
+as $$
+  select exists (
+    select from pay.payments p where p.environment_id = p_environment_id and p.id = p_id
+  ) or exists (
+    select from pay.transfers t where t.environment_id = p_environment_id and t.id = p_id
+  )
+$$;
+
 -- Deletes what the sandbox of a key holds; keys and endpoints stay. The answer is kept under the
 -- idempotency key, which outlives the reset that it belongs to.
 -- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | live.
@@ -482,24 +494,39 @@ begin
     return;
   end if;
 
-  delete from pay.webhook_deliveries t where t.environment_id = v_environment;
+  -- Changes that commit meanwhile must be gone whole or stay whole. Payments, transfers and kept
+  -- answers go by one snapshot, so that no key is forgotten whose payment stays; a change of a payment
+  -- that is being deleted waits for its row and finds it gone. Then goes what belongs to nothing any
+  -- more: each statement sees a later create with all its rows or not at all.
+  with payments_gone as (
+    delete from pay.payments t where t.environment_id = v_environment returning 1
+  ),
+  transfers_gone as (
+    delete from pay.transfers t where t.environment_id = v_environment returning 1
+  ),
+  keys_gone as (
+    delete from pay.idempotency_keys t
+    where t.environment_id = v_environment and t.request_id <> p_request_id
+    returning 1
+  )
+  select (select count(*) from payments_gone), (select count(*) from transfers_gone),
+    (select count(*) from keys_gone)
+  into v_payments, v_transfers, v_keys;
+  delete from pay.webhook_deliveries t
+  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
   get diagnostics v_deliveries = row_count;
-  delete from pay.events t where t.environment_id = v_environment;
+  delete from pay.events t
+  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
   get diagnostics v_events = row_count;
-  delete from pay.ledger_entries t where t.environment_id = v_environment;
+  delete from pay.ledger_entries t
+  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
   get diagnostics v_entries = row_count;
-  delete from pay.ledger_transactions t where t.environment_id = v_environment;
-  delete from pay.ledger_deltas t where t.environment_id = v_environment;
-  delete from pay.ledger_totals t where t.environment_id = v_environment;
-  delete from pay.transfers t where t.environment_id = v_environment;
-  get diagnostics v_transfers = row_count;
-  delete from pay.refunds t where t.environment_id = v_environment;
+  delete from pay.ledger_transactions t
+  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
+  delete from pay.refunds t
+  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.payment_id);
   get diagnostics v_refunds = row_count;
-  delete from pay.payments t where t.environment_id = v_environment;
-  get diagnostics v_payments = row_count;
-  delete from pay.idempotency_keys t
-  where t.environment_id = v_environment and t.request_id <> p_request_id;
-  get diagnostics v_keys = row_count;
+  perform pay.rebuild_totals(v_environment);
 
   outcome := 'committed';
   body := format(

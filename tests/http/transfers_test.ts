@@ -1,0 +1,117 @@
+/**
+ * Transfers and balances over HTTP.
+ */
+
+import assert from "node:assert/strict";
+import { startService } from "../support/service.ts";
+
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+const IBAN = "DE89 3704 0044 0532 0130 00";
+
+Deno.test("transfers", async (t) => {
+  const service = await startService();
+  const send = (body: Record<string, unknown> = {}, options = {}) =>
+    service.call("POST", TRANSFERS, {
+      body: { amount: 100, currency: "EUR", destination: { iban: IBAN }, ...body },
+      ...options,
+    });
+  const balance = async () => {
+    const { body } = await service.call("GET", "/api-v1-payments/v1/balance");
+    return Object.fromEntries(
+      // deno-lint-ignore no-explicit-any
+      body.balances.map((b: any) => [`${b.currency} ${b.account}`, b.amount_minor]),
+    );
+  };
+  try {
+    await t.step("POST /v1/transfers without money is 402 balance_insufficient", async () => {
+      const refused = await send({}, { idempotency_key: "poor" });
+      assert.equal(refused.status, 402, refused.text);
+      assert.equal(refused.body.error.code, "balance_insufficient");
+      const again = await send({}, { idempotency_key: "poor" });
+      assert.equal(again.text, refused.text);
+      assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+    });
+    await service.make({ amount_minor: 1000, outcome: "success" });
+    await t.step("POST /v1/transfers moves money out", async () => {
+      const sent = await send({}, { idempotency_key: "rich" });
+      assert.equal(sent.status, 201, sent.text);
+      assert.equal(sent.body.status, "completed");
+      assert.deepEqual(sent.body.destination, {
+        type: "iban",
+        iban: { country: "DE", last4: "3000" },
+      });
+      assert.equal((await send({}, { idempotency_key: "rich" })).text, sent.text);
+      assert.deepEqual(await balance(), {
+        "EUR available": 900,
+        "EUR external": 100,
+        "EUR in_transit": 0,
+        "EUR processor": -1000,
+      });
+    });
+    const failing: [string, Record<string, unknown>, string][] = [
+      ["a bank return", { iban: "DE00 0000 0000 0000 0000 99" }, "bank_return"],
+      [
+        "a revert",
+        { wallet: "0x0000000000000000000000000000000000000BAD" },
+        "onchain_reverted",
+      ],
+    ];
+    for (const [name, destination, code] of failing) {
+      await t.step(`${name} gives the money back`, async () => {
+        const sent = await send({ destination });
+        assert.equal(sent.status, 201, sent.text);
+        assert.equal(sent.body.status, "failed");
+        assert.equal(sent.body.failure_code, code);
+        assert.equal((await balance())["EUR available"], 900);
+      });
+    }
+    await t.step("a manual transfer waits, and is cancelled or advanced", async () => {
+      const waiting = await send({ settlement: "manual", amount: 900 });
+      assert.equal(waiting.body.status, "pending");
+      assert.equal((await balance())["EUR available"], 0);
+      assert.equal((await send({ amount: 1 })).status, 402);
+      const cancelled = await service.call("POST", `${TRANSFERS}/${waiting.body.id}/cancel`);
+      assert.equal(cancelled.body.status, "cancelled", cancelled.text);
+      const refused = await service.call("POST", `${TRANSFERS}/${waiting.body.id}/cancel`);
+      assert.equal(refused.status, 409);
+      const second = await send({ settlement: "manual" });
+      const path = `/api-v1-sandbox/transfers/${second.body.id}/advance`;
+      const done = await service.call("POST", path, { body: { to: "completed" } });
+      assert.equal(done.body.status, "completed", done.text);
+      assert.equal((await balance())["EUR available"], 800);
+    });
+    await t.step("racing transfers never overdraw", async () => {
+      const answers = await Promise.all(Array.from({ length: 40 }, () => send({ amount: 100 })));
+      const made = answers.filter(({ status }) => status === 201).length;
+      assert.equal(made, 8);
+      assert.ok(answers.every(({ status }) => status === 201 || status === 402));
+      assert.equal((await balance())["EUR available"], 0);
+    });
+    await t.step("the balance is the sum of the entries, rolled up or not", async () => {
+      const before = await balance();
+      await service.sql`select pay.roll_up_balances()`;
+      assert.deepEqual(await balance(), before);
+      const [left] = await service.sql`select count(*)::int as n from pay.ledger_deltas`;
+      assert.equal(left!.n, 0);
+      const sums = await service.sql`
+        select currency || ' ' || account as account,
+          sum(case direction when 'credit' then amount_minor else -amount_minor end)::int as n
+        from pay.ledger_entries group by 1`;
+      assert.deepEqual(Object.fromEntries(sums.map(({ account, n }) => [account, n])), before);
+    });
+    await t.step("GET /v1/transfers lists, filters and pages", async () => {
+      const page = await service.call("GET", `${TRANSFERS}?status=failed&limit=1`);
+      assert.equal(page.body.data.length, 1);
+      assert.equal(page.body.has_more, true);
+      const one = await service.call("GET", `${TRANSFERS}/${page.body.data[0].id}`);
+      assert.deepEqual(one.body, page.body.data[0]);
+    });
+    await t.step("reset leaves nothing", async () => {
+      const { body } = await service.call("POST", "/api-v1-sandbox/reset");
+      assert.ok(body.deleted.transfers > 0);
+      assert.deepEqual(await balance(), {});
+    });
+  } finally {
+    await service.close();
+  }
+});
