@@ -85,9 +85,8 @@ export class Changes {
         if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
         const change = await decideOrKeep(request, loaded.body, decide);
         if ("status" in change) return { answer: change, replayed: false };
-        const reply = replyOf(
-          await this.#store.commit(request.access, change, request.idempotency),
-        );
+        const access = countedAlready(request.access);
+        const reply = replyOf(await this.#store.commit(access, change, request.idempotency));
         if (reply) return reply;
       }
       return unavailable();
@@ -121,6 +120,11 @@ export class Changes {
     return replyOf(await this.#store.commit(request.access, kept, request.idempotency)) ??
       unavailable();
   }
+}
+
+/** The access of a request's later round trips: the first has counted it. */
+export function countedAlready(access: Access): Access {
+  return { ...access, rate_limit: 0, observe: (api_key_id) => access.observe(api_key_id, null) };
 }
 
 /** The provider of a request's mode. */

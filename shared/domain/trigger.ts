@@ -13,7 +13,7 @@ import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { signingSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
-import type { Reply, ServiceRequest } from "./changes.ts";
+import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
@@ -36,9 +36,10 @@ export function createTrigger(options: {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency);
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+    const counted = countedAlready(access);
     const { url } = JSON.parse(loaded.body);
     const { secrets } = JSON.parse(loaded.detail!) as { secrets: SecretSource[] };
-    const paid = await store.load(access, "payments", body.payment_id);
+    const paid = await store.load(counted, "payments", body.payment_id);
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
     const payment: Payment = JSON.parse(paid.body);
 
@@ -50,7 +51,7 @@ export function createTrigger(options: {
       triggered: true,
     }, context);
     const delivery_id = idMint(context.at_ms, context.random)("whd_");
-    await webhook_store.beginTrigger(access, {
+    await webhook_store.beginTrigger(counted, {
       endpoint_id: body.endpoint_id,
       event_id: event.id,
       type: body.event,
@@ -73,7 +74,7 @@ export function createTrigger(options: {
       send,
     );
     const written = await webhook_store.endTrigger(
-      access,
+      counted,
       delivery_id,
       attempt.delivered,
       JSON.stringify(attempt.record),

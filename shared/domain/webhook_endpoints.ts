@@ -20,7 +20,7 @@ import type {
   Written,
 } from "../store/webhook_store.ts";
 import { nextSecret, revealSecret, secretReference } from "./endpoint_secret.ts";
-import type { Reply, ServiceRequest } from "./changes.ts";
+import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 
 /** Endpoints of one environment (contract §4). */
 const MAX_ENDPOINTS = 16;
@@ -59,8 +59,9 @@ export function createWebhookEndpoints(
   const { store, webhook_store, settings } = options;
 
   async function write(request: ServiceRequest, change: EndpointChange): Promise<Reply | null> {
+    const is_new = change.expects_revision === null;
     const written = await webhook_store.changeEndpoint(
-      request.access,
+      is_new ? request.access : countedAlready(request.access),
       change,
       request.idempotency,
     );

@@ -3,26 +3,53 @@
  * database's answer, in the round trip that does the work.
  */
 
-import type { MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
-import { unauthorized } from "../store/outcome.ts";
-import type { Env } from "./request_state.ts";
+import { rateLimited, unauthorized } from "../store/outcome.ts";
+import { AddressLimit } from "./address_limit.ts";
+import type { Env, PresentedKey } from "./request_state.ts";
 
-/** Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database. */
-export function apiKeyHeader(): MiddlewareHandler<Env> {
+/**
+ * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database, and an address
+ * that keeps failing gets 429 until its window is over, but for keys that are known to be good.
+ * @param options.limited whether addresses are limited
+ */
+export function apiKeyHeader(options: { limited: boolean }): MiddlewareHandler<Env> {
+  const limit = options.limited ? new AddressLimit() : null;
   return async function readApiKey(c, next) {
-    const header = c.req.header("Authorization") ?? "";
-    const key = /^bearer /i.test(header) ? parseApiKey(header.slice(7).trim()) : null;
-    if (!key) throw unauthorized();
-    const livemode = key.mode === "live";
-    if (livemode && c.req.header("Origin") !== undefined) {
+    const state = c.get("state");
+    const key = readKey(c);
+    const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
+    if (limit?.isOver(address!, key?.hash, state.at_ms)) throw rateLimited();
+    if (!key) {
+      limit?.noteFailure(address!, state.at_ms);
+      throw unauthorized();
+    }
+    state.key = key;
+    if (key.livemode && c.req.header("Origin") !== undefined) {
       throw new ApiError(
         "origin_not_allowed",
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    c.get("state").key = { hash: key.hash, livemode };
     await next();
+    // Errors of handlers are answers by now, so the database's verdict is known.
+    if (state.key_id !== null) limit?.noteSuccess(key.hash);
+    else if (state.code === "unauthorized") limit?.noteFailure(address!, state.at_ms);
   };
+}
+
+function readKey(c: Context<Env>): PresentedKey | null {
+  const header = c.req.header("Authorization") ?? "";
+  const text = /^bearer /i.test(header) ? header.slice(7).trim() : "";
+  const key = parseApiKey(text);
+  return key && { hash: key.hash, livemode: key.mode === "live", text };
+}
+
+/** Who connects: the nearest proxy's word, or the connection's. */
+function addressOf(forwarded: string | undefined, info: unknown): string {
+  const last = forwarded?.split(",").at(-1)?.trim();
+  const { remoteAddr } = (info ?? {}) as { remoteAddr?: { hostname?: string } };
+  return last || remoteAddr?.hostname || "unknown";
 }

@@ -6,10 +6,12 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
+import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { Changes } from "../domain/changes.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
+import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { createStore, type Store } from "../store/store.ts";
 import type { WebhookRequest } from "../store/webhook_sender.ts";
@@ -23,6 +25,9 @@ export interface Dependencies {
   webhook_store: WebhookStore;
   payments: Payments;
   transfers: Transfers;
+  api_keys: ApiKeys;
+  /** Requests a second of one key; 0: not limited. */
+  rate_limit: number;
   /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
   webhooks: Webhooks | null;
   /** What wakes the relay by HTTP; null: nothing does. */
@@ -51,6 +56,8 @@ export interface Settings {
   relay_token?: string;
   /** How webhooks are sent, where it is not the usual way: a resolver, a test seam. */
   webhook_sender?: Partial<WebhookRequest>;
+  /** Requests a second of one key, with bursts of twice that; 0: not limited. */
+  rate_limit?: number;
   max_connections?: number;
   prepare?: boolean;
   clock?: Clock;
@@ -99,8 +106,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
     webhook_store,
     payments: createPayments({ store, changes, base_url: settings.base_url }),
     transfers: createTransfers(changes),
+    api_keys: createApiKeys(createApiKeyStore(database)),
     webhooks,
     relay_token: settings.relay_token ?? null,
+    rate_limit: settings.rate_limit ?? 0,
     base_url: settings.base_url,
     clock,
     random,
@@ -117,7 +126,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
  * Builds the dependencies from environment variables:
  * `PAYMENTS_DB_URL` (else `SUPABASE_DB_URL`), `PUBLIC_BASE_URL` (else `SUPABASE_URL` and
  * `/functions/v1`), `CONSOLE_ORIGINS` (comma-separated), `WEBHOOK_MASTER_SECRET`, `RELAY_TOKEN`,
- * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `DB_POOL_SIZE`, `DB_PREPARE` (`false` behind a transaction
+ * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `RATE_LIMIT_PER_SECOND` (100; 0 is off), `DB_POOL_SIZE`, `DB_PREPARE` (`false` behind a transaction
  * pooler). Throws when no database is named, or a secret is too short to be one.
  */
 export function openDependencies(
@@ -140,8 +149,18 @@ export function openDependencies(
     ...(master_secret && { webhook_master_secret: master_secret }),
     ...(relay_token && { relay_token }),
     allow_private_webhooks: env("ALLOW_PRIVATE_WEBHOOKS") === "true",
+    rate_limit: readRate(env("RATE_LIMIT_PER_SECOND")),
     ...(pool_size > 0 && { max_connections: pool_size }),
     ...(env("DB_PREPARE") === "false" && { prepare: false }),
     ...overrides,
   });
+}
+
+/** Requests a second of one key unless the operator says otherwise (contract §5). */
+const DEFAULT_RATE_LIMIT = 100;
+
+function readRate(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_RATE_LIMIT;
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new Error(`RATE_LIMIT_PER_SECOND "${text}" is not a whole number`);
 }

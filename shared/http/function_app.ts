@@ -61,7 +61,7 @@ export function createFunctionApp(
     return c.json({ status: "ok" });
   });
   serveInternal?.(app);
-  app.use(apiKeyHeader());
+  app.use(apiKeyHeader({ limited: deps.rate_limit > 0 }));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
@@ -104,6 +104,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           ? null
           : identify(operation, id, idempotency_key, sent!),
       },
+      key_text: state.key!.text,
       id: ID_FORM.test(id) ? id : UNKNOWN_ID,
       body: body?.input,
       query: query.input,
@@ -131,7 +132,11 @@ async function keyFirst(
     scope,
     at_ms: state.at_ms,
     request_id: state.request_id,
-    observe: (api_key_id) => state.key_id = api_key_id,
+    rate_limit: c.get("deps").rate_limit,
+    observe(api_key_id, remaining) {
+      state.key_id = api_key_id;
+      if (remaining !== null) state.remaining = remaining;
+    },
   };
   try {
     return await run(access);
@@ -175,6 +180,7 @@ const COLLECTIONS: Record<string, string> = {
   pay: "payments",
   re: "refunds",
   tr: "transfers",
+  key: "api_keys",
   whe: "webhook_endpoints",
 };
 

@@ -9,6 +9,9 @@ import { idMint } from "../core/ids.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
+/** Seconds of the rate limit's window; as in the database (pay.count_request). */
+const WINDOW_S = 2;
+
 /** Observes every request of a function. */
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   return async function observed(c, next) {
@@ -20,6 +23,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       key: null,
       key_id: null,
       route: "unknown",
+      remaining: null,
       code: null,
       fault: null,
       is_tick: false,
@@ -31,6 +35,10 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     headers.set("Request-Id", state.request_id);
     headers.set("Cache-Control", "no-store");
     headers.set("X-Content-Type-Options", "nosniff");
+    if (state.remaining !== null) {
+      headers.set("RateLimit-Policy", `"default";q=${2 * deps.rate_limit};w=${WINDOW_S}`);
+      headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
+    }
     if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),

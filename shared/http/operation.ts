@@ -5,6 +5,7 @@
 
 import type { z } from "zod";
 import type { Reply, ServiceRequest } from "../domain/changes.ts";
+import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "../store/change.ts";
 import type { Dependencies } from "./dependencies.ts";
 
@@ -12,23 +13,12 @@ import type { Dependencies } from "./dependencies.ts";
 export const PAYMENTS_FUNCTION = "api-v1-payments";
 export const SANDBOX_FUNCTION = "api-v1-sandbox";
 
-/** What a key may do (contract §5). */
-export type Scope =
-  | "payments:read"
-  | "payments:write"
-  | "refunds:write"
-  | "ledger:read"
-  | "transfers:read"
-  | "transfers:write"
-  | "webhooks:read"
-  | "webhooks:write"
-  | "events:read"
-  | "sandbox:write";
-
 /** What an operation is given. */
 export interface Call<Body, Query> {
   deps: Dependencies;
   request: ServiceRequest;
+  /** The text of the caller's key, for what is derived from it. */
+  key_text: string;
   /** Path parameters. */
   id: string;
   body: Body;

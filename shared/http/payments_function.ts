@@ -3,6 +3,7 @@
  */
 
 import type { Dependencies } from "./dependencies.ts";
+import { API_KEY_OPERATIONS } from "./api_key_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
@@ -13,12 +14,17 @@ import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 /** Answers requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
   deps: Dependencies,
-): (request: Request) => Response | Promise<Response> {
+): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
-    [...PAYMENTS_OPERATIONS, ...TRANSFER_OPERATIONS, ...WEBHOOK_OPERATIONS],
+    [
+      ...PAYMENTS_OPERATIONS,
+      ...TRANSFER_OPERATIONS,
+      ...WEBHOOK_OPERATIONS,
+      ...API_KEY_OPERATIONS,
+    ],
     deps,
     (app) => serveInternalRoutes(app, deps),
   );
-  return (request) => app.fetch(request);
+  return (request, info) => app.fetch(request, info as object);
 }

@@ -5,7 +5,8 @@
 import { EmptyQuery } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
 import type { ResourceKind } from "../store/store.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION, type Scope } from "./operation.ts";
+import type { Scope } from "../schema/api_key.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 
 /** `GET <path>`, where the path ends in `:id`. One round trip. */
 export function readOne(path: string, kind: ResourceKind, scope: Scope): Operation {

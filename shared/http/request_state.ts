@@ -10,6 +10,8 @@ export interface PresentedKey {
   /** Lower-case hex SHA-256 of the key text. */
   hash: string;
   livemode: boolean;
+  /** The key itself; it goes into no log, no answer and no statement. */
+  text: string;
 }
 
 /** State of one request. */
@@ -21,6 +23,8 @@ export interface RequestState {
   key_id: string | null;
   /** Method and route template, for the log. */
   route: string;
+  /** Requests that the key has left; null when it is not limited. */
+  remaining: number | null;
   code: ErrorCode | null;
   /** Class and SQLSTATE of an unforeseen error, for the log. */
   fault: string | null;

@@ -10,7 +10,7 @@ import { SANDBOX_OPERATIONS } from "./sandbox_operations.ts";
 /** Answers requests to `/api-v1-sandbox/…`. */
 export function createSandboxFunction(
   deps: Dependencies,
-): (request: Request) => Response | Promise<Response> {
+): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(SANDBOX_FUNCTION, SANDBOX_OPERATIONS, deps);
-  return (request) => app.fetch(request);
+  return (request, info) => app.fetch(request, info as object);
 }

@@ -18,6 +18,8 @@ export const MAX_METADATA_VALUE = 500;
 export const MAX_EMAIL = 254;
 /** Characters of a person's name; ours, generous. */
 export const MAX_NAME = 200;
+/** Characters of an API key's name; ours. */
+export const MAX_KEY_NAME = 100;
 /** Items of a page: contract §5. */
 export const MAX_PAGE = 100;
 /** Items of a page when `limit` is not given: contract §5. */

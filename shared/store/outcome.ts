@@ -14,8 +14,10 @@ export interface Access {
   scope: string | null;
   at_ms: number;
   request_id: string;
-  /** Told the API key's id. */
-  observe: (api_key_id: string) => void;
+  /** Requests a second that the key may make; 0: not limited, or this request is counted already. */
+  rate_limit: number;
+  /** Told the API key's id, and how many requests it has left where it is limited. */
+  observe: (api_key_id: string, remaining: number | null) => void;
 }
 
 /** The idempotency key of a request, with the fingerprint of what it asks. */
@@ -29,6 +31,8 @@ export interface Idempotency {
 export interface Row {
   outcome: string;
   api_key_id: string | null;
+  /** Requests that the key has left; null when it is not limited. */
+  remaining?: number | null;
   status: number | null;
   body: string | null;
   /** Of a webhook endpoint: its revision and secrets, as JSON text. */
@@ -36,6 +40,9 @@ export interface Row {
   /** Of a commit: how many deliveries it made due; a bigint as text. */
   deliveries?: string | null;
 }
+
+/** A window of the rate limit slides: after a second a part of it is free again. */
+const RETRY_AFTER_S = 1;
 
 /** How often a request is sent again when an answer older than 24 hours was in its way. */
 const EXPIRED_TRIES = 3;
@@ -50,7 +57,7 @@ export async function untilFresh<T extends Row>(attempt: () => Promise<T>): Prom
 /** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
 export function admit<T extends Row>(access: Access, row: T | undefined): T {
   if (!row) throw new Error("an entry function gave no row");
-  if (row.api_key_id) access.observe(row.api_key_id);
+  if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
   switch (row.outcome) {
     case "unauthorized":
       throw unauthorized();
@@ -58,6 +65,8 @@ export function admit<T extends Row>(access: Access, row: T | undefined): T {
       throw new ApiError("permission_denied", `This API key lacks the scope "${access.scope}"`, {
         required_scope: access.scope,
       });
+    case "rate_limited":
+      throw rateLimited();
     case "live":
       throw new ApiError("test_key_required", "The sandbox takes test keys only");
     case "not_found":
@@ -83,6 +92,13 @@ export function unauthorized(): ApiError {
     {},
     { "WWW-Authenticate": "Bearer" },
   );
+}
+
+/** Too many requests: of a key, or of an address without one. */
+export function rateLimited(): ApiError {
+  return new ApiError("rate_limited", "Too many requests: slow down and try again", {}, {
+    "Retry-After": String(RETRY_AFTER_S),
+  });
 }
 
 /** One answer for unknown ids and for ids of other environments. */

@@ -17,6 +17,7 @@ export type ResourceKind =
   | "refunds"
   | "transfers"
   | "events"
+  | "api_keys"
   | "webhook_endpoints"
   | "webhook_deliveries";
 /** Kinds of resources that can be listed. */
@@ -77,21 +78,23 @@ export interface Store {
 
 const LOAD = `select * from pay.load(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_kind => $4::text, p_id => $5::text,
-  p_idempotency_key => $6::text, p_fingerprint => $7::text)`;
+  p_rate => $4::int, p_kind => $5::text, p_id => $6::text,
+  p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
 const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_kind => $4::text, p_limit => $5::int, p_starting_after => $6::text,
-  p_filters => $7::text, p_parent_id => $8::text)`;
+  p_rate => $4::int, p_kind => $5::text, p_limit => $6::int,
+  p_starting_after => $7::text, p_filters => $8::text, p_parent_id => $9::text)`;
 /** Exported for the benchmark, which issues the very same statement by pgbench. */
 export const COMMIT = `select * from pay.commit(
   p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
   p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
 const BALANCE = `select * from pay.balance(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz)`;
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_rate => $4::int)`;
 const RESET = `select * from pay.reset_sandbox(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text)`;
+  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_fingerprint => $7::text)`;
 
 /**
  * A store over one database.
@@ -108,6 +111,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
       access.key_hash,
       access.scope,
       formatTime(access.at_ms),
+      access.rate_limit,
       kind,
       id,
       idempotency?.key ?? null,
@@ -132,6 +136,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
+        access.rate_limit,
         request.kind,
         request.limit,
         request.starting_after,
@@ -159,6 +164,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
+        access.rate_limit,
       ]);
       return admit(access, row).body!;
     },
@@ -169,6 +175,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
           access.key_hash,
           access.scope,
           formatTime(access.at_ms),
+          access.rate_limit,
           access.request_id,
           idempotency?.key ?? null,
           idempotency?.fingerprint ?? null,
@@ -199,6 +206,7 @@ export function commitParameters(
       key_hash: access.key_hash,
       scope: access.scope,
       at: formatTime(access.at_ms),
+      ...(access.rate_limit > 0 && { rate: access.rate_limit }),
       request_id: access.request_id,
       idempotency_key: idempotency?.key ?? null,
       fingerprint: idempotency?.fingerprint ?? null,

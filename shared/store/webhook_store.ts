@@ -139,13 +139,13 @@ export interface DisabledEndpoint {
 
 const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
-  p_status => $7::int::smallint, p_body => $8::text, p_id => $9::text,
-  p_expects_revision => $10::int, p_endpoint => $11::text)`;
+  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_fingerprint => $7::text, p_status => $8::int::smallint, p_body => $9::text,
+  p_id => $10::text, p_expects_revision => $11::int, p_endpoint => $12::text)`;
 const REDELIVER = `select * from pay.redeliver(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
-  p_id => $7::text)`;
+  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_fingerprint => $7::text, p_id => $8::text)`;
 const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_endpoint_id => $4::text, p_event_id => $5::text, p_type => $6::text,
@@ -153,8 +153,9 @@ const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_leased_until => $10::text::timestamptz)`;
 const END_TRIGGER = `select * from pay.end_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
-  p_delivery_id => $7::text, p_delivered => $8::text::boolean, p_attempt => $9::text)`;
+  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_fingerprint => $7::text, p_delivery_id => $8::text, p_delivered => $9::text::boolean,
+  p_attempt => $10::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_busy => string_to_array($2::text, ','), p_limit => $3::int,
   p_per_endpoint => $4::int, p_at => $5::text::timestamptz,
@@ -177,6 +178,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     access.key_hash,
     access.scope,
     formatTime(access.at_ms),
+    access.rate_limit,
     access.request_id,
     idempotency?.key ?? null,
     idempotency?.fingerprint ?? null,

@@ -68,6 +68,7 @@ create table pay.api_key_secrets (
   created_at timestamptz not null default now(),
   expires_at timestamptz,
   revoked_at timestamptz,
+  last_used_at timestamptz,
   constraint api_key_secrets_pkey primary key (hash),
   constraint api_key_secrets_api_key_fkey foreign key (api_key_id) references pay.api_keys (id),
   constraint api_key_secrets_environment_fkey foreign key (environment_id, livemode)
@@ -80,6 +81,7 @@ create table pay.api_key_secrets (
 );
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
+comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
 -- Rotation and revocation find the secrets of a key.
@@ -103,15 +105,40 @@ create policy api_key_secrets_presented on pay.api_key_secrets to pay_owner usin
   or environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
 );
 
--- Opens the environment of one presented key for the rest of the transaction.
--- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing).
+-- Notes that secrets are in use. Called when the last note is an hour old; a row that someone else
+-- is noting is left to them, so no request waits here.
+create function pay.note_use(p_hashes bytea[], p_at timestamptz)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set last_used_at = p_at
+  from (
+    select o.hash from pay.api_key_secrets o
+    where o.hash = any (p_hashes)
+      and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
+    for update skip locked
+  ) idle
+  where s.hash = idle.hash;
+end
+$$;
+comment on function pay.note_use is 'Internal.';
+
+-- Opens the environment of one presented key for the rest of the transaction, and counts the request.
+-- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
+-- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |
+--          rate_limited. remaining: requests that are left for now; null when not limited.
 create function pay.enter(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   out outcome text,
   out api_key_id text,
-  out environment_id text
+  out environment_id text,
+  out remaining integer
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -120,9 +147,11 @@ set enable_material = off
 as $$
 declare
   v_hash bytea := decode(p_key_hash, 'hex');
+  v_used_at timestamptz;
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  select s.api_key_id, s.environment_id into api_key_id, environment_id
+  select s.api_key_id, s.environment_id, s.last_used_at
+  into api_key_id, environment_id, v_used_at
   from pay.api_key_secrets s
   where s.hash = v_hash
     and s.revoked_at is null
@@ -141,6 +170,16 @@ begin
     ) then 'ok'
     else 'forbidden'
   end;
+  if v_used_at is null or v_used_at < p_at - interval '1 hour' then
+    perform pay.note_use(array[v_hash], p_at);
+  end if;
+  if p_rate > 0 then
+    remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
+    if remaining < 0 then
+      outcome := 'rate_limited';
+      remaining := 0;
+    end if;
+  end if;
 end
 $$;
 comment on function pay.enter is 'Internal: authenticates a key hash and opens its environment.';

@@ -15,12 +15,15 @@ create function pay.load(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_kind text,
   p_id text,
   p_idempotency_key text,
   p_fingerprint text
 )
-returns table (outcome text, api_key_id text, status smallint, body text, detail text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text, detail text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -31,9 +34,12 @@ declare
   v_access record;
   v_kept record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
+  select * into v_access from pay.enter(
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
   if outcome = 'ok' and p_idempotency_key is not null then
     select k.fingerprint, k.status, k.body into v_kept
     from pay.idempotency_keys k
@@ -49,6 +55,13 @@ begin
       else
         outcome := 'conflict';
       end if;
+    elsif p_rate > 0 then
+      remaining := pay.count_request(
+        v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
+      if remaining < 0 then
+        outcome := 'rate_limited';
+        remaining := 0;
+      end if;
     end if;
   end if;
   if outcome = 'ok' and p_kind is not null then
@@ -61,6 +74,9 @@ begin
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'transfers' then
         select t.body into body from pay.transfers t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'api_keys' then
+        select pay.api_key_body(t) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -116,13 +132,16 @@ create function pay.list(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_kind text,
   p_limit integer,
   p_starting_after text,
   p_filters text,
   p_parent_id text
 )
-returns table (outcome text, api_key_id text, data text, has_more boolean, next_cursor text)
+returns table (
+  outcome text, api_key_id text, remaining integer, data text, has_more boolean, next_cursor text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -138,9 +157,10 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
   if outcome <> 'ok' then
     return next;
     return;
@@ -159,6 +179,9 @@ begin
     when 'refunds' then v_columns := array['payment_id'];
     when 'transfers' then v_columns := array['status', 'currency'];
     when 'events' then v_columns := array['type', 'subject_id'];
+    when 'api_keys' then
+      v_columns := '{}'::text[];
+      v_body := 'pay.api_key_body(t)';
     when 'webhook_endpoints' then v_columns := '{}'::text[];
     when 'webhook_deliveries' then
       v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
@@ -223,8 +246,10 @@ $$;
 
 -- What each account of each currency holds, as JSON text (contract §3).
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
-create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz)
-returns table (outcome text, api_key_id text, status smallint, body text)
+create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -232,9 +257,10 @@ as $$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
   if outcome = 'ok' then
     perform pay.roll_up_deltas(v_access.environment_id, 100000)
     where (
@@ -260,10 +286,10 @@ begin
 end
 $$;
 
-grant execute on function pay.balance(text, text, timestamptz) to pay_api;
-grant execute on function pay.load(text, text, timestamptz, text, text, text, text) to pay_api;
+grant execute on function pay.balance(text, text, timestamptz, integer) to pay_api;
+grant execute on function pay.load(text, text, timestamptz, integer, text, text, text, text) to pay_api;
 grant execute on function
-  pay.list(text, text, timestamptz, text, integer, text, text, text) to pay_api;
+  pay.list(text, text, timestamptz, integer, text, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -10,7 +10,8 @@
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
---           unauthorized | forbidden
+--           unauthorized | forbidden | rate_limited
+-- remaining: requests that the key has left; null when it is not limited. Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
@@ -23,6 +24,54 @@
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
+
+-- Which changes of a list are of a key that has no request left. Internal.
+create function pay.limited_changes(p_changes json)
+returns integer[]
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_change record;
+  v_limited integer[] := '{}';
+begin
+  for v_change in
+    with asked as materialized (
+      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_changes) as c (
+        n integer, key_hash text, at timestamptz, rate integer
+      )
+      where c.rate > 0
+    )
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id
+    from asked c
+    join pay.api_key_secrets s on s.hash = c.hash
+  loop
+    if pay.count_request(
+      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false) < 0
+    then
+      v_limited := v_limited || v_change.n;
+    end if;
+  end loop;
+  return v_limited;
+end
+$$;
+
+-- Counts a change that has been committed; what its key has left. Internal.
+create function pay.count_change(
+  p_changes json,
+  p_n integer,
+  p_environment_id text,
+  p_api_key_id text
+)
+returns integer
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, true))
+  from json_to_recordset(p_changes) as c (n integer, at timestamptz, rate integer)
+  where c.n = p_n and c.rate > 0
+$$;
 
 -- For the new transfers of a list: takes the locks of the balances they draw on, and tells which of
 -- them are more than what is available then. Internal.
@@ -66,7 +115,7 @@ begin
 end
 $$;
 
--- p_changes            [{n, key_hash, scope, at, request_id, idempotency_key, fingerprint, status,
+-- p_changes            [{n, key_hash, scope, at, rate, request_id, idempotency_key, fingerprint, status,
 --                        body, expects_id, expects_sequence}]; status and body are the answer to
 --                        keep; expects_* is null for a create
 -- p_payments           [{n, id, status, amount_minor, amount_refunded, currency, method_kind,
@@ -88,7 +137,8 @@ create function pay.commit(
   p_events text
 )
 returns table (
-  n integer, outcome text, api_key_id text, status smallint, body text, deliveries bigint
+  n integer, outcome text, api_key_id text, remaining integer, status smallint, body text,
+  deliveries bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -107,11 +157,16 @@ declare
   v_deliveries bigint;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
+  v_limited integer[] := '{}';
+  v_is_idle boolean;
+  v_request record;
 begin
   select array_agg(decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id) into v_environments
+  select array_agg(distinct s.environment_id),
+    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_environments, v_is_idle
   from pay.api_key_secrets s where s.hash = any (v_hashes);
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
 
@@ -155,6 +210,12 @@ begin
       select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
     ) l;
   end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, now());
+  end if;
+  if p_changes like '%"rate":%' then
+    v_limited := pay.limited_changes(v_changes);
+  end if;
   if p_transfers <> '[]' then
     v_short := pay.lock_funds(v_changes, p_transfers::json);
   end if;
@@ -181,7 +242,8 @@ begin
   ),
   ready as materialized (
     select * from change c
-    where (c.expects_id is null or c.n = any (v_locked)) and c.n <> all (v_short)
+    where (c.expects_id is null or c.n = any (v_locked))
+      and c.n <> all (v_short) and c.n <> all (v_limited)
   ),
   claimed as (
     insert into pay.idempotency_keys
@@ -317,8 +379,10 @@ begin
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
-      select t.n, 'committed', t.api_key_id, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys) as t (n, api_key_id);
+      select t.n, 'committed', t.api_key_id, case when p_changes like '%"rate":%' then
+          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id)
+        end, null::smallint, null::text, v_deliveries
+      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
   end if;
 
@@ -353,11 +417,15 @@ begin
         when k.id is null then 'forbidden'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when i.key is not null then 'conflict'
+        when c.n = any (v_limited) then 'rate_limited'
         when c.n = any (v_short) then 'insufficient'
         when c.expects_id is not null then 'stale'
         else 'expired'
       end,
       s.api_key_id,
+      case when c.n = any (v_committed) then
+        pay.count_change(v_changes, c.n, s.environment_id, s.api_key_id)
+      end,
       i.status,
       i.body,
       v_deliveries
@@ -375,18 +443,22 @@ begin
 end
 $$;
 
--- Claims the idempotency key of a request that is written one by one, with the answer to keep.
--- outcome: ok | replay (status, body) | conflict | expired. Waits for a twin as pay.commit does.
+-- Claims the idempotency key of a request that is written one by one, with the answer to keep, and
+-- counts the request unless it is a replay.
+-- outcome: ok | replay (status, body) | conflict | expired | rate_limited. Waits for a twin as
+-- pay.commit does. Internal.
 create function pay.claim_idempotency_key(
   p_environment_id text,
   p_api_key_id text,
   p_at timestamptz,
+  p_rate integer,
   p_request_id text,
   p_key text,
   p_fingerprint text,
   p_status smallint,
   p_body text,
   out outcome text,
+  out remaining integer,
   out status smallint,
   out body text
 )
@@ -398,16 +470,25 @@ declare
   v_kept record;
 begin
   outcome := 'ok';
-  if p_key is null then
-    return;
+  if p_rate > 0 then
+    remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
   end if;
-  insert into pay.idempotency_keys
-    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-  values
-    (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-      p_body, p_at)
-  on conflict on constraint idempotency_keys_pkey do nothing;
-  if found then
+  if p_key is not null and (remaining is null or remaining >= 0) then
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    values
+      (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
+        p_body, p_at)
+    on conflict on constraint idempotency_keys_pkey do nothing;
+  end if;
+  -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
+  if p_key is null or (found and (remaining is null or remaining >= 0)) then
+    if remaining < 0 then
+      outcome := 'rate_limited';
+      remaining := 0;
+    elsif remaining is not null then
+      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+    end if;
     return;
   end if;
   select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
@@ -422,6 +503,11 @@ begin
     else
       outcome := 'conflict';
     end if;
+    return;
+  end if;
+  if remaining < 0 then
+    outcome := 'rate_limited';
+    remaining := 0;
     return;
   end if;
   delete from pay.idempotency_keys k
@@ -450,11 +536,14 @@ create function pay.reset_sandbox(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s'
@@ -472,7 +561,7 @@ declare
   v_deliveries bigint;
   v_keys bigint;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -483,9 +572,10 @@ begin
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -543,7 +633,7 @@ end
 $$;
 
 grant execute on function pay.commit(text, text, text, text, text, text) to pay_api;
-grant execute on function pay.reset_sandbox(text, text, timestamptz, text, text, text) to pay_api;
+grant execute on function pay.reset_sandbox(text, text, timestamptz, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

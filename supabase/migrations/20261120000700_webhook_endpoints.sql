@@ -19,6 +19,7 @@ create function pay.change_webhook_endpoint(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -28,7 +29,9 @@ create function pay.change_webhook_endpoint(
   p_expects_revision integer,
   p_endpoint text
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s'
@@ -42,7 +45,7 @@ declare
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -58,9 +61,10 @@ begin
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       p_status, p_body);
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -124,12 +128,15 @@ create function pay.redeliver(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
   p_id text
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s'
@@ -140,14 +147,15 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -204,7 +212,9 @@ create function pay.begin_trigger(
   p_delivery_id text,
   p_leased_until timestamptz
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -212,7 +222,7 @@ as $$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' and not exists (
@@ -242,6 +252,7 @@ create function pay.end_trigger(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_rate integer,
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -249,7 +260,9 @@ create function pay.end_trigger(
   p_delivered boolean,
   p_attempt text
 )
-returns table (outcome text, api_key_id text, status smallint, body text)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set lock_timeout = '3s'
@@ -260,7 +273,7 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome <> 'ok' then
@@ -279,12 +292,13 @@ begin
   end if;
   body := pay.webhook_delivery_body(v_delivery);
   select * into v_claim from pay.claim_idempotency_key(
-    v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+    v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
     200::smallint, body);
   if v_claim.outcome = 'ok' then
     outcome := 'committed';
   else
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -293,13 +307,13 @@ end
 $$;
 
 grant execute on function pay.change_webhook_endpoint(
-  text, text, timestamptz, text, text, text, smallint, text, text, integer, text) to pay_api;
+  text, text, timestamptz, integer, text, text, text, smallint, text, text, integer, text) to pay_api;
 grant execute on function
-  pay.redeliver(text, text, timestamptz, text, text, text, text) to pay_api;
+  pay.redeliver(text, text, timestamptz, integer, text, text, text, text) to pay_api;
 grant execute on function pay.begin_trigger(
   text, text, timestamptz, text, text, text, text, text, text, timestamptz) to pay_api;
 grant execute on function pay.end_trigger(
-  text, text, timestamptz, text, text, text, text, boolean, text) to pay_api;
+  text, text, timestamptz, integer, text, text, text, text, boolean, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -1,0 +1,118 @@
+/**
+ * API keys over HTTP: test keys for the caller's own sandbox. Live keys are made by the operator's
+ * command alone.
+ *
+ * A new secret is derived from the text of the caller's own key, which the database does not hold,
+ * and a random salt. So the answer that is kept for replays need not hold the secret: the same caller
+ * derives it again. Who replays with another secret of the same key cannot, and is told so.
+ */
+
+import { createHmac } from "node:crypto";
+import { generateApiKey, parseApiKey } from "../core/api_key.ts";
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import type { CreateApiKeyBody } from "../schema/api_key.ts";
+import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
+import type { Reply, ServiceRequest } from "./changes.ts";
+
+/** The operations on keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
+export interface ApiKeys {
+  create(request: ServiceRequest, caller: string, body: CreateApiKeyBody): Promise<Reply>;
+  rotate(
+    request: ServiceRequest,
+    caller: string,
+    id: string,
+    expires_in_s: number,
+  ): Promise<Reply>;
+  revoke(request: ServiceRequest, id: string): Promise<Reply>;
+}
+
+/** Bytes of a salt, and its form in a reference together with what checks the derivation. */
+const SALT_BYTES = 16;
+const REFERENCE = /"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"/;
+
+/** The keys' service. */
+export function createApiKeys(store: ApiKeyStore): ApiKeys {
+  async function withSecret(
+    request: ServiceRequest,
+    caller: string,
+    change: Parameters<ApiKeyStore["change"]>[1],
+  ): Promise<Reply> {
+    refuseLive(request);
+    const secret = newSecret(request, caller);
+    const reply = await store.change(request.access, { ...change, secret }, request.idempotency);
+    const body = reveal(reply.answer.body, caller);
+    return { ...reply, answer: { ...reply.answer, body } };
+  }
+
+  return {
+    create(request, caller, body) {
+      const expires_at_ms = body.expires_at === undefined ? undefined : Date.parse(body.expires_at);
+      if (expires_at_ms !== undefined && expires_at_ms <= request.context.at_ms) {
+        throw invalidParameter(
+          "expires_at",
+          `"${body.expires_at}" is past: the key would not work`,
+        );
+      }
+      return withSecret(request, caller, {
+        action: "create",
+        id: request.context.mint("key_"),
+        status: 201,
+        name: body.name,
+        scopes: body.scopes,
+        expires_at_ms,
+      });
+    },
+
+    rotate: (request, caller, id, expires_in_s) =>
+      withSecret(request, caller, {
+        action: "rotate",
+        id,
+        status: 200,
+        older_expire_at_ms: request.context.at_ms + expires_in_s * 1000,
+      }),
+
+    async revoke(request, id) {
+      refuseLive(request);
+      const change = { action: "revoke", id, status: 200 } as const;
+      return await store.change(request.access, change, request.idempotency);
+    },
+  };
+}
+
+function refuseLive({ context }: ServiceRequest): void {
+  if (!context.livemode) return;
+  throw new ApiError(
+    "test_key_required",
+    "Keys over HTTP are for sandboxes: live keys are managed by the operator's command",
+  );
+}
+
+function newSecret({ context }: ServiceRequest, caller: string): SecretFacts {
+  const salt = Array.from(
+    context.random(new Uint8Array(SALT_BYTES)),
+    (byte) => byte.toString(16).padStart(2, "0"),
+  ).join("");
+  const { hash, prefix, last_four } = parseApiKey(derive(caller, salt))!;
+  return { hash, prefix, last_four, reference: `key_reference:${salt}:${last_four}` };
+}
+
+/** A test key that only who has the caller's key can derive. */
+function derive(caller: string, salt: string): string {
+  const { mode, prefix } = parseApiKey(caller)!;
+  const digest = createHmac("sha256", caller).update(`api_key\n${salt}`).digest();
+  return generateApiKey(mode, prefix.split("_")[0]!, (bytes) => {
+    bytes.set(digest.subarray(0, bytes.length));
+    return bytes;
+  });
+}
+
+function reveal(body: string, caller: string): string {
+  return body.replace(REFERENCE, (_, salt: string, last_four: string) => {
+    const secret = derive(caller, salt);
+    if (secret.endsWith(last_four)) return JSON.stringify(secret);
+    throw new ApiError(
+      "idempotency_conflict",
+      "The first request was made with another secret of this key: replay it with that one",
+    );
+  });
+}

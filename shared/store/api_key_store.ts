@@ -1,0 +1,91 @@
+/**
+ * The SQL of API keys over HTTP: one entry function, one round trip. A part of the store.
+ */
+
+import { formatTime } from "../core/clock.ts";
+import { ApiError } from "../core/errors.ts";
+import type { Answer } from "./change.ts";
+import type { Database } from "./database.ts";
+import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
+
+/** What the database learns of a new secret. */
+export interface SecretFacts {
+  /** Lower-case hex SHA-256 of the text. */
+  hash: string;
+  prefix: string;
+  last_four: string;
+  /** What stands for the text in the answer that is kept. */
+  reference: string;
+}
+
+/** A change of a key of the caller's environment. */
+export interface ApiKeyChange {
+  action: "create" | "rotate" | "revoke";
+  id: string;
+  status: number;
+  name?: string;
+  /** Undefined: every scope. */
+  scopes?: string[] | undefined;
+  secret?: SecretFacts;
+  expires_at_ms?: number | undefined;
+  older_expire_at_ms?: number;
+}
+
+/** Keys in the database. */
+export interface ApiKeyStore {
+  /** Throws `permission_denied` when the key would be wider than the caller's. */
+  change(
+    access: Access,
+    change: ApiKeyChange,
+    idempotency: Idempotency | null,
+  ): Promise<{ answer: Answer; replayed: boolean }>;
+}
+
+const CHANGE = `select * from pay.change_api_key(
+  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
+  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_fingerprint => $7::text, p_status => $8::int::smallint, p_action => $9::text,
+  p_id => $10::text, p_name => $11::text, p_scopes => $12::text, p_secret_hash => $13::text,
+  p_prefix => $14::text, p_last_four => $15::text, p_expires_at => $16::text::timestamptz,
+  p_older_expire_at => $17::text::timestamptz, p_secret => $18::text)`;
+
+/** Keys over one database. */
+export function createApiKeyStore(database: Database): ApiKeyStore {
+  const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
+  return {
+    async change(access, change, idempotency) {
+      const row = await untilFresh(async () => {
+        const [row] = await database.query<Row>(CHANGE, [
+          access.key_hash,
+          access.scope,
+          formatTime(access.at_ms),
+          access.rate_limit,
+          access.request_id,
+          idempotency?.key ?? null,
+          idempotency?.fingerprint ?? null,
+          change.status,
+          change.action,
+          change.id,
+          change.name ?? null,
+          change.scopes ? JSON.stringify(change.scopes) : null,
+          change.secret?.hash ?? null,
+          change.secret?.prefix ?? null,
+          change.secret?.last_four ?? null,
+          time(change.expires_at_ms),
+          time(change.older_expire_at_ms),
+          change.secret?.reference ?? null,
+        ]);
+        return admit(access, row);
+      });
+      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      if (row.outcome === "wider") {
+        throw new ApiError(
+          "permission_denied",
+          "A key cannot make or change a key with a scope that it lacks itself",
+          { param: "scopes" },
+        );
+      }
+      return { answer: { status: change.status, body: row.body! }, replayed: false };
+    },
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * API keys over HTTP, and the rate limit of each.
+ */
+
+import assert from "node:assert/strict";
+import { startService } from "../support/service.ts";
+
+const KEYS = "/api-v1-payments/v1/api_keys";
+const PAYMENTS = "/api-v1-payments/v1/payments";
+
+Deno.test("api keys", async (t) => {
+  const service = await startService();
+  const make = (body: Record<string, unknown> = {}, options = {}) =>
+    service.call("POST", KEYS, { body: { name: "made", ...body }, ...options });
+  const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;
+  try {
+    await t.step("POST /v1/api_keys makes a key that works, and replays it", async () => {
+      const made = await make({}, { idempotency_key: "k" });
+      assert.equal(made.status, 201, made.text);
+      assert.match(made.body.secret, /^sk_test_[0-9A-Za-z]{49}$/);
+      assert.equal(await works(made.body.secret), 200);
+      const again = await make({}, { idempotency_key: "k" });
+      assert.equal(again.text, made.text);
+      const rows = await service.sql`select body from pay.idempotency_keys`;
+      assert.ok(rows.every(({ body }) => !body.includes(made.body.secret)));
+    });
+    await t.step("rotation adds a secret; the older one ends", async () => {
+      const made = await make();
+      const path = `${KEYS}/${made.body.id}`;
+      const turned = await service.call("POST", `${path}/rotate`, { body: { expires_in: 60 } });
+      assert.equal(turned.status, 200, turned.text);
+      assert.equal(await works(made.body.secret), 200);
+      assert.equal(await works(turned.body.secret), 200);
+      service.setClock(Date.now() + 61_000);
+      assert.equal(await works(made.body.secret), 401);
+      assert.equal(await works(turned.body.secret), 200);
+      service.setClock(null);
+      const gone = await service.call("DELETE", path);
+      assert.equal(gone.status, 200, gone.text);
+      assert.ok(gone.body.revoked_at);
+      assert.equal(await works(turned.body.secret), 401);
+      assert.equal((await service.call("DELETE", path)).status, 404);
+      assert.equal((await service.call("GET", path)).body.id, made.body.id);
+    });
+    await t.step("idempotency survives rotation", async () => {
+      const made = await make();
+      const first = await service.pay({}, { key: made.body.secret, idempotency_key: "p" });
+      const path = `${KEYS}/${made.body.id}/rotate`;
+      const turned = await service.call("POST", path);
+      const again = await service.pay({}, { key: turned.body.secret, idempotency_key: "p" });
+      assert.equal(again.text, first.text);
+    });
+    await t.step("a key cannot widen its scopes", async () => {
+      const narrow = await make({ scopes: ["keys:write", "payments:read"] });
+      const key = narrow.body.secret;
+      const cases: [Record<string, unknown>, number][] = [
+        [{ scopes: ["payments:read"] }, 201],
+        [{ scopes: ["payments:write"] }, 403],
+        [{}, 403],
+      ];
+      for (const [body, status] of cases) {
+        assert.equal((await make(body, { key })).status, status, JSON.stringify(body));
+      }
+      const wide = await make();
+      const path = `${KEYS}/${wide.body.id}/rotate`;
+      assert.equal((await service.call("POST", path, { key })).status, 403);
+    });
+    const bad: [string, Record<string, unknown>, string][] = [
+      ["an unknown scope", { scopes: ["everything"] }, "scopes[0]"],
+      ["no scope at all", { scopes: [] }, "scopes"],
+      ["an expiry in the past", { expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
+      ["no name", { name: "" }, "name"],
+    ];
+    for (const [name, body, param] of bad) {
+      await t.step(`${name} is 400`, async () => {
+        const refused = await make(body);
+        assert.equal(refused.status, 400, refused.text);
+        assert.equal(refused.body.error.param, param);
+      });
+    }
+    await t.step("a live key makes none", async () => {
+      assert.equal((await make({}, { key: service.live.text })).status, 403);
+    });
+    await t.step("another environment's key is unknown", async () => {
+      const path = `${KEYS}/${service.other.id}`;
+      assert.equal((await service.call("GET", path)).status, 404);
+      assert.equal((await service.call("DELETE", path)).status, 404);
+      assert.equal((await service.call("POST", `${path}/rotate`)).status, 404);
+    });
+    await t.step("the last use is noted", async () => {
+      const list = await service.call("GET", `${KEYS}?limit=100`);
+      // deno-lint-ignore no-explicit-any
+      const own = list.body.data.find((key: any) => key.id === service.key.id);
+      assert.ok(own.last_used_at);
+    });
+  } finally {
+    await service.close();
+  }
+});
+
+Deno.test("rate limit", async (t) => {
+  const service = await startService({ rate_limit: 5 });
+  try {
+    const start = Math.ceil(Date.now() / 2000) * 2000;
+    service.setClock(start);
+    await t.step("ten in two seconds, then 429 with Retry-After", async () => {
+      for (let i = 0; i < 10; i++) {
+        const made = await service.pay({}, { idempotency_key: `r${i}` });
+        assert.equal(made.status, 201, made.text);
+        assert.equal(made.headers.get("RateLimit-Policy"), '"default";q=10;w=2');
+        assert.equal(made.headers.get("RateLimit"), `"default";r=${9 - i};t=2`);
+      }
+      const refused = await service.pay({}, { idempotency_key: "r10" });
+      assert.equal(refused.status, 429, refused.text);
+      assert.equal(refused.body.error.code, "rate_limited");
+      assert.equal(refused.headers.get("Retry-After"), "1");
+      assert.equal((await service.call("GET", PAYMENTS)).status, 429);
+      assert.equal((await service.pay({ amount: "x" })).status, 429);
+    });
+    await t.step("replays are free", async () => {
+      for (let i = 0; i < 20; i++) {
+        const replay = await service.pay({}, { idempotency_key: "r0" });
+        assert.equal(replay.status, 201);
+      }
+    });
+    await t.step("another key is not touched", async () => {
+      const page = await service.call("GET", PAYMENTS, { key: service.other.text });
+      assert.equal(page.status, 200);
+    });
+    await t.step("later there is room again", async () => {
+      service.setClock(start + 3000);
+      const answers = [];
+      for (let i = 0; i < 8; i++) answers.push((await service.pay()).status);
+      assert.deepEqual(answers, [201, 201, 201, 201, 201, 429, 429, 429]);
+    });
+    await t.step("strangers are limited without the database", async () => {
+      service.takeStatements();
+      const answers = [];
+      for (let i = 0; i < 120; i++) {
+        answers.push((await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" })).status);
+      }
+      assert.equal(answers.filter((status) => status === 401).length, 100);
+      assert.equal(answers.filter((status) => status === 429).length, 20);
+      assert.equal(service.takeStatements().length, 0);
+      service.setClock(start + 8000);
+      assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
+    });
+  } finally {
+    await service.close();
+  }
+});
