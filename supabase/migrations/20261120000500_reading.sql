@@ -145,7 +145,7 @@ returns table (
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
+set enable_material = off set enable_bitmapscan = off set enable_sort = off
 as $$
 #variable_conflict use_column
 declare

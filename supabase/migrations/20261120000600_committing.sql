@@ -386,22 +386,9 @@ begin
     return;
   end if;
 
-  -- A new statement and so a new snapshot: it sees the answers that the losers waited for.
-  with asked as materialized (
-    select c.*, decode(c.key_hash, 'hex') as hash
-    from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, at timestamptz, idempotency_key text
-    )
-    where c.n <> all (coalesce(v_committed, '{}'))
-  )
-  delete from pay.idempotency_keys i
-  using asked c, pay.api_key_secrets s
-  where s.hash = c.hash
-    and i.environment_id = s.environment_id
-    and i.api_key_id = s.api_key_id
-    and i.key = c.idempotency_key
-    and i.created_at <= c.at - pay.idempotency_retention();
-  return query
+  -- A new statement and so a new snapshot: it sees the answers that the losers waited for. Looked up
+  -- one by one, by the whole key: without statistics a join would read all keys of the environment.
+  for v_request in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
@@ -409,26 +396,20 @@ begin
         fingerprint text, expects_id text
       )
     )
-    select
-      c.n,
+    select c.n, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+      i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
         when s.hash is null then 'unauthorized'
         when k.id is null then 'forbidden'
+        when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when i.key is not null then 'conflict'
         when c.n = any (v_limited) then 'rate_limited'
         when c.n = any (v_short) then 'insufficient'
         when c.expects_id is not null then 'stale'
         else 'expired'
-      end,
-      s.api_key_id,
-      case when c.n = any (v_committed) then
-        pay.count_change(v_changes, c.n, s.environment_id, s.api_key_id)
-      end,
-      i.status,
-      i.body,
-      v_deliveries
+      end as outcome
     from asked c
     left join pay.api_key_secrets s
       on s.hash = c.hash
@@ -436,10 +417,34 @@ begin
       and (s.expires_at is null or s.expires_at > c.at)
     left join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join pay.idempotency_keys i
-      on i.environment_id = s.environment_id
-      and i.api_key_id = s.api_key_id
-      and i.key = c.idempotency_key;
+    left join lateral (
+      select o.key, o.fingerprint, o.status, o.body, o.created_at
+      from pay.idempotency_keys o
+      where o.environment_id = s.environment_id
+        and o.api_key_id = s.api_key_id
+        and o.key = c.idempotency_key
+      limit 1
+    ) i on true
+  loop
+    n := v_request.n;
+    outcome := v_request.outcome;
+    api_key_id := v_request.api_key_id;
+    status := v_request.status;
+    body := v_request.body;
+    remaining := null;
+    deliveries := v_deliveries;
+    if outcome = 'committed' then
+      remaining := pay.count_change(v_changes, n, v_request.environment_id, api_key_id);
+    elsif outcome = 'expired' then
+      delete from pay.idempotency_keys o
+      where o.environment_id = v_request.environment_id
+        and o.api_key_id = v_request.api_key_id
+        and o.key = v_request.idempotency_key
+        -- Not one that a twin has claimed meanwhile.
+        and o.created_at = v_request.kept_at;
+    end if;
+    return next;
+  end loop;
 end
 $$;
 
