@@ -16,6 +16,7 @@ import { takeFileLock } from "./file_lock.ts";
 import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_server.ts";
 import { type ReadyDatabase, startDatabase, useDatabase } from "./local_database.ts";
 import { MigrationError } from "./migrate.ts";
+import { publishOperatorUrl, removeOperatorUrl } from "./operator_url.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
 import { randomPassword, writePrivateFile } from "./private_file.ts";
 import { readSettings, type Settings, SettingsError } from "./settings.ts";
@@ -61,6 +62,9 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const database = settings.database_url === null
     ? await startDatabase(settings.data_dir, shutdown)
     : await useDatabase(settings.database_url);
+  if (settings.database_url === null) {
+    shutdown.add(publishOperatorUrl(settings.data_dir, database.operator_url));
+  }
   const { openDependencies, createPaymentsFunction, createSandboxFunction } = await loading;
   const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
   const dependencies = openDependencies(environment);
@@ -111,6 +115,8 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
     );
   }
   shutdown.add(() => lock.release());
+  // What a killed start has left names a server that is gone.
+  removeOperatorUrl(data_dir);
 }
 
 async function loadFunctions() {

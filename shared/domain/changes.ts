@@ -81,12 +81,14 @@ export class Changes {
     return this.#queue.run(`${request.access.key_hash} ${id}`, async () => {
       for (let i = 0; i < MAX_DECISIONS; i++) {
         if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));
-        const loaded = await this.#store.load(request.access, kind, id, request.idempotency);
+        const access = i === 0 ? request.access : countedAlready(request.access);
+        const loaded = await this.#store.load(access, kind, id, request.idempotency);
         if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
         const change = await decideOrKeep(request, loaded.body, decide);
         if ("status" in change) return { answer: change, replayed: false };
-        const access = countedAlready(request.access);
-        const reply = replyOf(await this.#store.commit(access, change, request.idempotency));
+        const reply = replyOf(
+          await this.#store.commit(countedAlready(request.access), change, request.idempotency),
+        );
         if (reply) return reply;
       }
       return unavailable();
@@ -117,8 +119,8 @@ export class Changes {
     if (!request.idempotency) throw error;
     const body = renderError(error, request.context.request_id);
     const kept = answerOnly(null, { status: error.status, body });
-    return replyOf(await this.#store.commit(request.access, kept, request.idempotency)) ??
-      unavailable();
+    const access = countedAlready(request.access);
+    return replyOf(await this.#store.commit(access, kept, request.idempotency)) ?? unavailable();
   }
 }
 

@@ -5,9 +5,10 @@
 --
 -- Counting must not make the requests of one key wait for each other, and a row stays locked until its
 -- transaction has committed. So each key counts in up to 64 stripes, and a request takes any stripe
--- that nobody holds, or makes one. What requests under way have counted is not seen by others: the
--- limit can be passed by as many requests as there are connections. The table is unlogged: after a
--- crash counting starts anew.
+-- that nobody holds, or makes one whose number nobody else is making: an insert would wait for the
+-- other to commit, so the number is reserved by a lock that is only tried. What requests under way have
+-- counted is not seen by others: the limit can be passed by as many requests as there are
+-- connections. The table is unlogged: after a crash counting starts anew.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -31,7 +32,7 @@ create policy rate_counters_of_environment on pay.rate_counters to pay_owner usi
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
 );
 
--- How many requests a key has left, less this one; negative: none, and this one is not counted.
+-- How many requests a key has left, less this one; -1: none, and this one is not counted.
 -- p_count: whether to count it, or only to ask.
 create function pay.count_request(
   p_environment_id text,
@@ -62,7 +63,7 @@ begin
   from pay.rate_counters c
   where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id;
   if v_left < 0 or not p_count then
-    return v_left;
+    return greatest(v_left, -1);
   end if;
 
   select c.stripe into v_stripe
@@ -82,11 +83,24 @@ begin
     where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
       and c.stripe = v_stripe;
   else
-    -- All stripes are held: one more, at a place that is probably free.
-    insert into pay.rate_counters
-      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
-    values (p_environment_id, p_api_key_id, floor(random() * 64), v_window, 1, 0)
-    on conflict on constraint rate_counters_pkey do nothing;
+    -- All stripes are held: one more. With 64 of them held this request goes uncounted.
+    for v_stripe in
+      select free.n from generate_series(0, 63) as free (n)
+      where not exists (
+        select from pay.rate_counters c
+        where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+          and c.stripe = free.n
+      )
+      order by free.n
+    loop
+      continue when not pg_try_advisory_xact_lock(
+        hashtextextended('stripe ' || p_api_key_id, v_stripe));
+      insert into pay.rate_counters
+        (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
+      values (p_environment_id, p_api_key_id, v_stripe, v_window, 1, 0)
+      on conflict on constraint rate_counters_pkey do nothing;
+      exit when found;
+    end loop;
   end if;
   return v_left;
 end

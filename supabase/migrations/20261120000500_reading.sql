@@ -47,20 +47,25 @@ begin
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
       and k.created_at > p_at - pay.idempotency_retention();
-    if found then
-      if v_kept.fingerprint = decode(p_fingerprint, 'hex') then
-        outcome := 'replay';
-        status := v_kept.status;
-        body := v_kept.body;
-      else
+    if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
+      outcome := 'replay';
+      status := v_kept.status;
+      body := v_kept.body;
+      if p_rate > 0 then
+        remaining := 1 + pay.count_request(
+          v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
+      end if;
+    else
+      if found then
         outcome := 'conflict';
       end if;
-    elsif p_rate > 0 then
-      remaining := pay.count_request(
-        v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
-      if remaining < 0 then
-        outcome := 'rate_limited';
-        remaining := 0;
+      if p_rate > 0 then
+        remaining := pay.count_request(
+          v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
+        if remaining < 0 then
+          outcome := 'rate_limited';
+          remaining := 0;
+        end if;
       end if;
     end if;
   end if;

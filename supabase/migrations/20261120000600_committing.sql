@@ -11,7 +11,8 @@
 --           insufficient (a new transfer is more than the available balance)
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
 --           unauthorized | forbidden | rate_limited
--- remaining: requests that the key has left; null when it is not limited. Replays are not counted.
+-- remaining: requests that the key has left; null when it is not limited, and for what is sent or
+-- decided again (stale, expired). Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
@@ -57,18 +58,21 @@ begin
 end
 $$;
 
--- Counts a change that has been committed; what its key has left. Internal.
+-- What the key of a change has left when the change has its answer; p_count: whether it costs one.
+-- Internal.
 create function pay.count_change(
   p_changes json,
   p_n integer,
   p_environment_id text,
-  p_api_key_id text
+  p_api_key_id text,
+  p_count boolean
 )
 returns integer
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, true))
+  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, p_count)
+    + case when p_count then 0 else 1 end)
   from json_to_recordset(p_changes) as c (n integer, at timestamptz, rate integer)
   where c.n = p_n and c.rate > 0
 $$;
@@ -380,7 +384,7 @@ begin
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
       select t.n, 'committed', t.api_key_id, case when p_changes like '%"rate":%' then
-          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id)
+          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
         end, null::smallint, null::text, v_deliveries
       from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
@@ -401,11 +405,12 @@ begin
       case
         when c.n = any (v_committed) then 'committed'
         when s.hash is null then 'unauthorized'
+        when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
         when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
-        when i.key is not null then 'conflict'
         when c.n = any (v_limited) then 'rate_limited'
+        when i.key is not null then 'conflict'
         when c.n = any (v_short) then 'insufficient'
         when c.expects_id is not null then 'stale'
         else 'expired'
@@ -433,8 +438,11 @@ begin
     body := v_request.body;
     remaining := null;
     deliveries := v_deliveries;
-    if outcome = 'committed' then
-      remaining := pay.count_change(v_changes, n, v_request.environment_id, api_key_id);
+    if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
+      remaining := pay.count_change(
+        v_changes, n, v_request.environment_id, api_key_id, outcome <> 'replay');
+    elsif outcome = 'rate_limited' then
+      remaining := 0;
     elsif outcome = 'expired' then
       delete from pay.idempotency_keys o
       where o.environment_id = v_request.environment_id
@@ -449,7 +457,7 @@ end
 $$;
 
 -- Claims the idempotency key of a request that is written one by one, with the answer to keep, and
--- counts the request unless it is a replay.
+-- counts the request unless it is a replay. remaining as in pay.commit.
 -- outcome: ok | replay (status, body) | conflict | expired | rate_limited. Waits for a twin as
 -- pay.commit does. Internal.
 create function pay.claim_idempotency_key(
@@ -503,16 +511,22 @@ begin
   if v_kept.created_at > p_at - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
+      remaining := remaining + 1;
       status := v_kept.status;
       body := v_kept.body;
-    else
-      outcome := 'conflict';
+      return;
     end if;
-    return;
+    outcome := 'conflict';
   end if;
   if remaining < 0 then
     outcome := 'rate_limited';
     remaining := 0;
+    return;
+  end if;
+  if outcome = 'conflict' then
+    if remaining is not null then
+      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+    end if;
     return;
   end if;
   delete from pay.idempotency_keys k
@@ -520,18 +534,6 @@ begin
     and k.created_at <= p_at - pay.idempotency_retention();
   outcome := 'expired';
 end
-$$;
-
--- Whether a payment or transfer exists. Inlined into the statements that ask.
-create function pay.exists_subject(p_environment_id text, p_id text)
-returns boolean
-language sql stable
-as $$
-  select exists (
-    select from pay.payments p where p.environment_id = p_environment_id and p.id = p_id
-  ) or exists (
-    select from pay.transfers t where t.environment_id = p_environment_id and t.id = p_id
-  )
 $$;
 
 -- Deletes what the sandbox of a key holds; keys and endpoints stay. The answer is kept under the
@@ -591,8 +593,7 @@ begin
 
   -- Changes that commit meanwhile must be gone whole or stay whole. Payments, transfers and kept
   -- answers go by one snapshot, so that no key is forgotten whose payment stays; a change of a payment
-  -- that is being deleted waits for its row and finds it gone. Then goes what belongs to nothing any
-  -- more: each statement sees a later create with all its rows or not at all.
+  -- that is being deleted has its row locked: this waits for it, later ones find the row gone.
   with payments_gone as (
     delete from pay.payments t where t.environment_id = v_environment returning 1
   ),
@@ -607,20 +608,46 @@ begin
   select (select count(*) from payments_gone), (select count(*) from transfers_gone),
     (select count(*) from keys_gone)
   into v_payments, v_transfers, v_keys;
-  delete from pay.webhook_deliveries t
-  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
-  get diagnostics v_deliveries = row_count;
-  delete from pay.events t
-  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
-  get diagnostics v_events = row_count;
-  delete from pay.ledger_entries t
-  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
-  get diagnostics v_entries = row_count;
-  delete from pay.ledger_transactions t
-  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.subject_id);
-  delete from pay.refunds t
-  where t.environment_id = v_environment and not pay.exists_subject(v_environment, t.payment_id);
-  get diagnostics v_refunds = row_count;
+  -- Then goes what belongs to nothing any more, by one snapshot again: it sees what the changes that
+  -- were waited for have written, and each later create with all its rows or not at all. What stays
+  -- is few, and is looked up once for all five tables.
+  with stays as materialized (
+    select p.id from pay.payments p where p.environment_id = v_environment
+    union all
+    select r.id from pay.transfers r where r.environment_id = v_environment
+  ),
+  deliveries_gone as (
+    delete from pay.webhook_deliveries t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  events_gone as (
+    delete from pay.events t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  entries_gone as (
+    delete from pay.ledger_entries t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  ledger_transactions_gone as (
+    delete from pay.ledger_transactions t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+  ),
+  refunds_gone as (
+    delete from pay.refunds t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.payment_id)
+    returning 1
+  )
+  select (select count(*) from deliveries_gone), (select count(*) from events_gone),
+    (select count(*) from entries_gone), (select count(*) from refunds_gone)
+  into v_deliveries, v_events, v_entries, v_refunds;
   perform pay.rebuild_totals(v_environment);
 
   outcome := 'committed';

@@ -1,0 +1,81 @@
+/**
+ * A sandbox with much in it, made by SQL: completed payments with all that a create by HTTP writes.
+ */
+
+import type postgres from "postgres";
+
+/** 26 characters that sort by `n` and belong to no time of ours: before every id that is minted. */
+const SUFFIX = "lpad(to_hex(n), 26, '0')";
+
+/**
+ * Fills an environment with completed payments of 100 EUR cents, each with two events, a delivery of
+ * each, a kept answer, a ledger transaction with its entries and its delta.
+ */
+export async function fillSandbox(
+  sql: postgres.Sql,
+  environment_id: string,
+  payments: number,
+): Promise<void> {
+  const rows = (table: string, columns: string, values: string, per_payment = 1) =>
+    sql.unsafe(
+      `insert into pay.${table} (environment_id, created_at, ${columns})
+       select $1, now(), ${values} from generate_series(1, $2::int) n`,
+      [environment_id, payments * per_payment],
+    );
+  const payment = "'pay_' || lpad(to_hex((n + 1) / 2), 26, '0')";
+  const body = "repeat('x', 400)";
+  await rows(
+    "payments",
+    "id, status, amount_minor, amount_refunded, currency, method_kind, sequence, updated_at, body",
+    `'pay_' || ${SUFFIX}, 'completed', 100, 0, 'EUR', 'card', 2, now(), ${body}`,
+  );
+  await rows(
+    "idempotency_keys",
+    "api_key_id, key, fingerprint, request_id, status, body",
+    `'key_' || repeat('0', 26), n::text, sha256(n::text::bytea), 'req_' || ${SUFFIX}, 201, ${body}`,
+  );
+  await rows(
+    "events",
+    "id, type, subject_id, sequence, body",
+    `'evt_' || ${SUFFIX}, 'payment.completed', ${payment}, 1 + n % 2, ${body}`,
+    2,
+  );
+  await rows(
+    "webhook_deliveries",
+    "id, event_id, event_type, endpoint_id, subject_id, sequence, status",
+    `'whd_' || ${SUFFIX}, 'evt_' || ${SUFFIX}, 'payment.completed', 'whe_' || repeat('0', 26),
+      ${payment}, 1 + n % 2, 'delivered'`,
+    2,
+  );
+  await rows(
+    "ledger_transactions",
+    "id, kind, subject_id",
+    `'txn_' || ${SUFFIX}, 'capture', 'pay_' || ${SUFFIX}`,
+  );
+  await sql.unsafe(
+    `insert into pay.ledger_deltas
+       (environment_id, id, currency, debit_account, credit_account, amount_minor)
+     select $1, 'txn_' || ${SUFFIX}, 'EUR', 'processor', 'available', 100
+     from generate_series(1, $2::int) n`,
+    [environment_id, payments],
+  );
+  await fillEntries(sql, environment_id, payments);
+}
+
+/** The entries alone. The trigger that proves their sum at commit is left out: one call a row. */
+async function fillEntries(sql: postgres.Sql, environment_id: string, payments: number) {
+  await sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    await transaction.unsafe(
+      `insert into pay.ledger_entries
+         (environment_id, id, transaction_id, subject_id, account, direction, amount_minor, currency,
+           created_at)
+       select $1, 'le_' || ${SUFFIX}, 'txn_' || lpad(to_hex((n + 1) / 2), 26, '0'),
+         'pay_' || lpad(to_hex((n + 1) / 2), 26, '0'),
+         case n % 2 when 1 then 'processor' else 'available' end,
+         case n % 2 when 1 then 'debit' else 'credit' end, 100, 'EUR', now()
+       from generate_series(1, $2::int) n`,
+      [environment_id, payments * 2],
+    );
+  });
+}
