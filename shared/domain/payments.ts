@@ -78,6 +78,7 @@ export function createPayments(options: { store: Store; base_url: string }): Pay
   ): Promise<Reply> {
     return queue.run(`${request.access.key_hash} ${id}`, async () => {
       for (let i = 0; i < MAX_DECISIONS; i++) {
+        if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));
         const loaded = await store.load(request.access, "payments", id, request.idempotency);
         if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
         const payment: Payment = JSON.parse(loaded.body);
@@ -85,7 +86,6 @@ export function createPayments(options: { store: Store; base_url: string }): Pay
         if ("status" in change) return { answer: change, replayed: false };
         const reply = replyOf(await store.commit(request.access, change, request.idempotency));
         if (reply) return reply;
-        await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** i, PAUSE_MS.last));
       }
       return unavailable();
     });

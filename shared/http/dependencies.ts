@@ -48,6 +48,8 @@ export interface Settings {
   relay_token?: string;
   /** How webhooks are sent, where it is not the usual way: a resolver, a test seam. */
   webhook_sender?: Partial<WebhookRequest>;
+  /** How long the relay's claim of a delivery lasts; longer than an attempt and its recording. */
+  webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;
   clock?: Clock;
@@ -76,7 +78,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
   const store = createStore(database, wakeRelay);
   const webhook_store = createWebhookStore(database, wakeRelay);
-  const { webhook_master_secret: master_secret, webhook_sender } = settings;
+  const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
@@ -89,6 +91,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     random,
     on_error: (error) => log(failedTurn(clock(), error)),
     ...(webhook_sender && { sender: webhook_sender }),
+    ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
   return {
     store,

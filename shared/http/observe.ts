@@ -9,6 +9,17 @@ import { idMint } from "../core/ids.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
+/** Methods that the log names; any other is the caller's own text. */
+const LOGGED_METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+]);
+
 /** Observes every request of a function. */
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   return async function observed(c, next) {
@@ -36,7 +47,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       time: formatTime(at_ms),
       request_id: state.request_id,
       key_id: state.key_id,
-      route: `${c.req.method} ${state.route}`,
+      route: `${LOGGED_METHODS.has(c.req.method) ? c.req.method : "other"} ${state.route}`,
       status,
       ms: Math.round((performance.now() - started) * 100) / 100,
       code: state.code,

@@ -374,20 +374,44 @@ begin
     return;
   end if;
 
-  delete from pay.webhook_deliveries t where t.environment_id = v_environment;
+  -- Changes that commit meanwhile must be gone whole or stay whole. Payments and kept answers go by
+  -- one snapshot, so that no key is forgotten whose payment stays; a change of a payment that is being
+  -- deleted waits for its row and finds it gone. Then goes what belongs to no payment any more: each
+  -- statement sees a later create with all its rows or not at all.
+  with payments_gone as (
+    delete from pay.payments t where t.environment_id = v_environment returning 1
+  ),
+  keys_gone as (
+    delete from pay.idempotency_keys t
+    where t.environment_id = v_environment and t.request_id <> p_request_id
+    returning 1
+  )
+  select (select count(*) from payments_gone), (select count(*) from keys_gone)
+  into v_payments, v_keys;
+  delete from pay.webhook_deliveries t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
   get diagnostics v_deliveries = row_count;
-  delete from pay.events t where t.environment_id = v_environment;
+  delete from pay.events t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
   get diagnostics v_events = row_count;
-  delete from pay.ledger_entries t where t.environment_id = v_environment;
+  delete from pay.ledger_entries t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
   get diagnostics v_entries = row_count;
-  delete from pay.ledger_transactions t where t.environment_id = v_environment;
-  delete from pay.refunds t where t.environment_id = v_environment;
+  delete from pay.ledger_transactions t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
+  delete from pay.refunds t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.payment_id
+  );
   get diagnostics v_refunds = row_count;
-  delete from pay.payments t where t.environment_id = v_environment;
-  get diagnostics v_payments = row_count;
-  delete from pay.idempotency_keys t
-  where t.environment_id = v_environment and t.request_id <> p_request_id;
-  get diagnostics v_keys = row_count;
 
   outcome := 'committed';
   body := format(
