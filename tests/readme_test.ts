@@ -23,6 +23,8 @@ import { withTemporaryFolder } from "./support/temporary_folder.ts";
 const ROOT = new URL("../", import.meta.url);
 /** Read by the code, not set by people. */
 const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER"];
+/** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
+const RECEIVER_PORT = "4343";
 const README = await Deno.readTextFile(new URL("README.md", ROOT));
 
 const missing = await missingPrograms(["bash", "curl", "node"]);
@@ -33,9 +35,11 @@ if (missing.length > 0) {
 Deno.test({
   name: "README.md, run from the first block to the last, gives its answers",
   ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
-  // A reader's shell stands in the folder that holds `.local/`.
+  // A reader's shell stands in the folder that holds `.local/` and `client/`.
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
+      await Deno.mkdir(folder);
+      await Deno.symlink(new URL("client", ROOT), join(folder, "client"));
       const product = await launchStart({ DATA_DIR: join(folder, ".local") }, ["task", "start"]);
       try {
         await runBlocks(t, folder);
@@ -51,8 +55,10 @@ Deno.test({
 });
 
 async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
-  const examples = shellExamples(README);
-  const results = await runInOneShell(folder, examples.map(({ script }) => script));
+  const port = freePort();
+  const examples = shellExamples(README.replaceAll(RECEIVER_PORT, String(port)));
+  const scripts = examples.map(({ script }) => script);
+  const { results, left_running } = await runInOneShell(folder, scripts);
   const names = new NamesOfRun();
   for (const [index, example] of examples.entries()) {
     const { stdout, stderr, code } = results[index]!;
@@ -61,6 +67,15 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
       assertAnswer(example, stdout, names);
     });
   }
+  await t.step("nothing is left running", () => {
+    assert.equal(left_running, "");
+    Deno.listen({ hostname: "127.0.0.1", port }).close();
+  });
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
 }
 
 Deno.test("README.md has no curl that is not run and compared", () => {

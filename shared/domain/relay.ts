@@ -33,6 +33,8 @@ export interface RelayOptions {
   send: Send;
   clock: Clock;
   random: RandomSource;
+  /** How long a claim lasts, where it is not the usual time. */
+  lease_ms?: number;
   /** Told of a turn that failed, as when the database is away; the leases run out by themselves. */
   on_error: (error: unknown) => void;
 }
@@ -57,7 +59,7 @@ export class Relay {
   nudge(): Promise<void> {
     this.#wanted = true;
     this.#wake();
-    this.#running ??= this.#run().finally(() => this.#running = null);
+    this.#running ??= this.#run();
     return this.#running;
   }
 
@@ -77,17 +79,25 @@ export class Relay {
         is_full = await this.#turn();
       } catch (error) {
         this.#options.on_error(error);
-        if (this.#attempts === 0) return;
+        // Results are kept for the next turn, which the end of an attempt or a nudge begins.
+        if (this.#attempts > 0) await woken;
+        else if (!this.#wanted) return this.#rest();
+        continue;
       }
       if (is_full || this.#wanted) continue;
-      if (this.#attempts === 0 && this.#results.length === 0) return;
+      if (this.#attempts === 0 && this.#results.length === 0) return this.#rest();
       if (this.#results.length === 0) await woken;
     }
   }
 
+  /** In the same step as the decision to end: a nudge after it begins anew. */
+  #rest(): void {
+    this.#running = null;
+  }
+
   /** Records and claims; true when there may be more to claim at once. */
   async #turn(): Promise<boolean> {
-    const { store, clock } = this.#options;
+    const { store, clock, lease_ms } = this.#options;
     const at_ms = clock();
     const limit = this.#stopped ? 0 : MAX_ATTEMPTS - this.#attempts;
     if (limit <= 0 && this.#results.length === 0) return false;
@@ -97,11 +107,11 @@ export class Relay {
     try {
       claimed = await store.relayTurn({
         results,
-        busy: [...this.#under_way].filter(([, n]) => n >= MAX_PER_ENDPOINT).map(([id]) => id),
+        under_way: Object.fromEntries(this.#under_way),
         limit,
         per_endpoint: MAX_PER_ENDPOINT,
         at_ms,
-        leased_until_ms: at_ms + LEASE_MS,
+        leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
       });
     } catch (error) {
       this.#results = [...results, ...this.#results];
@@ -146,16 +156,26 @@ export class Relay {
       at_ms,
       send,
     );
-    this.#results.push(this.#judge(delivery, ended, at_ms));
-    const reason = disablingReason(delivery, ended, at_ms);
-    if (reason) await this.#disable(delivery, reason, at_ms);
+    let is_off = false;
+    try {
+      // Before the result, so that nothing that waits for it is sent to an endpoint that is gone.
+      const reason = disablingReason(delivery, ended, at_ms);
+      if (reason) is_off = await this.#disable(delivery, reason, at_ms);
+    } finally {
+      this.#results.push(this.#judge(delivery, ended, at_ms, is_off));
+    }
   }
 
-  #judge(delivery: ClaimedDelivery, ended: EndedAttempt, at_ms: number): AttemptResult {
+  #judge(
+    delivery: ClaimedDelivery,
+    ended: EndedAttempt,
+    at_ms: number,
+    is_off: boolean,
+  ): AttemptResult {
     const { environment_id, id, attempt, livemode } = delivery;
     const failed = { livemode, number: attempt, at_ms, retry_after: ended.retry_after };
     const [byte] = this.#options.random(new Uint8Array(1));
-    const is_last = ended.delivered || ended.record.response_status === GONE;
+    const is_last = ended.delivered || is_off || ended.record.response_status === GONE;
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
     return {
       environment_id,
@@ -167,14 +187,16 @@ export class Relay {
     };
   }
 
-  /** Turns an endpoint off, unless it has been changed in between. */
-  async #disable(delivery: ClaimedDelivery, reason: string, at_ms: number): Promise<void> {
+  /** Turns an endpoint off; false when it has been changed in between, or has moved elsewhere. */
+  async #disable(delivery: ClaimedDelivery, reason: string, at_ms: number): Promise<boolean> {
     const { store, random } = this.#options;
     const { environment_id, endpoint_id, livemode } = delivery;
     const stored = await store.loadEndpoint(environment_id, endpoint_id);
-    if (!stored || stored.status !== "enabled") return;
+    if (!stored || stored.status !== "enabled") return false;
+    const endpoint = JSON.parse(stored.body);
+    if (endpoint.url !== delivery.url) return false;
     const body = JSON.stringify({
-      ...JSON.parse(stored.body),
+      ...endpoint,
       status: "disabled",
       disabled_reason: reason,
       updated_at: formatTime(at_ms),
@@ -192,7 +214,7 @@ export class Relay {
       mint: idMint(at_ms, random),
       random,
     });
-    await store.disableEndpoint({
+    return await store.disableEndpoint({
       environment_id,
       id: endpoint_id,
       expects_revision: stored.revision,

@@ -37,7 +37,7 @@ export interface FailedAttempt {
 
 /**
  * When the next attempt is due, in milliseconds since 1970; null when there is none.
- * `Retry-After` counts between the schedule's wait and twice that.
+ * With a `Retry-After` it is never sooner than the schedule's wait, nor later than twice that.
  * @param random 0 up to 1
  */
 export function nextAttemptAt(failed: FailedAttempt, random: number): number | null {
@@ -46,7 +46,7 @@ export function nextAttemptAt(failed: FailedAttempt, random: number): number | n
   if (base === undefined) return null;
   const jittered = failed.livemode ? base * (1 + JITTER * (2 * random - 1)) : base;
   const asked = readRetryAfter(failed.retry_after, failed.at_ms);
-  const wait = asked === null ? jittered : Math.min(Math.max(asked, jittered), 2 * base);
+  const wait = asked === null ? jittered : Math.min(Math.max(asked, jittered, base), 2 * base);
   return failed.at_ms + Math.round(wait);
 }
 

@@ -38,6 +38,8 @@ export function createWebhooks(options: {
   random: RandomSource;
   on_error: (error: unknown) => void;
   sender?: Partial<WebhookRequest>;
+  /** How long a claim of a delivery lasts, where it is not the usual time. */
+  lease_ms?: number;
 }): Webhooks {
   const pool = new WebhookConnectionPool();
   const { settings, sender } = options;

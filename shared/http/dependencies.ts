@@ -58,6 +58,8 @@ export interface Settings {
   webhook_sender?: Partial<WebhookRequest>;
   /** Requests a second of one key, with bursts of twice that; 0: not limited. */
   rate_limit?: number;
+  /** How long the relay's claim of a delivery lasts; longer than an attempt and its recording. */
+  webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;
   clock?: Clock;
@@ -87,7 +89,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const store = createStore(database, wakeRelay);
   const changes = new Changes(store);
   const webhook_store = createWebhookStore(database, wakeRelay);
-  const { webhook_master_secret: master_secret, webhook_sender } = settings;
+  const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
@@ -100,6 +102,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     random,
     on_error: (error) => log(failedTurn(clock(), error)),
     ...(webhook_sender && { sender: webhook_sender }),
+    ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
   return {
     store,

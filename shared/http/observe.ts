@@ -12,6 +12,17 @@ import type { Env, RequestState } from "./request_state.ts";
 /** Seconds of the rate limit's window; as in the database (pay.count_request). */
 const WINDOW_S = 2;
 
+/** Methods that the log names; any other is the caller's own text. */
+const LOGGED_METHODS: ReadonlySet<string> = new Set([
+  "GET",
+  "HEAD",
+  "POST",
+  "PUT",
+  "PATCH",
+  "DELETE",
+  "OPTIONS",
+]);
+
 /** Observes every request of a function. */
 export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   return async function observed(c, next) {
@@ -44,7 +55,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       time: formatTime(at_ms),
       request_id: state.request_id,
       key_id: state.key_id,
-      route: `${c.req.method} ${state.route}`,
+      route: `${LOGGED_METHODS.has(c.req.method) ? c.req.method : "other"} ${state.route}`,
       status,
       ms: Math.round((performance.now() - started) * 100) / 100,
       code: state.code,

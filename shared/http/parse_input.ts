@@ -5,7 +5,7 @@
 
 import { z } from "zod";
 import { invalidParameter } from "../core/errors.ts";
-import type { ReadBody } from "./request_body.ts";
+import { NO_PLACES, type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** Names reported in `Unknown-Parameters`, at most. */
 const MAX_UNKNOWN = 20;
@@ -14,6 +14,11 @@ const MAX_UNKNOWN = 20;
 export interface Parsed<T> {
   input: T;
   unknown: string[];
+}
+
+interface UnknownField {
+  path: string;
+  value: unknown;
 }
 
 /** Applies a schema to a body. Throws `invalid_parameter` naming the first field at fault. */
@@ -25,7 +30,10 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
       throw invalidParameter(path, `Invalid "${path}": write it as a plain integer`);
     }
   }
-  return { input, unknown: unknownFields(body.value, input) };
+  const unknown = unknownFields(body.value, input);
+  // A place for numbers, such as card.number, is none where the operation does not take it.
+  for (const { path, value } of unknown) refuseCardNumbers(value, path, NO_PLACES);
+  return { input, unknown: unknown.map(({ path }) => path) };
 }
 
 /** Applies a schema to a query. Throws `invalid_parameter` naming the first parameter at fault. */
@@ -38,7 +46,7 @@ export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): Par
     Object.defineProperty(values, name, { value, enumerable: true });
   }
   const input = check(schema, values);
-  return { input, unknown: unknownFields(values, input) };
+  return { input, unknown: unknownFields(values, input).map(({ path }) => path) };
 }
 
 /** The value of the response header that names ignored fields, or null. */
@@ -78,11 +86,13 @@ function reasonOf(issue: z.core.$ZodIssue, value: unknown): string {
   return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
 }
 
-function unknownFields(sent: unknown, taken: unknown, path = ""): string[] {
+function unknownFields(sent: unknown, taken: unknown, path = ""): UnknownField[] {
   if (!isRecord(sent) || !isRecord(taken)) return [];
   return Object.keys(sent).flatMap((name) => {
     const inner = path ? `${path}.${name}` : name;
-    return Object.hasOwn(taken, name) ? unknownFields(sent[name], taken[name], inner) : [inner];
+    return Object.hasOwn(taken, name)
+      ? unknownFields(sent[name], taken[name], inner)
+      : [{ path: inner, value: sent[name] }];
   });
 }
 

@@ -41,9 +41,14 @@ export async function readBody(request: Request): Promise<ReadBody> {
 async function readBytes(request: Request): Promise<Uint8Array> {
   const { body, headers } = request;
   if (!body) return new Uint8Array(0);
-  const length = Number(headers.get("Content-Length") ?? NaN);
+  const length = Number(headers.get("Content-Length") || NaN);
   if (length > MAX_BODY_BYTES) throw tooLarge();
-  if (length >= 0) return new Uint8Array(await request.arrayBuffer());
+  if (length >= 0) {
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    // Servers hold a client to the length that it announced; we need not rely on it.
+    if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
+    return bytes;
+  }
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body) {
@@ -76,7 +81,7 @@ function checkMediaType(headers: Headers): void {
 }
 
 /** Where a number is expected that may look like a card's: judged by rules of their own. */
-const EXEMPT: ReadonlySet<string> = new Set([
+const PLACES: ReadonlySet<string> = new Set([
   "card.number",
   "iban",
   "iban.iban",
@@ -87,12 +92,21 @@ const EXEMPT: ReadonlySet<string> = new Set([
   "destination.wallet",
   "destination.wallet.address",
 ]);
+/** For fields that an operation does not take. */
+export const NO_PLACES: ReadonlySet<string> = new Set();
 
-/** Refuses a card number anywhere but in its place, known field or not: it is not even hashed. */
-function refuseCardNumbers(value: unknown, path: string): void {
+/**
+ * Refuses a card number anywhere but in its place, known field or not: it is not even hashed.
+ * Throws `invalid_parameter`.
+ */
+export function refuseCardNumbers(
+  value: unknown,
+  path: string,
+  places: ReadonlySet<string> = PLACES,
+): void {
   if (typeof value === "string" || typeof value === "number") {
-    const exempt = typeof value === "string" && EXEMPT.has(path);
-    if (!exempt && containsCardNumber(String(value))) throw cardNumberIn(path);
+    const is_expected = typeof value === "string" && places.has(path);
+    if (!is_expected && containsCardNumber(String(value))) throw cardNumberIn(path);
     return;
   }
   if (typeof value !== "object" || value === null) return;
@@ -101,6 +115,7 @@ function refuseCardNumbers(value: unknown, path: string): void {
     refuseCardNumbers(
       member,
       Array.isArray(value) ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`,
+      places,
     );
   }
 }

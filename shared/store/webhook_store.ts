@@ -77,8 +77,8 @@ export interface AttemptResult {
 /** What a turn of the relay asks for. */
 export interface RelayTurn {
   results: AttemptResult[];
-  /** Endpoints that are not to be claimed for now. */
-  busy: string[];
+  /** How many attempts this relay has under way, by endpoint. */
+  under_way: Readonly<Record<string, number>>;
   limit: number;
   per_endpoint: number;
   at_ms: number;
@@ -157,7 +157,7 @@ const END_TRIGGER = `select * from pay.end_trigger(
   p_fingerprint => $7::text, p_delivery_id => $8::text, p_delivered => $9::text::boolean,
   p_attempt => $10::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
-  p_results => $1::text, p_busy => string_to_array($2::text, ','), p_limit => $3::int,
+  p_results => $1::text, p_under_way => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_at => $5::text::timestamptz,
   p_leased_until => $6::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
@@ -242,7 +242,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     relayTurn: (turn) =>
       database.query<ClaimedDelivery>(RELAY_TURN, [
         JSON.stringify(turn.results),
-        turn.busy.join(","),
+        JSON.stringify(turn.under_way),
         turn.limit,
         turn.per_endpoint,
         formatTime(turn.at_ms),

@@ -11,8 +11,8 @@ set role pay_owner;
 -- p_expects_revision  the revision that the change was decided on; null for a create
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
 -- p_status, p_body    the answer to keep under the idempotency key
--- Outcomes: committed | replay | conflict | expired | stale | full (16 endpoints) | not_found |
---           unauthorized | forbidden.
+-- Outcomes: committed | replay | conflict | expired | stale (changed or deleted since) |
+--           full (16 endpoints) | unauthorized | forbidden.
 -- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
 -- queue on an advisory lock, so two cannot take one slot.
 create function pay.change_webhook_endpoint(
@@ -53,11 +53,8 @@ begin
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
     for update;
-    outcome := case
-      when v_revision is null then 'not_found'
-      when v_revision <> p_expects_revision then 'stale'
-      else 'ok'
-    end;
+    -- Gone as well: whoever loads it again finds a twin's answer before its absence.
+    outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
@@ -108,13 +105,8 @@ begin
       failing_since = case when v_endpoint.status = t.status then t.failing_since end
     where t.environment_id = v_environment and t.id = p_id;
   end if;
-  -- What was on its way to an endpoint that is gone or off is called off.
   if p_endpoint is null or v_endpoint.status = 'disabled' then
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    where d.environment_id = v_environment and d.endpoint_id = p_id and d.status = 'pending'
-      -- An attempt under way ends by itself; the relay then calls off what would follow.
-      and d.leased_until is null;
+    perform pay.call_off_deliveries(v_environment, p_id);
   end if;
   outcome := 'committed';
   return next;

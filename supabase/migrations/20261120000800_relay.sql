@@ -6,21 +6,22 @@ set role pay_owner;
 
 -- One turn of the relay: record the attempts that have ended, then claim what is due.
 --
--- p_results       [{environment_id, id, attempt, delivered, next_attempt_at, failed_at, record}]
+-- p_results       [{environment_id, id, attempt, delivered, next_attempt_at, record}]
 --                 delivered: the receiver took it; else next_attempt_at is the next attempt, or null
 --                 when it was the last; record is the attempt as JSON text.
--- p_busy          endpoints that have as many attempts under way as they may have
--- p_limit         how many to claim in all; p_per_endpoint of one endpoint, 2 of a failing one
+-- p_under_way     {endpoint_id: attempts that this relay has under way there}
+-- p_limit         how many to claim in all; p_per_endpoint may be under way at one endpoint, 2 at
+--                 one that is failing
 -- p_leased_until  when another relay may think that this one is dead
 --
--- Order: of one endpoint and subject only the earliest pending event is claimed. What waits for an
--- attempt under way is looked at again when that ends, or in a second; what waits for a later
--- attempt, at that attempt's time.
--- Concurrency: rows are taken with skip locked, so relays never wait for each other. A result counts
--- only while its attempt is the newest: a late one of an expired lease changes nothing.
+-- Order: of one endpoint and subject only the earliest pending event is claimed. What waits for
+-- another is looked at again when that one ends for good; or when its lease ends, or its next attempt
+-- is due, in case nobody was there to see it end.
+-- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
+-- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
 create function pay.relay_turn(
   p_results text,
-  p_busy text[],
+  p_under_way text,
   p_limit integer,
   p_per_endpoint integer,
   p_at timestamptz,
@@ -36,6 +37,10 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off
 as $$
 #variable_conflict use_column
+declare
+  v_under_way jsonb := p_under_way::jsonb;
+  v_endpoints text[];
+  v_rooms integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -46,37 +51,47 @@ begin
     return;
   end if;
 
-  for v_round in 1..5 loop
-  return query
-  with recursive
-  -- Endpoints with something pending, one index probe for each.
-  waiting as (
-    (select d.endpoint_id from pay.webhook_deliveries d
+  -- Endpoints with something pending, one index probe for each, and how much more each may have.
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
      where d.status = 'pending' order by d.endpoint_id limit 1)
     union all
-    select (
-      select d.endpoint_id from pay.webhook_deliveries d
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id > w.endpoint_id
       order by d.endpoint_id limit 1
-    )
-    from waiting w where w.endpoint_id is not null
-  ),
+    ) n
+  )
+  select array_agg(w.endpoint_id), array_agg(r.room)
+  into v_endpoints, v_rooms
+  from waiting w
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select case when t.failing_since is null then p_per_endpoint else least(2, p_per_endpoint) end
+      - coalesce((v_under_way ->> w.endpoint_id)::integer, 0) as room
+  ) r
+  where r.room > 0;
+
+  for v_round in 1..100 loop
+  return query
+  with
   candidate as materialized (
-    select c.*, w.endpoint_id
-    from waiting w
+    select c.*, o.endpoint_id, o.room
+    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.subject_id, d.sequence
       from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = w.endpoint_id and d.next_attempt_at <= p_at
+      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
       order by d.next_attempt_at, d.sequence
       limit p_per_endpoint
       for update skip locked
     ) c
-    where w.endpoint_id is not null and w.endpoint_id <> all (p_busy)
   ),
   judged as materialized (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.next_attempt_at as blocked_until,
       row_number() over (
         partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
       ) as rank_of_endpoint
@@ -85,7 +100,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id
     join pay.environments e on e.id = c.environment_id
     left join lateral (
-      select d.next_attempt_at, d.leased_until
+      select d.next_attempt_at
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = c.environment_id
@@ -104,18 +119,14 @@ begin
   ),
   held_back as (
     update pay.webhook_deliveries d
-    set next_attempt_at = case
-      when j.blocker_leased_until is null and j.blocked_until > p_at then j.blocked_until
-      else p_at + interval '1 second'
-    end
+    set next_attempt_at = greatest(j.blocked_until, p_at + interval '1 second')
     from judged j
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
   ),
   free as materialized (
     select * from judged j
-    where j.enabled and j.blocked_until is null
-      and (j.failing_since is null or j.rank_of_endpoint <= 2)
+    where j.enabled and j.blocked_until is null and j.rank_of_endpoint <= j.room
     order by j.rank_of_endpoint
     limit p_limit
   ),
@@ -135,14 +146,20 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
   -- All that was due may have had to wait for something earlier: then look behind it.
   exit when found or not exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending' and d.next_attempt_at <= p_at and d.endpoint_id <> all (p_busy)
+    select from unnest(v_endpoints) as o (endpoint_id)
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+      limit 1
+    ) due
   );
   end loop;
 end
 $$;
 
 -- Records ended attempts; the part of a turn that writes results.
+-- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
+-- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
 create function pay.record_attempts(p_results text, p_at timestamptz)
 returns void
 language plpgsql volatile security definer
@@ -173,39 +190,69 @@ begin
       and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.delivered
   ),
-  -- The next event of the same payment need not wait any longer.
+  -- The next event of the same payment need not wait any longer. It is as old as it was, so that it
+  -- comes before what else was held back.
+  next as materialized (
+    select d.environment_id, d.id
+    from recorded r
+    cross join lateral (
+      select w.id
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id = r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    join pay.webhook_deliveries d on d.environment_id = r.environment_id and d.id = n.id
+    where r.status <> 'pending' and d.status = 'pending' and d.leased_until is null
+    order by d.environment_id, d.id
+    for update of d
+  ),
   let_go as (
     update pay.webhook_deliveries d
-    set next_attempt_at = p_at
-    from (
-      select n.environment_id, n.id
-      from recorded r
-      cross join lateral (
-        select d.environment_id, d.id
-        from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id = r.environment_id
-          and d.endpoint_id = r.endpoint_id
-          and d.subject_id = r.subject_id
-          and d.sequence > r.sequence
-          and d.leased_until is null
-          and d.next_attempt_at > p_at
-        order by d.sequence
-        limit 1
-      ) n
-      where r.status <> 'pending'
-    ) next
-    where d.environment_id = next.environment_id and d.id = next.id
+    set next_attempt_at = least(d.created_at, p_at)
+    from next n
+    where d.environment_id = n.environment_id and d.id = n.id
+  ),
+  ended as (
+    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
+    from recorded r group by r.environment_id, r.endpoint_id
+  ),
+  turned as materialized (
+    select t.environment_id, t.id, e.any_delivered
+    from ended e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+    for update of t skip locked
   )
   update pay.webhook_endpoints t
   set failing_since = case when e.any_delivered then null else p_at end
-  from (
-    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
-    from recorded r group by r.environment_id, r.endpoint_id
-  ) e
-  where t.environment_id = e.environment_id and t.id = e.endpoint_id
-    and (t.failing_since is null) <> e.any_delivered;
+  from turned e
+  where t.environment_id = e.environment_id and t.id = e.id;
 end
+$$;
+
+-- Calls off what is on its way to an endpoint that is gone or off. An attempt under way ends by
+-- itself; the relay then calls off what would follow.
+-- Concurrency: rows are locked in the order of their ids.
+create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
+returns void
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  update pay.webhook_deliveries d
+  set status = 'cancelled', next_attempt_at = null
+  from (
+    select w.id from pay.webhook_deliveries w
+    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+      and w.status = 'pending' and w.leased_until is null
+    order by w.id
+    for update
+  ) waiting
+  where d.environment_id = p_environment_id and d.id = waiting.id
 $$;
 
 -- Turns an endpoint off for the relay, with its event. Outcome: committed | stale.
@@ -233,10 +280,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null, leased_until = null
-  where d.environment_id = p_environment_id and d.endpoint_id = p_id and d.status = 'pending'
-    and d.leased_until is null;
+  perform pay.call_off_deliveries(p_environment_id, p_id);
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
@@ -268,7 +312,7 @@ end
 $$;
 
 grant execute on function
-  pay.relay_turn(text, text[], integer, integer, timestamptz, timestamptz) to pay_api;
+  pay.relay_turn(text, text, integer, integer, timestamptz, timestamptz) to pay_api;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;

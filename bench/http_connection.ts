@@ -1,0 +1,61 @@
+/**
+ * One keep-alive HTTP/1.1 connection of the load generator: writes prepared bytes, reads an answer.
+ * It knows just enough of HTTP to tell where an answer ends (Content-Length), so that the load
+ * costs little of the machine that it shares with what is measured.
+ */
+
+/** An answer as far as a benchmark looks at it. */
+export interface LoadAnswer {
+  status: number;
+  /** Status line and headers. */
+  head: string;
+  body: string;
+}
+
+const READ_BYTES = 64 * 1024;
+const HEAD_END = "\r\n\r\n";
+/** Bytes to characters one to one: lengths in bytes stay lengths in characters. */
+const LATIN_1 = new TextDecoder("latin1");
+
+/** A connection to a server on loopback. */
+export class HttpConnection {
+  readonly #conn: Deno.Conn;
+  readonly #buffer = new Uint8Array(READ_BYTES);
+
+  private constructor(conn: Deno.Conn) {
+    this.#conn = conn;
+  }
+
+  /** Connects to 127.0.0.1. */
+  static async open(port: number): Promise<HttpConnection> {
+    const conn = await Deno.connect({ hostname: "127.0.0.1", port });
+    conn.setNoDelay(true);
+    return new HttpConnection(conn);
+  }
+
+  /** Sends a request and waits for its whole answer. Throws when the connection ends before. */
+  async ask(request: Uint8Array): Promise<LoadAnswer> {
+    for (let sent = 0; sent < request.length;) {
+      sent += await this.#conn.write(request.subarray(sent));
+    }
+    let text = "";
+    for (;;) {
+      const count = await this.#conn.read(this.#buffer);
+      if (count === null) throw new Error("the connection ended before the answer");
+      text += LATIN_1.decode(this.#buffer.subarray(0, count));
+      const head_end = text.indexOf(HEAD_END);
+      if (head_end < 0) continue;
+      const head = text.slice(0, head_end);
+      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+      if (length === undefined) throw new Error("an answer without Content-Length");
+      const body_start = head_end + HEAD_END.length;
+      if (text.length < body_start + Number(length)) continue;
+      return { status: Number(text.slice(9, 12)), head, body: text.slice(body_start) };
+    }
+  }
+
+  /** Closes it; an answer that is on its way is lost. */
+  close(): void {
+    this.#conn.close();
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * The load generator: a process of its own that reads orders from standard input and writes a
+ * result for each. Requests are prepared as bytes; only key and id are written into them.
+ */
+
+import { TextLineStream } from "./text_line_stream.ts";
+import { HttpConnection, type LoadAnswer } from "./http_connection.ts";
+import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult } from "./load_order.ts";
+
+const encoder = new TextEncoder();
+/** Kinds of errors that are told, at most. */
+const MAX_ERRORS = 5;
+
+/** Carries an order out; resolves when every request that was sent is answered. */
+export async function runLoad(order: LoadOrder): Promise<LoadResult> {
+  const connections = await Promise.all(
+    Array.from({ length: order.connections }, () => HttpConnection.open(order.port)),
+  );
+  const source = new RequestSource(order);
+  const latencies: number[] = [];
+  const errors = new Set<string>();
+  const ids: string[] = [];
+  let answered = 0;
+  let last_ms = 0;
+  const start = performance.now() + order.warmup_ms;
+  const end = start + order.duration_ms;
+  const loop = async (connection: HttpConnection) => {
+    const request = source.copy();
+    for (;;) {
+      const sent = performance.now();
+      if (sent >= end || !source.prepare(request)) return;
+      const answer = await connection.ask(request.bytes[request.turn]!);
+      const now = performance.now();
+      const fault = faultOf(order, answer);
+      if (fault !== null) {
+        errors.add(fault);
+        return;
+      }
+      answered++;
+      if (order.collect) ids.push(answer.body.slice(7, 7 + ID_PLACE.length));
+      if (sent < start) continue;
+      latencies.push(now - sent);
+      last_ms = now;
+    }
+  };
+  await Promise.all(connections.map(async (connection) => {
+    await loop(connection).catch((error) => errors.add(String(error)));
+    connection.close();
+  }));
+  latencies.sort((a, b) => a - b);
+  return {
+    answered,
+    measured: latencies.length,
+    elapsed_ms: last_ms - start,
+    p50_ms: quantile(latencies, 0.5),
+    p99_ms: quantile(latencies, 0.99),
+    errors: [...errors].slice(0, MAX_ERRORS),
+    ids,
+    keys: source.keys_sent,
+  };
+}
+
+/** The requests of one connection, to be overwritten for each turn. */
+interface PreparedRequest {
+  bytes: Uint8Array[];
+  turn: number;
+}
+
+/** Hands out keys and ids and writes them into requests. */
+class RequestSource {
+  readonly keys_sent: string[] = [];
+  readonly #order: LoadOrder;
+  readonly #places: { key: number; id: number }[];
+  #count = 0;
+
+  constructor(order: LoadOrder) {
+    this.#order = order;
+    this.#places = order.requests.map((text) => ({
+      key: text.indexOf(KEY_PLACE),
+      id: text.indexOf(ID_PLACE),
+    }));
+  }
+
+  copy(): PreparedRequest {
+    return { bytes: this.#order.requests.map((text) => encoder.encode(text)), turn: 0 };
+  }
+
+  /** Writes the next key and id; false when the ids are used up. */
+  prepare(request: PreparedRequest): boolean {
+    const { ids, keys, ids_once, collect } = this.#order;
+    const count = this.#count++;
+    if (ids_once && count >= ids.length) return false;
+    request.turn = count % request.bytes.length;
+    const bytes = request.bytes[request.turn]!;
+    const place = this.#places[request.turn]!;
+    if (place.id >= 0) encoder.encodeInto(ids[count % ids.length]!, bytes.subarray(place.id));
+    if (place.key < 0) return true;
+    const key = keys.length > 0 ? keys[count % keys.length]! : crypto.randomUUID();
+    if (collect) this.keys_sent.push(key);
+    encoder.encodeInto(key, bytes.subarray(place.key));
+    return true;
+  }
+}
+
+function faultOf(order: LoadOrder, { status, head, body }: LoadAnswer): string | null {
+  if (status !== order.expected_status) return `${status} ${body.slice(0, 300)}`;
+  const { expected_head } = order;
+  if (expected_head === null || head.toLowerCase().includes(expected_head)) return null;
+  return `an answer without "${expected_head}"`;
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
+}
+
+// Last, because its loop runs while the module is evaluated: classes must be there.
+if (import.meta.main) {
+  const lines = Deno.stdin.readable.pipeThrough(new TextLineStream());
+  for await (const line of lines) {
+    const result = await runLoad(JSON.parse(line));
+    const bytes = encoder.encode(JSON.stringify(result) + "\n");
+    for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * One measured run and the look into the books that follows it. A run with an error, or with books
+ * that do not show exactly what was acknowledged, is told on standard error and does not count.
+ */
+
+import type { Sql } from "postgres";
+import { auditBooks, readBooks, type Rows } from "./books.ts";
+import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
+import type { LoadOrder, LoadResult } from "./load_order.ts";
+import type { LoadProcess } from "./load_process.ts";
+import { runPgbench } from "./pgbench.ts";
+import type { Product } from "./product.ts";
+import type { RecordedStatement } from "./recorded_statement.ts";
+
+/** What runs need. */
+export interface Bench {
+  product: Product;
+  load: LoadProcess;
+  /** Superuser's connection. */
+  sql: Sql;
+  /** Measured time of a run of the server; pgbench takes whole seconds, at least one. */
+  seconds: number;
+  /** Runs that did not count. */
+  discarded: string[];
+}
+
+/** A run of the server that counts. */
+export interface ServerRun {
+  per_second: number;
+  p50_ms: number;
+  p99_ms: number;
+  /** CPU seconds, warm-up included. */
+  cpu: CpuTime | null;
+  /** Answers in the time of `cpu`. */
+  answered: number;
+  result: LoadResult;
+}
+
+/** What a run of the server is: an order without what all runs share. */
+export type LoadPlan = Pick<LoadOrder, "requests" | "expected_status"> & Partial<LoadOrder>;
+
+/** Longest time before measuring: code is compiled, connections are opened. */
+const MAX_WARMUP_MS = 500;
+
+/** Puts load on the server, then audits. Null when the run does not count. */
+export async function measureServer(
+  bench: Bench,
+  name: string,
+  connections: number,
+  plan: LoadPlan,
+  each: Rows,
+): Promise<ServerRun | null> {
+  const { product, load, sql } = bench;
+  const duration_ms = bench.seconds * 1000;
+  const pids: Pids = { load: load.pid, server: product.pid, postgres: product.postgres_pid };
+  const before = await readBooks(sql);
+  const cpu_before = await readCpuTime(pids);
+  const result = await load.run({
+    port: product.port,
+    connections,
+    warmup_ms: Math.min(MAX_WARMUP_MS, duration_ms / 2),
+    duration_ms,
+    ids: [],
+    keys: [],
+    ids_once: false,
+    expected_head: null,
+    collect: false,
+    ...plan,
+  });
+  const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
+  const problems = auditBooks(before, await readBooks(sql), result.answered, each);
+  if (result.measured === 0) problems.push("no answer in the measured time");
+  if (!counts(bench, `${name}, ${connections} connections`, [...result.errors, ...problems])) {
+    return null;
+  }
+  const { measured, elapsed_ms, p50_ms, p99_ms, answered } = result;
+  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, answered, result };
+}
+
+/** Puts the same statements on PostgreSQL alone, then audits. Null when the run does not count. */
+export async function measureFloor(
+  bench: Bench,
+  name: string,
+  clients: number,
+  statements: readonly RecordedStatement[],
+  each: Rows,
+): Promise<number | null> {
+  const { product, sql } = bench;
+  const before = await readBooks(sql);
+  const run = await runPgbench({
+    url: product.superuser_url,
+    clients,
+    seconds: Math.max(1, Math.round(bench.seconds)),
+    statements,
+  });
+  const problems = auditBooks(before, await readBooks(sql), run.transactions, each);
+  if (run.error !== null) problems.unshift(run.error);
+  if (!(run.per_second > 0)) problems.unshift("no rate");
+  return counts(bench, `pgbench ${name}, ${clients} clients`, problems) ? run.per_second : null;
+}
+
+function counts(bench: Bench, name: string, problems: string[]): boolean {
+  if (problems.length === 0) return true;
+  const text = `${name}: does not count: ${problems.join("; ")}`;
+  console.error(text);
+  bench.discarded.push(text);
+  return false;
+}

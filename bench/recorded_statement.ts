@@ -1,0 +1,74 @@
+/**
+ * The statements that a request sends, recorded: the product's own function answers the request
+ * over a database that writes down what passes. So pgbench issues the very same SQL with the very
+ * same parameters, whatever becomes of the code in between.
+ */
+
+import { type Database, openDatabase } from "../shared/store/database.ts";
+import { createStore } from "../shared/store/store.ts";
+import { createPayments } from "../shared/domain/payments.ts";
+import { createDependencies } from "../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../shared/http/payments_function.ts";
+
+/** One statement as it was sent. */
+export interface RecordedStatement {
+  text: string;
+  parameters: readonly (string | number | null)[];
+}
+
+/** What a recorded request is answered, and by which statements. */
+export interface Recording {
+  status: number;
+  replayed: boolean;
+  body: string;
+  statements: RecordedStatement[];
+}
+
+/** Records requests to `api-v1-payments`; they are answered and so change the database. */
+export interface Recorder {
+  record(request: Request): Promise<Recording>;
+  close(): Promise<void>;
+}
+
+/** The random part of every id of a recorded request, to be found in the parameters. */
+export const RECORDED_RANDOM = "y".repeat(16);
+/** Its character is the 31st of the ids' alphabet. */
+const RANDOM_BYTE = 30;
+
+/** Opens a recorder over the product's database. */
+export function openRecorder(database_url: string, base_url: string): Recorder {
+  let statements: RecordedStatement[] = [];
+  const database = openDatabase({ url: database_url, max_connections: 1 });
+  const recording: Database = {
+    ...database,
+    query(text, parameters) {
+      statements.push({ text, parameters });
+      return database.query(text, parameters);
+    },
+  };
+  const store = createStore(recording);
+  const own = createDependencies({
+    database_url,
+    base_url,
+    random: (bytes) => bytes.fill(RANDOM_BYTE),
+    log: () => {},
+  });
+  const answer = createPaymentsFunction({
+    ...own,
+    store,
+    payments: createPayments({ store, base_url }),
+  });
+  return {
+    async record(request) {
+      statements = [];
+      const response = await answer(request);
+      const body = await response.text();
+      const replayed = response.headers.has("Idempotent-Replayed");
+      return { status: response.status, replayed, body, statements };
+    },
+    async close() {
+      await database.close();
+      await own.close();
+    },
+  };
+}

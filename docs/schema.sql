@@ -1,0 +1,1732 @@
+-- The database as the migrations make it: written by "deno task schema", compared by
+-- "deno task schema --check" and by the tests. A description: do not edit it, do not run it.
+
+-- roles
+create role pay_api nologin nosuperuser nobypassrls nocreaterole nocreatedb;
+create role pay_operator nologin nosuperuser nobypassrls nocreaterole nocreatedb;
+create role pay_owner nologin nosuperuser nobypassrls nocreaterole nocreatedb;
+
+-- schema pay
+create schema pay authorization pay_owner;
+comment on schema pay is 'Payments service: tables and their entry functions. Exposed by no API; callers hold EXECUTE only.';
+grant usage on schema pay to pay_api;
+grant usage on schema pay to pay_operator;
+alter default privileges for role pay_owner on type "f": {pay_owner=X/pay_owner};
+
+-- table pay.api_key_secrets
+create table pay.api_key_secrets (
+  hash bytea not null,
+  api_key_id text collate "C" not null,
+  environment_id text collate "C" not null,
+  livemode boolean not null,
+  prefix text not null,
+  last_four text not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint api_key_secrets_pkey PRIMARY KEY (hash),
+  constraint api_key_secrets_api_key_fkey FOREIGN KEY (api_key_id) REFERENCES pay.api_keys(id),
+  constraint api_key_secrets_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
+  constraint api_key_secrets_hash_length CHECK ((length(hash) = 32)),
+  constraint api_key_secrets_last_four_length CHECK ((length(last_four) = 4)),
+  constraint api_key_secrets_prefix_tells_mode CHECK ((prefix ~ (('^[a-z][a-z0-9]{0,15}_'::text ||
+CASE
+    WHEN livemode THEN 'live'::text
+    ELSE 'test'::text
+END) || '_$'::text)))
+);
+alter table pay.api_key_secrets owner to pay_owner;
+comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
+comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
+comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
+CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
+alter table pay.api_key_secrets enable row level security;
+alter table pay.api_key_secrets force row level security;
+create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
+  using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
+
+-- table pay.api_keys
+create table pay.api_keys (
+  id text collate "C" not null,
+  environment_id text collate "C" not null,
+  livemode boolean not null,
+  name text not null,
+  scopes text[],
+  created_at timestamp with time zone default now() not null,
+  revoked_at timestamp with time zone,
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
+  constraint api_keys_id_form CHECK ((id ~ '^key_[0-9a-z]{26}$'::text)),
+  constraint api_keys_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint api_keys_scopes_known CHECK ((scopes <@ ARRAY['payments:read'::text, 'payments:write'::text, 'refunds:write'::text, 'transfers:read'::text, 'transfers:write'::text, 'webhooks:read'::text, 'webhooks:write'::text, 'events:read'::text, 'ledger:read'::text, 'keys:write'::text, 'sandbox:write'::text]))
+);
+alter table pay.api_keys owner to pay_owner;
+comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
+comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
+CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, id);
+alter table pay.api_keys enable row level security;
+alter table pay.api_keys force row level security;
+create policy api_keys_of_environment on pay.api_keys as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+
+-- table pay.environments
+create table pay.environments (
+  id text collate "C" not null,
+  account text not null,
+  livemode boolean not null,
+  name text not null,
+  created_at timestamp with time zone default now() not null,
+  constraint environments_pkey PRIMARY KEY (id),
+  constraint environments_id_livemode_key UNIQUE (id, livemode),
+  constraint environments_account_length CHECK (((length(account) >= 1) AND (length(account) <= 100))),
+  constraint environments_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint environments_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+alter table pay.environments owner to pay_owner;
+comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
+comment on column pay.environments.account is 'Whose environment this is; the operator''s own name for it.';
+comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
+CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
+alter table pay.environments enable row level security;
+alter table pay.environments force row level security;
+create policy environments_of_keys on pay.environments as permissive for all to pay_owner
+  using ((id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy environments_of_worker on pay.environments as permissive for select to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.events
+create table pay.events (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  type text collate "C" not null,
+  subject_id text collate "C" not null,
+  sequence integer,
+  created_at timestamp with time zone not null,
+  body text not null,
+  constraint events_pkey PRIMARY KEY (environment_id, id),
+  constraint events_subject_sequence_key UNIQUE (environment_id, subject_id, sequence),
+  constraint events_sequence_positive CHECK ((sequence > 0))
+);
+alter table pay.events owner to pay_owner;
+comment on table pay.events is 'An immutable fact, written in the transaction of the change it tells of.';
+comment on column pay.events.subject_id is 'What changed; events of one subject are ordered by sequence.';
+comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
+comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
+alter table pay.events enable row level security;
+alter table pay.events force row level security;
+create policy events_of_environment on pay.events as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy events_of_worker on pay.events as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.idempotency_keys
+create table pay.idempotency_keys (
+  environment_id text collate "C" not null,
+  api_key_id text collate "C" not null,
+  key text collate "C" not null,
+  fingerprint bytea not null,
+  request_id text collate "C" not null,
+  status smallint not null,
+  body text not null,
+  created_at timestamp with time zone not null,
+  constraint idempotency_keys_pkey PRIMARY KEY (environment_id, api_key_id, key),
+  constraint idempotency_keys_fingerprint_length CHECK ((length(fingerprint) = 32)),
+  constraint idempotency_keys_key_length CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+);
+alter table pay.idempotency_keys owner to pay_owner;
+comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
+comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
+comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
+CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (created_at);
+alter table pay.idempotency_keys enable row level security;
+alter table pay.idempotency_keys force row level security;
+create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy idempotency_keys_of_worker on pay.idempotency_keys as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.ledger_entries
+create table pay.ledger_entries (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  transaction_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  account text collate "C" not null,
+  direction text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  created_at timestamp with time zone not null,
+  constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
+  constraint ledger_entries_account_known CHECK ((account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text]))),
+  constraint ledger_entries_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint ledger_entries_direction_known CHECK ((direction = ANY (ARRAY['debit'::text, 'credit'::text])))
+);
+alter table pay.ledger_entries owner to pay_owner;
+comment on table pay.ledger_entries is 'One side of a ledger transaction. Append-only.';
+CREATE INDEX ledger_entries_subject ON pay.ledger_entries USING btree (environment_id, subject_id, transaction_id);
+alter table pay.ledger_entries enable row level security;
+alter table pay.ledger_entries force row level security;
+create policy ledger_entries_delete_in_sandbox on pay.ledger_entries as permissive for delete to pay_owner
+  using ((environment_id IN ( SELECT e.id
+   FROM pay.environments e
+  WHERE (NOT e.livemode))));
+create policy ledger_entries_of_worker on pay.ledger_entries as permissive for select to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+create policy ledger_entries_read on pay.ledger_entries as permissive for select to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy ledger_entries_write on pay.ledger_entries as permissive for insert to pay_owner
+  with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+CREATE CONSTRAINT TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION pay.check_ledger_transaction();
+
+-- table pay.ledger_transactions
+create table pay.ledger_transactions (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  kind text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  created_at timestamp with time zone not null,
+  constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
+  constraint ledger_transactions_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text])))
+);
+alter table pay.ledger_transactions owner to pay_owner;
+comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
+comment on column pay.ledger_transactions.subject_id is 'The payment whose money moves.';
+alter table pay.ledger_transactions enable row level security;
+alter table pay.ledger_transactions force row level security;
+create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions as permissive for delete to pay_owner
+  using ((environment_id IN ( SELECT e.id
+   FROM pay.environments e
+  WHERE (NOT e.livemode))));
+create policy ledger_transactions_of_worker on pay.ledger_transactions as permissive for select to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+create policy ledger_transactions_read on pay.ledger_transactions as permissive for select to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy ledger_transactions_write on pay.ledger_transactions as permissive for insert to pay_owner
+  with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+
+-- table pay.payments
+create table pay.payments (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  status text collate "C" not null,
+  amount_minor bigint not null,
+  amount_refunded bigint not null,
+  currency text collate "C" not null,
+  method_kind text collate "C" not null,
+  reference text collate "C",
+  sequence integer not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  body text not null,
+  constraint payments_pkey PRIMARY KEY (environment_id, id),
+  constraint payments_amount_minor_in_range CHECK (((amount_minor >= 1) AND (amount_minor <= '999999999999'::bigint))),
+  constraint payments_amount_refunded_in_range CHECK (((amount_refunded >= 0) AND (amount_refunded <= amount_minor))),
+  constraint payments_method_kind_known CHECK ((method_kind = ANY (ARRAY['card'::text, 'sepa'::text, 'swift'::text, 'stablecoin'::text]))),
+  constraint payments_refunded_agrees_with_status CHECK (
+CASE status
+    WHEN 'partially_refunded'::text THEN ((amount_refunded > 0) AND (amount_refunded < amount_minor))
+    WHEN 'refunded'::text THEN (amount_refunded = amount_minor)
+    WHEN 'chargeback'::text THEN (amount_refunded < amount_minor)
+    ELSE (amount_refunded = 0)
+END),
+  constraint payments_sequence_positive CHECK ((sequence > 0)),
+  constraint payments_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'processing'::text, 'completed'::text, 'declined'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
+) with (fillfactor=90);
+alter table pay.payments owner to pay_owner;
+comment on table pay.payments is 'A payment as it stands now.';
+comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds, minor units.';
+comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
+comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
+comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
+CREATE INDEX payments_reference ON pay.payments USING btree (environment_id, reference, id) WHERE (reference IS NOT NULL);
+CREATE INDEX payments_status ON pay.payments USING btree (environment_id, status, id) WHERE (status <> 'completed'::text);
+alter table pay.payments enable row level security;
+alter table pay.payments force row level security;
+create policy payments_of_environment on pay.payments as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy payments_of_worker on pay.payments as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.refunds
+create table pay.refunds (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  payment_id text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  created_at timestamp with time zone not null,
+  body text not null,
+  constraint refunds_pkey PRIMARY KEY (environment_id, id),
+  constraint refunds_amount_minor_positive CHECK ((amount_minor > 0))
+);
+alter table pay.refunds owner to pay_owner;
+comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+CREATE INDEX refunds_payment ON pay.refunds USING btree (environment_id, payment_id, id);
+alter table pay.refunds enable row level security;
+alter table pay.refunds force row level security;
+create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy refunds_of_worker on pay.refunds as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.settings
+create table pay.settings (
+  name text collate "C" not null,
+  value text not null,
+  constraint settings_pkey PRIMARY KEY (name),
+  constraint settings_name_known CHECK ((name = ANY (ARRAY['relay_url'::text, 'relay_token'::text])))
+);
+alter table pay.settings owner to pay_owner;
+comment on table pay.settings is 'Where the relay is and the token that wakes it. Set by pay.configure_relay.';
+alter table pay.settings enable row level security;
+alter table pay.settings force row level security;
+create policy settings_of_worker on pay.settings as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.webhook_deliveries
+create table pay.webhook_deliveries (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  event_id text collate "C" not null,
+  event_type text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  subject_id text collate "C" not null,
+  sequence integer,
+  status text collate "C" not null,
+  attempt_count integer default 0 not null,
+  attempts text default ''::text not null,
+  next_attempt_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  created_at timestamp with time zone not null,
+  constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
+  constraint webhook_deliveries_pending_has_next CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=80);
+alter table pay.webhook_deliveries owner to pay_owner;
+comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
+comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
+comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
+CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (environment_id, endpoint_id, id);
+CREATE INDEX webhook_deliveries_event ON pay.webhook_deliveries USING btree (environment_id, event_id);
+CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (environment_id, endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (environment_id, subject_id, id);
+alter table pay.webhook_deliveries enable row level security;
+alter table pay.webhook_deliveries force row level security;
+create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy webhook_deliveries_of_worker on pay.webhook_deliveries as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.webhook_endpoints
+create table pay.webhook_endpoints (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  slot smallint not null,
+  url text not null,
+  events text[] not null,
+  status text collate "C" not null,
+  secrets json not null,
+  failing_since timestamp with time zone,
+  revision integer not null,
+  created_at timestamp with time zone not null,
+  body text not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (environment_id, id),
+  constraint webhook_endpoints_slot_key UNIQUE (environment_id, slot),
+  constraint webhook_endpoints_slot_in_range CHECK (((slot >= 0) AND (slot <= 15))),
+  constraint webhook_endpoints_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text]))),
+  constraint webhook_endpoints_url_length CHECK ((length(url) <= 2048))
+);
+alter table pay.webhook_endpoints owner to pay_owner;
+comment on table pay.webhook_endpoints is 'Where a merchant wants events delivered.';
+comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
+comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
+comment on column pay.webhook_endpoints.secrets is '[{version, salt, expires_at}], newest first: what secrets are derived from, with the master secret that is not here.';
+comment on column pay.webhook_endpoints.failing_since is 'The first failure since the last success; null when the last attempt succeeded.';
+comment on column pay.webhook_endpoints.revision is 'Counts changes; what an update compares and sets.';
+comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
+alter table pay.webhook_endpoints enable row level security;
+alter table pay.webhook_endpoints force row level security;
+create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy webhook_endpoints_of_worker on pay.webhook_endpoints as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' and not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
+  ) then
+    outcome := 'not_found';
+  end if;
+  if outcome = 'ok' then
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    values (v_access.environment_id, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        attempt_count, next_attempt_at, leased_until, created_at)
+    values
+      (v_access.environment_id, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
+        'pending', 1, p_leased_until, p_leased_until, p_at);
+    outcome := 'committed';
+  end if;
+  return next;
+end
+$function$;
+alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) to pay_api;
+
+-- function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_environment text;
+  v_revision integer;
+  v_slot smallint;
+  v_endpoint record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  v_environment := v_access.environment_id;
+  if outcome = 'ok' and p_expects_revision is not null then
+    select t.revision into v_revision from pay.webhook_endpoints t
+    where t.environment_id = v_environment and t.id = p_id
+    for update;
+    -- Gone as well: whoever loads it again finds a twin's answer before its absence.
+    outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
+  end if;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      p_status, p_body);
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+
+  select * into v_endpoint from json_to_record(p_endpoint::json) as e (
+    id text, url text, events text[], status text, secrets json, revision integer,
+    created_at timestamptz, body text
+  );
+  if p_endpoint is null then
+    delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
+  elsif p_expects_revision is null then
+    perform pg_advisory_xact_lock(hashtextextended(v_environment, 0));
+    select min(free.slot) into v_slot
+    from generate_series(0, 15) as free (slot)
+    where not exists (
+      select from pay.webhook_endpoints t
+      where t.environment_id = v_environment and t.slot = free.slot
+    );
+    if v_slot is null then
+      -- The claim of the idempotency key goes with the refusal.
+      delete from pay.idempotency_keys k
+      where k.environment_id = v_environment and k.api_key_id = v_access.api_key_id
+        and k.key = p_idempotency_key and k.request_id = p_request_id;
+      outcome := 'full';
+      return next;
+      return;
+    end if;
+    insert into pay.webhook_endpoints
+      (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+    values
+      (v_environment, v_endpoint.id, v_slot, v_endpoint.url, v_endpoint.events, v_endpoint.status,
+        v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at, v_endpoint.body);
+  else
+    update pay.webhook_endpoints t
+    set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
+      secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
+      failing_since = case when v_endpoint.status = t.status then t.failing_since end
+    where t.environment_id = v_environment and t.id = p_id;
+  end if;
+  -- What was on its way to an endpoint that is gone or off is called off.
+  if p_endpoint is null or v_endpoint.status = 'disabled' then
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    where d.environment_id = v_environment and d.endpoint_id = p_id and d.status = 'pending'
+      -- An attempt under way ends by itself; the relay then calls off what would follow.
+      and d.leased_until is null;
+  end if;
+  outcome := 'committed';
+  return next;
+end
+$function$;
+alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text) to pay_api;
+
+-- function pay.check_ledger_transaction()
+CREATE OR REPLACE FUNCTION pay.check_ledger_transaction()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+begin
+  if (
+    select coalesce(bool_or(per_currency.total <> 0), true)
+    from (
+      select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
+      from pay.ledger_entries e
+      where e.environment_id = new.environment_id
+        and e.subject_id = new.subject_id
+        and e.transaction_id = new.transaction_id
+      group by e.currency
+    ) per_currency
+  ) then
+    raise exception 'ledger transaction % does not sum to zero', new.transaction_id
+      using errcode = 'PAY01';
+  end if;
+  return null;
+end
+$function$;
+alter function pay.check_ledger_transaction() owner to pay_owner;
+
+-- function pay.claim_idempotency_key(text,text,timestamp with time zone,text,text,text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT status smallint, OUT body text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  v_kept record;
+begin
+  outcome := 'ok';
+  if p_key is null then
+    return;
+  end if;
+  insert into pay.idempotency_keys
+    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+  values
+    (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
+      p_body, p_at)
+  on conflict on constraint idempotency_keys_pkey do nothing;
+  if found then
+    return;
+  end if;
+  select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
+  into v_kept
+  from pay.idempotency_keys k
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
+  if v_kept.created_at > p_at - pay.idempotency_retention() then
+    if v_kept.same then
+      outcome := 'replay';
+      status := v_kept.status;
+      body := v_kept.body;
+    else
+      outcome := 'conflict';
+    end if;
+    return;
+  end if;
+  delete from pay.idempotency_keys k
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+    and k.created_at <= p_at - pay.idempotency_retention();
+  outcome := 'expired';
+end
+$function$;
+alter function pay.claim_idempotency_key(text,text,timestamp with time zone,text,text,text,smallint,text) owner to pay_owner;
+
+-- function pay.commit(text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_refunds text, p_ledger text, p_events text)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, status smallint, body text, deliveries bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_changes json := p_changes::json;
+  v_hashes bytea[];
+  v_environments text[];
+  v_committed integer[];
+  v_api_keys text[];
+  v_deliveries bigint;
+begin
+  select array_agg(decode(c.key_hash, 'hex')) into v_hashes
+  from json_to_recordset(v_changes) as c (key_hash text);
+  perform set_config('pay.key_hashes', v_hashes::text, true);
+  select array_agg(distinct s.environment_id) into v_environments
+  from pay.api_key_secrets s where s.hash = any (v_hashes);
+  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+
+  with
+  -- Decoded here: in a join with a table under row-level security the call would bar the index.
+  asked as materialized (
+    select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
+    from json_to_recordset(v_changes) as c (
+      n integer, key_hash text, scope text, at timestamptz, request_id text,
+      idempotency_key text, fingerprint text, status smallint, body text,
+      expects_id text, expects_sequence integer
+    )
+  ),
+  change as materialized (
+    select c.*, s.api_key_id, s.environment_id
+    from asked c
+    join pay.api_key_secrets s
+      on s.hash = c.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > c.at)
+    join pay.api_keys k
+      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
+  ),
+  locked as materialized (
+    select c.n, p.environment_id, p.id
+    from change c
+    join pay.payments p
+      on p.environment_id = c.environment_id
+      and p.id = c.expects_id
+      and p.sequence = c.expects_sequence
+    order by p.environment_id, p.id
+    for update of p
+  ),
+  ready as materialized (
+    select * from change c
+    where c.expects_id is null
+      -- Of several changes of one payment in the list the first goes through.
+      or c.n in (select min(l.n) from locked l group by l.environment_id, l.id)
+  ),
+  claimed as (
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
+      c.request_id, c.status, c.body, c.at
+    from ready c
+    where c.idempotency_key is not null
+    order by c.api_key_id, c.idempotency_key, c.n
+    on conflict on constraint idempotency_keys_pkey do nothing
+    returning api_key_id, key, request_id
+  ),
+  won as materialized (
+    select * from ready c
+    where c.idempotency_key is null or exists (
+      select from claimed k
+      where k.api_key_id = c.api_key_id
+        and k.key = c.idempotency_key
+        and k.request_id = c.request_id
+    )
+  ),
+  payment as materialized (
+    select p.*, w.environment_id, w.expects_id
+    from json_to_recordset(p_payments::json) as p (
+      n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+      method_kind text, reference text, sequence integer, created_at timestamptz,
+      updated_at timestamptz, body text
+    )
+    join won w on w.n = p.n
+  ),
+  payment_made as (
+    insert into pay.payments
+      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+        sequence, created_at, updated_at, body)
+    select environment_id, id, status, amount_minor, amount_refunded, currency, method_kind,
+      reference, sequence, created_at, updated_at, body
+    from payment
+    where expects_id is null
+  ),
+  payment_changed as (
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
+      updated_at = p.updated_at, body = p.body
+    from payment p
+    where t.environment_id = p.environment_id and t.id = p.expects_id
+  ),
+  refund_made as (
+    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
+    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+    from json_to_recordset(p_refunds::json) as r (
+      n integer, id text, payment_id text, amount_minor bigint, currency text,
+      created_at timestamptz, body text
+    )
+    join won w on w.n = r.n
+  ),
+  movement as materialized (
+    select l.*, w.environment_id
+    from json_to_recordset(p_ledger::json) as l (
+      n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
+      debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
+      created_at timestamptz
+    )
+    join won w on w.n = l.n
+  ),
+  ledger_transaction_made as (
+    insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
+    select environment_id, id, kind, subject_id, refund_id, created_at from movement
+  ),
+  ledger_entries_made as (
+    insert into pay.ledger_entries
+      (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
+        currency, created_at)
+    select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
+      side.direction, m.amount_minor, m.currency, m.created_at
+    from movement m
+    cross join lateral (
+      values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
+    ) as side (id, account, direction)
+  ),
+  event as materialized (
+    select w.environment_id, e.*
+    from json_to_recordset(p_events::json) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join won w on w.n = e.n
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select array_agg(w.n), array_agg(w.api_key_id), (select count(*) from delivery_made)
+  into v_committed, v_api_keys, v_deliveries
+  from won w;
+
+  if cardinality(v_committed) = json_array_length(v_changes) then
+    return query
+      select t.n, 'committed', t.api_key_id, null::smallint, null::text, v_deliveries
+      from unnest(v_committed, v_api_keys) as t (n, api_key_id);
+    return;
+  end if;
+
+  -- A new statement and so a new snapshot: it sees the answers that the losers waited for.
+  with asked as materialized (
+    select c.*, decode(c.key_hash, 'hex') as hash
+    from json_to_recordset(v_changes) as c (
+      n integer, key_hash text, at timestamptz, idempotency_key text
+    )
+    where c.n <> all (coalesce(v_committed, '{}'))
+  )
+  delete from pay.idempotency_keys i
+  using asked c, pay.api_key_secrets s
+  where s.hash = c.hash
+    and i.environment_id = s.environment_id
+    and i.api_key_id = s.api_key_id
+    and i.key = c.idempotency_key
+    and i.created_at <= c.at - pay.idempotency_retention();
+  return query
+    with asked as materialized (
+      select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
+      from json_to_recordset(v_changes) as c (
+        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
+        fingerprint text, expects_id text
+      )
+    )
+    select
+      c.n,
+      case
+        when c.n = any (v_committed) then 'committed'
+        when s.hash is null then 'unauthorized'
+        when k.id is null then 'forbidden'
+        when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
+        when i.key is not null then 'conflict'
+        when c.expects_id is not null then 'stale'
+        else 'expired'
+      end,
+      s.api_key_id,
+      i.status,
+      i.body,
+      v_deliveries
+    from asked c
+    left join pay.api_key_secrets s
+      on s.hash = c.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > c.at)
+    left join pay.api_keys k
+      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
+    left join pay.idempotency_keys i
+      on i.environment_id = s.environment_id
+      and i.api_key_id = s.api_key_id
+      and i.key = c.idempotency_key;
+end
+$function$;
+alter function pay.commit(text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text) to pay_api;
+
+-- function pay.configure_relay(text,text)
+CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
+    raise exception 'relay url must end in /api-v1-payments/internal/relay'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if p_token !~ '^[!-~]{16,200}$' then
+    raise exception 'relay token must be 16 to 200 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.settings (name, value)
+  values ('relay_url', p_url), ('relay_token', p_token)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+end
+$function$;
+alter function pay.configure_relay(text,text) owner to pay_owner;
+grant execute on function pay.configure_relay(text,text) to pay_operator;
+
+-- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_livemode boolean;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  select livemode into v_livemode from pay.environments where id = p_environment_id;
+  if v_livemode is null then
+    raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes)
+  values (p_id, p_environment_id, v_livemode, p_name, p_scopes);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+  values
+    (decode(p_secret_hash, 'hex'), p_id, p_environment_id, v_livemode, p_prefix, p_last_four, p_expires_at);
+end
+$function$;
+alter function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone) to pay_operator;
+
+-- function pay.create_environment(text,text,boolean,text)
+CREATE OR REPLACE FUNCTION pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.environment_ids', array[p_id]::text, true);
+  insert into pay.environments (id, account, livemode, name)
+  values (p_id, p_account, p_livemode, p_name);
+end
+$function$;
+alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
+grant execute on function pay.create_environment(text,text,boolean,text) to pay_operator;
+
+-- function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.disable_webhook_endpoint(p_environment_id text, p_id text, p_expects_revision integer, p_at timestamp with time zone, p_endpoint_body text, p_event_id text, p_event_body text, p_delivery_id text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  update pay.webhook_deliveries d
+  set status = 'cancelled', next_attempt_at = null, leased_until = null
+  where d.environment_id = p_environment_id and d.endpoint_id = p_id and d.status = 'pending'
+    and d.leased_until is null;
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at)
+  select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending', p_at, p_at
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$function$;
+alter function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) owner to pay_owner;
+grant execute on function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.due_relay()
+CREATE OR REPLACE FUNCTION pay.due_relay()
+ RETURNS TABLE(url text, token text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= now()
+  ) then
+    return;
+  end if;
+  return query
+    select u.value, t.value
+    from pay.settings u
+    join pay.settings t on t.name = 'relay_token'
+    where u.name = 'relay_url';
+end
+$function$;
+alter function pay.due_relay() owner to pay_owner;
+grant execute on function pay.due_relay() to pay_operator;
+
+-- function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text)
+CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_delivery_id text, p_delivered boolean, p_attempt text)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_delivery pay.webhook_deliveries;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  update pay.webhook_deliveries d
+  set status = case when p_delivered then 'delivered' else 'failed' end,
+    attempts = p_attempt, next_attempt_at = null, leased_until = null
+  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+  returning * into v_delivery;
+  if v_delivery.id is null then
+    outcome := 'not_found';
+    return next;
+    return;
+  end if;
+  body := pay.webhook_delivery_body(v_delivery);
+  select * into v_claim from pay.claim_idempotency_key(
+    v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+    200::smallint, body);
+  if v_claim.outcome = 'ok' then
+    outcome := 'committed';
+  else
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  return next;
+end
+$function$;
+alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text) owner to pay_owner;
+grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text) to pay_api;
+
+-- function pay.enter(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, OUT outcome text, OUT api_key_id text, OUT environment_id text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+declare
+  v_hash bytea := decode(p_key_hash, 'hex');
+begin
+  perform set_config('pay.key_hashes', array[v_hash]::text, true);
+  select s.api_key_id, s.environment_id into api_key_id, environment_id
+  from pay.api_key_secrets s
+  where s.hash = v_hash
+    and s.revoked_at is null
+    and (s.expires_at is null or s.expires_at > p_at);
+  if api_key_id is null then
+    perform set_config('pay.environment_ids', '', true);
+    outcome := 'unauthorized';
+    return;
+  end if;
+  perform set_config('pay.environment_ids', array[environment_id]::text, true);
+  outcome := case
+    when p_scope is null then 'ok'
+    when exists (
+      select from pay.api_keys k
+      where k.id = enter.api_key_id and (k.scopes is null or p_scope = any (k.scopes))
+    ) then 'ok'
+    else 'forbidden'
+  end;
+end
+$function$;
+alter function pay.enter(text,text,timestamp with time zone) owner to pay_owner;
+comment on function pay.enter(text,text,timestamp with time zone) is 'Internal: authenticates a key hash and opens its environment.';
+
+-- function pay.id_floor(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  v_rest bigint := floor(extract(epoch from p_at) * 1000);
+  v_time text := '';
+begin
+  for v_character in 1..9 loop
+    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
+    v_rest := v_rest / 32;
+  end loop;
+  return p_prefix || v_time || repeat('0', 17);
+end
+$function$;
+alter function pay.id_floor(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.idempotency_retention()
+CREATE OR REPLACE FUNCTION pay.idempotency_retention()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select interval '24 hours' $function$;
+alter function pay.idempotency_retention() owner to pay_owner;
+
+-- function pay.ledger_entry_body(pay.ledger_entries)
+CREATE OR REPLACE FUNCTION pay.ledger_entry_body(e pay.ledger_entries)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select row_to_json(t)::text from (
+    select
+      e.id,
+      'ledger_entry' as object,
+      e.transaction_id,
+      e.account,
+      e.direction,
+      e.amount_minor,
+      e.currency,
+      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+      e.refund_id,
+      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+      pay.wire_time(e.created_at) as created_at
+  ) t
+$function$;
+alter function pay.ledger_entry_body(pay.ledger_entries) owner to pay_owner;
+
+-- function pay.list(text,text,timestamp with time zone,text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
+ RETURNS TABLE(outcome text, api_key_id text, data text, has_more boolean, next_cursor text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
+  v_body text := 't.body';
+  v_columns text[];
+  v_where text := '';
+  v_column text;
+  v_known boolean;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  if p_parent_id is not null and not exists (
+    select from pay.payments t
+    where t.environment_id = v_access.environment_id and t.id = p_parent_id
+  ) then
+    outcome := 'not_found';
+    return next;
+    return;
+  end if;
+
+  case p_kind
+    when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
+    when 'refunds' then v_columns := array['payment_id'];
+    when 'events' then v_columns := array['type', 'subject_id'];
+    when 'webhook_endpoints' then v_columns := '{}'::text[];
+    when 'webhook_deliveries' then
+      v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
+      v_body := 'pay.webhook_delivery_body(t)';
+    when 'ledger_entries' then
+      v_columns := array['subject_id', 'transaction_id', 'account'];
+      v_body := 'pay.ledger_entry_body(t)';
+  end case;
+
+  if p_starting_after is not null then
+    execute format(
+      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+    ) into v_known using v_access.environment_id, p_starting_after;
+    if not v_known then
+      outcome := 'unknown_cursor';
+      return next;
+      return;
+    end if;
+    v_where := v_where || ' and t.id < $3';
+  end if;
+  if v_filters ? 'id_from' then
+    v_where := v_where || ' and t.id >= $4 ->> ''id_from''';
+  end if;
+  if v_filters ? 'id_before' then
+    v_where := v_where || ' and t.id < $4 ->> ''id_before''';
+  end if;
+  -- A transaction's entries are found through its subject, which the index begins with.
+  if p_kind = 'ledger_entries' and v_filters ? 'transaction_id' then
+    v_where := v_where || ' and t.subject_id = (
+      select x.subject_id from pay.ledger_transactions x
+      where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
+  end if;
+  foreach v_column in array v_columns loop
+    if v_filters ? v_column then
+      v_where := v_where || format(' and t.%I = $4 ->> %L', v_column, v_column);
+    end if;
+  end loop;
+
+  execute format(
+    'select
+       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
+       count(*) > $2,
+       min(page.id) filter (where page.rank <= $2)
+     from (
+       select t.id, %s as body, row_number() over (order by t.id desc) as rank
+       from pay.%I t
+       where t.environment_id = $1%s
+       order by t.id desc
+       limit $2 + 1
+     ) page',
+    v_body, p_kind, v_where
+  )
+  into data, has_more, next_cursor
+  using v_access.environment_id, p_limit, p_starting_after, v_filters;
+  data := coalesce(data, '');
+  if not has_more then
+    next_cursor := null;
+  end if;
+  return next;
+end
+$function$;
+alter function pay.list(text,text,timestamp with time zone,text,integer,text,text,text) owner to pay_owner;
+grant execute on function pay.list(text,text,timestamp with time zone,text,integer,text,text,text) to pay_api;
+
+-- function pay.load(text,text,timestamp with time zone,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_kept record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' and p_idempotency_key is not null then
+    select k.fingerprint, k.status, k.body into v_kept
+    from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id
+      and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key
+      and k.created_at > p_at - pay.idempotency_retention();
+    if found then
+      if v_kept.fingerprint = decode(p_fingerprint, 'hex') then
+        outcome := 'replay';
+        status := v_kept.status;
+        body := v_kept.body;
+      else
+        outcome := 'conflict';
+      end if;
+    end if;
+  end if;
+  if outcome = 'ok' and p_kind is not null then
+    case p_kind
+      when 'payments' then
+        select t.body into body from pay.payments t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'refunds' then
+        select t.body into body from pay.refunds t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'events' then
+        select t.body into body from pay.events t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'webhook_endpoints' then
+        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets)
+        into body, detail
+        from pay.webhook_endpoints t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'webhook_deliveries' then
+        select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+    end case;
+    if body is null then
+      outcome := 'not_found';
+    end if;
+  end if;
+  return next;
+end
+$function$;
+alter function pay.load(text,text,timestamp with time zone,text,text,text,text) owner to pay_owner;
+grant execute on function pay.load(text,text,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.load_webhook_endpoint(text,text)
+CREATE OR REPLACE FUNCTION pay.load_webhook_endpoint(p_environment_id text, p_id text)
+ RETURNS TABLE(revision integer, status text, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.revision, t.status, t.body from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_id;
+end
+$function$;
+alter function pay.load_webhook_endpoint(text,text) owner to pay_owner;
+grant execute on function pay.load_webhook_endpoint(text,text) to pay_api;
+
+-- function pay.patterns_of(text)
+CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $function$;
+alter function pay.patterns_of(text) owner to pay_owner;
+
+-- function pay.purge(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge(p_at timestamp with time zone DEFAULT now(), p_batch integer DEFAULT 1000)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_cut timestamptz := p_at - interval '30 days';
+  v_environment record;
+  v_kind record;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.idempotency_keys t using (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  ) old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_total = row_count;
+
+  for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
+    for v_kind in
+      select * from (values
+        ('webhook_deliveries', 'whd_', true),
+        ('events', 'evt_', true),
+        ('ledger_entries', 'le_', false),
+        ('ledger_transactions', 'txn_', false),
+        ('refunds', 're_', false),
+        ('payments', 'pay_', false)
+      ) as k (table_name, prefix, of_live_too)
+      where k.of_live_too or not v_environment.livemode
+    loop
+      -- The primary key is in the order of time: the oldest rows are found without a search.
+      execute format(
+        'delete from pay.%1$I t using (
+           select o.id from pay.%1$I o
+           where o.environment_id = $1 and o.id < $2
+           order by o.id limit $3 for update skip locked
+         ) old
+         where t.environment_id = $1 and t.id = old.id',
+        v_kind.table_name
+      ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
+      get diagnostics v_rows = row_count;
+      v_total := v_total + v_rows;
+    end loop;
+  end loop;
+  return v_total;
+end
+$function$;
+alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
+grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
+grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
+
+-- function pay.record_attempts(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, delivered boolean,
+      next_attempt_at timestamptz, record text
+    )
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.delivered then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case when not r.delivered then r.next_attempt_at end,
+      leased_until = null,
+      attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.delivered
+  ),
+  -- The next event of the same payment need not wait any longer.
+  let_go as (
+    update pay.webhook_deliveries d
+    set next_attempt_at = p_at
+    from (
+      select n.environment_id, n.id
+      from recorded r
+      cross join lateral (
+        select d.environment_id, d.id
+        from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id = r.environment_id
+          and d.endpoint_id = r.endpoint_id
+          and d.subject_id = r.subject_id
+          and d.sequence > r.sequence
+          and d.leased_until is null
+          and d.next_attempt_at > p_at
+        order by d.sequence
+        limit 1
+      ) n
+      where r.status <> 'pending'
+    ) next
+    where d.environment_id = next.environment_id and d.id = next.id
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when e.any_delivered then null else p_at end
+  from (
+    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
+    from recorded r group by r.environment_id, r.endpoint_id
+  ) e
+  where t.environment_id = e.environment_id and t.id = e.endpoint_id
+    and (t.failing_since is null) <> e.any_delivered;
+end
+$function$;
+alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.redeliver(text,text,timestamp with time zone,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_delivery pay.webhook_deliveries;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      200::smallint, '');
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    outcome := 'not_found';
+  elsif not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    outcome := 'off';
+  else
+    outcome := 'committed';
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.leased_until is null then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = p_at
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    body := pay.webhook_delivery_body(v_delivery);
+    update pay.idempotency_keys k set body = redeliver.body
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key;
+    return next;
+    return;
+  end if;
+  delete from pay.idempotency_keys k
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = p_idempotency_key and k.request_id = p_request_id;
+  return next;
+end
+$function$;
+alter function pay.redeliver(text,text,timestamp with time zone,text,text,text,text) owner to pay_owner;
+grant execute on function pay.redeliver(text,text,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_busy text[], p_limit integer, p_per_endpoint integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+
+  if p_results <> '[]' then
+    perform pay.record_attempts(p_results, p_at);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+
+  for v_round in 1..5 loop
+  return query
+  with recursive
+  -- Endpoints with something pending, one index probe for each.
+  waiting as (
+    (select d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select (
+      select d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    )
+    from waiting w where w.endpoint_id is not null
+  ),
+  candidate as materialized (
+    select c.*, w.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.id, d.subject_id, d.sequence
+      from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = w.endpoint_id and d.next_attempt_at <= p_at
+      order by d.next_attempt_at, d.sequence
+      limit p_per_endpoint
+      for update skip locked
+    ) c
+    where w.endpoint_id is not null and w.endpoint_id <> all (p_busy)
+  ),
+  judged as materialized (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      row_number() over (
+        partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
+      ) as rank_of_endpoint
+    from candidate c
+    left join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id
+    join pay.environments e on e.id = c.environment_id
+    left join lateral (
+      select d.next_attempt_at, d.leased_until
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id = c.environment_id
+        and d.endpoint_id = c.endpoint_id
+        and d.subject_id = c.subject_id
+        and d.sequence < c.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  ),
+  held_back as (
+    update pay.webhook_deliveries d
+    set next_attempt_at = case
+      when j.blocker_leased_until is null and j.blocked_until > p_at then j.blocked_until
+      else p_at + interval '1 second'
+    end
+    from judged j
+    where j.enabled and j.blocked_until is not null
+      and d.environment_id = j.environment_id and d.id = j.id
+  ),
+  free as materialized (
+    select * from judged j
+    where j.enabled and j.blocked_until is null
+      and (j.failing_since is null or j.rank_of_endpoint <= 2)
+    order by j.rank_of_endpoint
+    limit p_limit
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1,
+      next_attempt_at = p_leased_until,
+      leased_until = p_leased_until
+    from free f
+    where d.environment_id = f.environment_id and d.id = f.id
+    returning d.environment_id, d.id, d.event_id, d.attempt_count
+  )
+  select f.environment_id, f.id, f.endpoint_id, c.event_id, c.attempt_count, f.url,
+    f.secrets::text, f.livemode, f.failing_since, v.body
+  from claimed c
+  join free f on f.environment_id = c.environment_id and f.id = c.id
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+  -- All that was due may have had to wait for something earlier: then look behind it.
+  exit when found or not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= p_at and d.endpoint_id <> all (p_busy)
+  );
+  end loop;
+end
+$function$;
+alter function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
+
+-- function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text)
+ RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_environment text;
+  v_payments bigint;
+  v_refunds bigint;
+  v_entries bigint;
+  v_events bigint;
+  v_deliveries bigint;
+  v_keys bigint;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  v_environment := v_access.environment_id;
+  if outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_environment and e.livemode
+  ) then
+    outcome := 'live';
+  end if;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      200::smallint, '');
+    outcome := v_claim.outcome;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+
+  -- Changes that commit meanwhile must be gone whole or stay whole. Payments and kept answers go by
+  -- one snapshot, so that no key is forgotten whose payment stays; a change of a payment that is being
+  -- deleted waits for its row and finds it gone. Then goes what belongs to no payment any more: each
+  -- statement sees a later create with all its rows or not at all.
+  with payments_gone as (
+    delete from pay.payments t where t.environment_id = v_environment returning 1
+  ),
+  keys_gone as (
+    delete from pay.idempotency_keys t
+    where t.environment_id = v_environment and t.request_id <> p_request_id
+    returning 1
+  )
+  select (select count(*) from payments_gone), (select count(*) from keys_gone)
+  into v_payments, v_keys;
+  delete from pay.webhook_deliveries t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
+  get diagnostics v_deliveries = row_count;
+  delete from pay.events t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
+  get diagnostics v_events = row_count;
+  delete from pay.ledger_entries t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
+  get diagnostics v_entries = row_count;
+  delete from pay.ledger_transactions t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
+  );
+  delete from pay.refunds t
+  where t.environment_id = v_environment and not exists (
+    select from pay.payments p where p.environment_id = v_environment and p.id = t.payment_id
+  );
+  get diagnostics v_refunds = row_count;
+
+  outcome := 'committed';
+  body := format(
+    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":0,'
+    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
+    v_payments, v_refunds, v_entries, v_events, v_deliveries, v_keys
+  );
+  update pay.idempotency_keys k set body = reset_sandbox.body
+  where k.environment_id = v_environment
+    and k.api_key_id = v_access.api_key_id
+    and k.key = p_idempotency_key;
+  return next;
+end
+$function$;
+alter function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text) to pay_api;
+
+-- function pay.slot_character(smallint)
+CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
+alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.wake_relay()
+CREATE OR REPLACE FUNCTION pay.wake_relay()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_relay record;
+begin
+  for v_relay in select * from pay.due_relay() loop
+    -- Dynamic, so that this function can be made where pg_net is not.
+    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    using
+      v_relay.url,
+      '{}'::jsonb,
+      '{}'::jsonb,
+      jsonb_build_object(
+        'Content-Type', 'application/json',
+        'Authorization', 'Bearer ' || v_relay.token
+      ),
+      2000;
+  end loop;
+end
+$function$;
+alter function pay.wake_relay() owner to pay_owner;
+grant execute on function pay.wake_relay() to pay_operator;
+
+-- function pay.webhook_delivery_body(pay.webhook_deliveries)
+CREATE OR REPLACE FUNCTION pay.webhook_delivery_body(d pay.webhook_deliveries)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select row_to_json(t)::text from (
+    select
+      d.id,
+      'webhook_delivery' as object,
+      d.event_id,
+      d.event_type,
+      d.endpoint_id,
+      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
+      d.status,
+      ('[' || d.attempts || ']')::json as attempts,
+      pay.wire_time(d.next_attempt_at) as next_attempt_at,
+      pay.wire_time(d.created_at) as created_at
+  ) t
+$function$;
+alter function pay.webhook_delivery_body(pay.webhook_deliveries) owner to pay_owner;
+
+-- function pay.wire_time(timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $function$;
+alter function pay.wire_time(timestamp with time zone) owner to pay_owner;

@@ -1,0 +1,172 @@
+/**
+ * pay.commit() with a list of several changes: each one's outcome, and that a change which does not go
+ * through neither writes anything nor disturbs its neighbours. Called as the functions' role.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import type { Payment } from "../../shared/schema/payment.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { type Asked, commit, created, DAY, NOW, refunded, stored } from "./commit_list.ts";
+
+const CREATED = "1 0 1 2 2";
+const REFUNDED = "1 1 1 2 2";
+const NOTHING = "0 0 0 0 0";
+
+type Expected = [outcome: string, stored: string][];
+type Case = (service: TestService, sql: postgres.Sql) => Promise<[Asked[], Expected]>;
+
+/** A change between two good ones that is not to go through. */
+function between(outcome: string, make: (service: TestService) => Promise<Partial<Asked>>): Case {
+  return async (service) => {
+    const key = service.key.text;
+    const good = async () => ({ change: await created(), key });
+    const odd = { ...await good(), ...await make(service) };
+    return [
+      [await good(), odd, await good()],
+      [["committed", CREATED], [outcome, NOTHING], ["committed", CREATED]],
+    ];
+  };
+}
+
+async function paid(service: TestService, key = service.key.text): Promise<Payment> {
+  return (await service.make({ outcome: "success" }, { key })).body;
+}
+
+const CASES: [name: string, run: Case][] = [
+  [
+    "an unknown key between two creates",
+    between("unauthorized", async ({ sql, issueKey, key }) => {
+      const { text, id } = await issueKey(key.environment_id);
+      await sql`delete from pay.api_key_secrets where api_key_id = ${id}`;
+      return { key: text };
+    }),
+  ],
+  [
+    "a revoked key between two creates",
+    between("unauthorized", async ({ sql, issueKey, key }) => {
+      const { text, id } = await issueKey(key.environment_id);
+      await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
+      return { key: text };
+    }),
+  ],
+  [
+    "a key that expires at that instant between two creates",
+    between("unauthorized", async ({ issueKey, key }) => {
+      const expires_at = new Date(NOW).toISOString();
+      return { key: (await issueKey(key.environment_id, { expires_at })).text };
+    }),
+  ],
+  [
+    "a key without the scope between two creates",
+    between("forbidden", async ({ issueKey, key }) => ({
+      key: (await issueKey(key.environment_id, { scopes: ["payments:read"] })).text,
+    })),
+  ],
+  [
+    "a stale refund between two creates",
+    between("stale", async (service) => {
+      const payment = await paid(service);
+      await service.call("POST", `/api-v1-payments/v1/payments/${payment.id}/refund`, {
+        body: { amount: 1 },
+      });
+      return { change: refunded(payment) };
+    }),
+  ],
+  [
+    "a refund of another environment's payment between two creates",
+    between("stale", async (service) => ({
+      change: refunded(await paid(service, service.other.text)),
+    })),
+  ],
+  [
+    "an idempotency key of another request between two creates",
+    between("conflict", async (service) => {
+      await service.pay({}, { idempotency_key: "taken" });
+      return { idempotency_key: "taken" };
+    }),
+  ],
+  ["twins", async ({ key }) => {
+    const asked = { key: key.text, idempotency_key: "twins" };
+    return [
+      [{ ...asked, change: await created() }, { ...asked, change: await created() }],
+      [["committed", CREATED], ["replay", NOTHING]],
+    ];
+  }],
+  ["an idempotency key with two fingerprints", async ({ key }) => {
+    const asked = { key: key.text, idempotency_key: "two" };
+    return [
+      [
+        { ...asked, change: await created() },
+        { ...asked, change: await created(), fingerprint: "b" },
+      ],
+      [["committed", CREATED], ["conflict", NOTHING]],
+    ];
+  }],
+  ["one idempotency key under two keys", async ({ key, other }) => [
+    [
+      { change: await created(), key: key.text, idempotency_key: "shared" },
+      { change: await created(), key: other.text, idempotency_key: "shared", fingerprint: "b" },
+    ],
+    [["committed", CREATED], ["committed", CREATED]],
+  ]],
+  ["two refunds of one payment", async (service) => {
+    const payment = await paid(service);
+    const asked = (amount: number) => ({
+      change: refunded(payment, amount),
+      key: service.key.text,
+    });
+    return [[asked(10), asked(20)], [["committed", REFUNDED], ["stale", NOTHING]]];
+  }],
+  ["refunds of two environments and a create", async (service) => {
+    const { key, other } = service;
+    return [
+      [
+        { change: refunded(await paid(service)), key: key.text },
+        { change: await created(), key: key.text },
+        { change: refunded(await paid(service, other.text)), key: other.text },
+      ],
+      [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
+    ];
+  }],
+  ["an answer of 24 hours ago in the way, and a create", async ({ key }, sql) => {
+    const asked = { key: key.text, idempotency_key: "old" };
+    await commit(sql, [{ ...asked, change: await created(), at_ms: NOW - DAY }]);
+    return [
+      [{ ...asked, change: await created() }, { change: await created(), key: key.text }],
+      [["expired", NOTHING], ["committed", CREATED]],
+    ];
+  }],
+  ["an answer of a millisecond less than 24 hours ago", async ({ key }, sql) => {
+    const asked = { key: key.text, idempotency_key: "not yet old" };
+    await commit(sql, [{ ...asked, change: await created(), at_ms: NOW - DAY + 1 }]);
+    return [[{ ...asked, change: await created() }], [["replay", NOTHING]]];
+  }],
+];
+
+Deno.test("pay.commit()", async (t) => {
+  const service = await startService();
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  try {
+    for (const [name, run] of CASES) {
+      await t.step(`${name}: its own outcome for each`, async () => {
+        const [list, expected] = await run(service, functions);
+        const rows = await commit(functions, list);
+        const found = await stored(service.sql, list);
+        assert.deepEqual(rows.map(({ outcome }, i) => [outcome, found[i]]), expected);
+        for (const [i, { change, key }] of list.entries()) {
+          const { outcome, body } = rows[i]!;
+          if (outcome === "replay" && i > 0) assert.equal(body, list[0]!.change.answer.body);
+          if (outcome !== "committed") continue;
+          const [row] = await service.sql`
+            select environment_id from pay.payments where body = ${change.payment!.body}`;
+          const { environment_id } = key === service.other.text ? service.other : service.key;
+          assert.equal(row!.environment_id, environment_id);
+        }
+      });
+    }
+  } finally {
+    await functions.end();
+    await service.close();
+  }
+});

@@ -1,0 +1,242 @@
+/**
+ * Who may do what in the schema `pay`, from the catalogue and by trying: tables belong to a role that
+ * nobody can become, and the callers may execute their entry functions and nothing else.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { environmentColumn, startTenants } from "./tenants.ts";
+
+/** Functions that the HTTP functions call. */
+const ENTRY_FUNCTIONS = [
+  "begin_trigger",
+  "change_webhook_endpoint",
+  "commit",
+  "disable_webhook_endpoint",
+  "end_trigger",
+  "list",
+  "load",
+  "load_webhook_endpoint",
+  "purge",
+  "redeliver",
+  "relay_turn",
+  "reset_sandbox",
+];
+/** Functions that the operator's commands call. */
+const OPERATOR_FUNCTIONS = [
+  "configure_relay",
+  "create_api_key",
+  "create_environment",
+  "due_relay",
+  "purge",
+  "wake_relay",
+];
+/** What security definer functions run with: temporary tables come last (security design §1). */
+const PINNED_PATH = "search_path=pg_catalog, pg_temp";
+
+type Query = (text: string) => Promise<Record<string, unknown>[]>;
+
+/** Catalogue queries that list violations, and so nothing; each with one that it must notice. */
+const NOTHING: [what: string, query: string, violation: string][] = [
+  [
+    "a role of ours that can log in or pass over security",
+    `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator')
+     and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)`,
+    "alter role pay_owner bypassrls",
+  ],
+  [
+    "a member of pay_owner, or a role that it belongs to",
+    `select * from pg_auth_members where 'pay_owner'::regrole in (roleid, member)`,
+    "grant pay_owner to pay_api",
+  ],
+  [
+    "a role that pay_api or pay_operator belongs to",
+    `select * from pg_auth_members where member in ('pay_api'::regrole, 'pay_operator'::regrole)`,
+    "grant pay_operator to pay_api",
+  ],
+  [
+    "a relation that another role owns",
+    `select relname from pg_class
+     where relnamespace = 'pay'::regnamespace and relowner <> 'pay_owner'::regrole`,
+    "alter table pay.refunds owner to pay_operator",
+  ],
+  [
+    "a function that another role owns",
+    `select proname from pg_proc
+     where pronamespace = 'pay'::regnamespace and proowner <> 'pay_owner'::regrole`,
+    "alter function pay.enter owner to pay_operator",
+  ],
+  [
+    "a schema that another role owns",
+    `select * from pg_namespace
+     where nspname = 'pay' and nspowner <> 'pay_owner'::regrole`,
+    "alter schema pay owner to pay_operator",
+  ],
+  [
+    "a table without forced row-level security",
+    `select relname from pg_class where relnamespace = 'pay'::regnamespace
+     and relkind in ('r', 'p') and not (relrowsecurity and relforcerowsecurity)`,
+    "alter table pay.refunds no force row level security",
+  ],
+  [
+    "a table without a policy",
+    `select relname from pg_class c where relnamespace = 'pay'::regnamespace
+     and relkind in ('r', 'p') and not exists (select from pg_policy where polrelid = c.oid)`,
+    "drop policy api_keys_of_environment on pay.api_keys",
+  ],
+  [
+    "a policy for anyone but pay_owner",
+    `select polname from pg_policy where polroles <> array['pay_owner'::regrole::oid]`,
+    "create policy all_of_it on pay.refunds using (true)",
+  ],
+  [
+    "a view that runs with its owner's rights",
+    `select relname from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'v'
+     and not coalesce('security_invoker=true' = any (reloptions), false)`,
+    "create view pay.mine as select * from pay.refunds",
+  ],
+  [
+    "a privilege on a table for anyone but its owner",
+    `select relname, a.grantee from pg_class c, aclexplode(c.relacl) a
+     where relnamespace = 'pay'::regnamespace and a.grantee <> c.relowner`,
+    "grant references on pay.refunds to pay_api",
+  ],
+  [
+    "a privilege on a column",
+    `select attrelid::regclass, attname from pg_attribute a join pg_class c on c.oid = a.attrelid
+     where c.relnamespace = 'pay'::regnamespace and a.attacl is not null`,
+    "grant select (id) on pay.refunds to public",
+  ],
+  [
+    "a function that everyone may execute",
+    `select proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+     where pronamespace = 'pay'::regnamespace and a.grantee = 0`,
+    "create function pay.mine() returns int language sql return 1",
+  ],
+  [
+    "a security definer function without the pinned search_path",
+    `select proname, proconfig from pg_proc where pronamespace = 'pay'::regnamespace and prosecdef
+     and not coalesce('${PINNED_PATH}' = any (proconfig), false)`,
+    "alter function pay.load set search_path = ''",
+  ],
+  [
+    "an entry function that runs with its caller's rights",
+    // wake_relay posts with the rights of the job that calls it; it reads through due_relay.
+    `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
+     and proname <> 'wake_relay' and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
+    "alter function pay.load security invoker",
+  ],
+  [
+    "a privilege on the schema beyond usage by the two callers",
+    `select a.grantee, a.privilege_type from pg_namespace n, aclexplode(n.nspacl) a
+     where nspname = 'pay' and a.grantee <> n.nspowner and (a.privilege_type <> 'USAGE'
+       or a.grantee not in ('pay_api'::regrole, 'pay_operator'::regrole) or a.is_grantable)`,
+    "grant create on schema pay to pay_api",
+  ],
+  [
+    "a key or unique constraint of tenants' data that does not begin with environment_id",
+    `select conname from pg_constraint c
+     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+     where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
+       and conrelid::regclass::text not in ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets',
+         'pay.settings')
+       and a.attname <> 'environment_id'`,
+    "alter table pay.refunds add unique (id, environment_id)",
+  ],
+  [
+    "a unique index of tenants' data that does not begin with environment_id",
+    `select indexrelid::regclass from pg_index i
+     join pg_class c on c.oid = i.indrelid and c.relnamespace = 'pay'::regnamespace
+     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+     where i.indisunique and a.attname <> 'environment_id'
+       and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings')`,
+    "create unique index on pay.refunds (id, environment_id)",
+  ],
+  [
+    "a foreign key of tenants' data to a row that every request shares",
+    `select conname from pg_constraint where connamespace = 'pay'::regnamespace and contype = 'f'
+     and conrelid::regclass::text not in ('pay.api_keys', 'pay.api_key_secrets')`,
+    "alter table pay.refunds add foreign key (environment_id) references pay.environments",
+  ],
+];
+
+/** Statements that the functions' role is refused: insufficient_privilege. */
+const FORBIDDEN: [what: string, statement: string][] = [
+  ["becoming the owner", "set role pay_owner"],
+  ["becoming the operator", "set role pay_operator"],
+  ["a table in the schema", "create table pay.mine (id int)"],
+  ["a function in the schema", "create function pay.mine() returns int language sql return 1"],
+  ["changing a function", "alter function pay.load set search_path = public"],
+  ["dropping a policy", "drop policy payments_of_environment on pay.payments"],
+  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.enter()"],
+  ["the table of migrations", "select * from supabase_migrations.schema_migrations"],
+];
+
+Deno.test("privileges", async (t) => {
+  const { service, tables } = await startTenants();
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  const catalogue: Query = (text) => service.sql.unsafe(text);
+  const refused = (statement: string) =>
+    assert.rejects(functions.unsafe(statement), { code: "42501" }, statement);
+  try {
+    for (const [what, query, violation] of NOTHING) {
+      await t.step(`there is never ${what}`, async () => {
+        assert.deepEqual([...await catalogue(query)], []);
+        assert.ok((await afterwards(service.sql, violation, query)).length > 0, violation);
+      });
+    }
+    for (
+      const [role, entries] of [
+        ["pay_api", ENTRY_FUNCTIONS],
+        ["pay_operator", OPERATOR_FUNCTIONS],
+      ] as const
+    ) {
+      await t.step(`${role} may execute ${entries.join(", ")} and nothing else`, async () => {
+        const rows = await catalogue(`select proname from pg_proc
+          where pronamespace = 'pay'::regnamespace and has_function_privilege('${role}', oid, 'execute')
+          order by proname collate "C"`);
+        assert.deepEqual(rows.map(({ proname }) => proname), entries);
+      });
+    }
+    for (const table of tables) {
+      await t.step(`the functions are refused every use of ${table}`, async () => {
+        await refused(`select from pay.${table}`);
+        await refused(`insert into pay.${table} default values`);
+        await refused(`update pay.${table} set ${environmentColumn(table)} = ''`);
+        await refused(`delete from pay.${table}`);
+        await refused(`truncate pay.${table}`);
+        await refused(`do 'begin lock table pay.${table} in access share mode; end'`);
+        await refused(`copy pay.${table} to stdout`);
+      });
+    }
+    const rows = await catalogue(`select proname, pronargs from pg_proc
+      where pronamespace = 'pay'::regnamespace and prorettype <> 'trigger'::regtype`);
+    for (const { proname, pronargs } of rows) {
+      if (ENTRY_FUNCTIONS.includes(String(proname))) continue;
+      const args = Array.from({ length: Number(pronargs) }, () => "null").join(", ");
+      await t.step(
+        `the functions are refused pay.${proname}()`,
+        () => refused(`select pay.${proname}(${args})`),
+      );
+    }
+    for (const [what, statement] of FORBIDDEN) {
+      await t.step(`the functions are refused ${what}`, () => refused(statement));
+    }
+  } finally {
+    await functions.end();
+    await service.close();
+  }
+});
+
+/** What a query finds after a statement; all undone. */
+async function afterwards(sql: postgres.Sql, statement: string, query: string) {
+  const session = await sql.reserve();
+  try {
+    await session`begin`;
+    await session.unsafe(statement);
+    return await session.unsafe(query);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
+}

@@ -1,0 +1,42 @@
+/** The one renderer of error bodies (contract §6): members, order, a type for each code. */
+
+import assert from "node:assert/strict";
+import { ApiError, ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
+import { renderError } from "../../shared/domain/error_body.ts";
+
+const CASES: [string, ApiError, text: string][] = [
+  [
+    "nothing more",
+    new ApiError("not_found", "No such resource"),
+    '{"error":{"type":"invalid_request","code":"not_found","message":"No such resource",' +
+    '"request_id":"req_1"}}',
+  ],
+  [
+    "a param",
+    new ApiError("invalid_parameter", "Bad", { param: "amount" }),
+    '{"error":{"type":"invalid_request","code":"invalid_parameter","message":"Bad",' +
+    '"param":"amount","request_id":"req_1"}}',
+  ],
+  [
+    "further members",
+    new ApiError("invalid_state", "No", { current_status: "failed", allowed: [] }),
+    '{"error":{"type":"invalid_request","code":"invalid_state","message":"No",' +
+    '"request_id":"req_1","current_status":"failed","allowed":[]}}',
+  ],
+  [
+    "quotes and line ends",
+    new ApiError("internal_error", '"\n'),
+    '{"error":{"type":"api","code":"internal_error","message":"\\"\\n","request_id":"req_1"}}',
+  ],
+];
+
+for (const [name, error, text] of CASES) {
+  Deno.test(`renderError() with ${name}`, () => assert.equal(renderError(error, "req_1"), text));
+}
+
+for (const [code, { type }] of Object.entries(ERROR_CATALOGUE)) {
+  Deno.test(`renderError() of ${code} has the type ${type}`, () => {
+    const { error } = JSON.parse(renderError(new ApiError(code as ErrorCode, "x"), "req_1"));
+    assert.deepEqual([error.code, error.type, error.request_id], [code, type, "req_1"]);
+  });
+}

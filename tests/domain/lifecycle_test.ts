@@ -1,0 +1,92 @@
+/** The lifecycle table (contract §2): what can follow each status, on each rail, for any amount. */
+
+import assert from "node:assert/strict";
+import {
+  advancesOf,
+  halfOfRest,
+  invalidState,
+  isCancellable,
+  isRefundable,
+  nextStatuses,
+  refundable,
+  type Standing,
+} from "../../shared/domain/lifecycle.ts";
+import type { MethodKind, PaymentStatus } from "../../shared/schema/payment.ts";
+
+const KINDS: MethodKind[] = ["card", "sepa", "swift", "stablecoin"];
+
+/** Status, what an advance can ask for, what else can follow, and what is possible. */
+const ROWS: [PaymentStatus, advances: string, more: string, can: string][] = [
+  ["pending", "requires_action processing completed declined failed cancelled", "", "cancel"],
+  ["requires_action", "completed declined failed", "cancelled", "cancel"],
+  ["processing", "completed declined failed", "", ""],
+  ["completed", "partially_refunded refunded chargeback", "", "refund"],
+  ["partially_refunded", "refunded chargeback", "", "refund"],
+  ["declined", "", "", ""],
+  ["failed", "", "", ""],
+  ["cancelled", "", "", ""],
+  ["refunded", "", "", ""],
+  ["chargeback", "", "", ""],
+];
+
+for (const [status, advances, more, can] of ROWS) {
+  for (const method_kind of KINDS) {
+    const returns = status === "completed" && ["sepa", "swift"].includes(method_kind);
+    const expected = [...words(advances), ...(returns ? ["failed"] : [])].sort();
+    const standing = standingOf({ status, method_kind });
+    Deno.test(`advancesOf() ${status} by ${method_kind}: ${expected.join(" ") || "none"}`, () => {
+      assert.deepEqual(advancesOf(standing).toSorted(), expected);
+    });
+    Deno.test(`nextStatuses() ${status} by ${method_kind} adds: ${more || "none"}`, () => {
+      assert.deepEqual(nextStatuses(standing).toSorted(), [...expected, ...words(more)].sort());
+    });
+  }
+  Deno.test(`isCancellable() and isRefundable() of ${status}: ${can || "neither"}`, () => {
+    const standing = standingOf({ status });
+    assert.equal(isCancellable(standing), can === "cancel");
+    assert.equal(isRefundable(standing), can === "refund");
+  });
+}
+
+const RESTS: [amount_minor: number, amount_refunded: number, rest: number, half: number][] = [
+  [1000, 0, 1000, 500],
+  [1000, 400, 600, 300],
+  [1000, 999, 1, 0],
+  [999, 0, 999, 499],
+  [1, 0, 1, 0],
+  [2, 0, 2, 1],
+  [3, 1, 2, 1],
+  [999_999_999_999, 0, 999_999_999_999, 499_999_999_999],
+];
+
+for (const [amount_minor, amount_refunded, rest, half] of RESTS) {
+  Deno.test(`halfOfRest() of ${amount_minor} less ${amount_refunded} is ${half}`, () => {
+    const standing = standingOf({ status: "completed", amount_minor, amount_refunded });
+    assert.equal(refundable(standing), rest);
+    assert.equal(halfOfRest(standing), half);
+    assert.equal(advancesOf(standing).includes("partially_refunded"), half > 0);
+  });
+}
+
+Deno.test("invalidState() names the status and what can follow", () => {
+  const standing = standingOf({ status: "processing" });
+  const error = invalidState("cancel", standing, nextStatuses(standing));
+  assert.deepEqual([error.code, error.status, error.details], ["invalid_state", 409, {
+    current_status: "processing",
+    allowed: ["completed", "declined", "failed"],
+  }]);
+});
+
+function standingOf(members: Partial<Standing>): Standing {
+  return {
+    status: "pending",
+    method_kind: "card",
+    amount_minor: 1000,
+    amount_refunded: members.status === "partially_refunded" ? 400 : 0,
+    ...members,
+  };
+}
+
+function words(text: string): string[] {
+  return text.split(" ").filter(Boolean);
+}

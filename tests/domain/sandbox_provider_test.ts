@@ -1,0 +1,167 @@
+/** The simulated provider and its test values: what each behaviour becomes, always the same. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { ApiError } from "../../shared/core/errors.ts";
+import type { AuthorizationRequest } from "../../shared/domain/provider.ts";
+import { unconfiguredProvider } from "../../shared/domain/provider.ts";
+import { sandboxProvider, transactionHash } from "../../shared/domain/sandbox_provider.ts";
+import {
+  TEST_CARDS,
+  type TestBehaviour,
+  testIban,
+  testWallet,
+} from "../../shared/domain/test_values.ts";
+import { METHOD_KINDS, type MethodKind, OUTCOMES } from "../../shared/schema/payment.ts";
+import { paymentWith, refusalOf } from "./decided_change.ts";
+
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const WALLET = {
+  address: "0x000000000000000000000000000000000000dEaD",
+  network: "ethereum",
+  asset: "USDC",
+} as const;
+
+const CARDS: [number: string, TestBehaviour | undefined][] = [
+  ["4242424242424242", "approve"],
+  ["5555555555554444", "approve"],
+  ["5200828282828210", "approve"],
+  ["378282246310005", "approve"],
+  ["6011111111111117", "approve"],
+  ["4000000000000259", "approve"],
+  ["4000000000000002", "decline"],
+  ["4000000000009995", "no_funds"],
+  ["4000002500003155", "authenticate"],
+  ["4100000000000019", "aml_block"],
+  ["4000000000000069", "expired"],
+  ["4111111111111111", undefined],
+];
+
+for (const [number, behaviour] of CARDS) {
+  Deno.test(`TEST_CARDS ${number}: ${behaviour ?? "none"}`, () => {
+    assert.equal(TEST_CARDS.get(number), behaviour);
+  });
+}
+
+Deno.test("TEST_CARDS holds the published cards and no other", () => {
+  const published = CARDS.flatMap(([number, behaviour]) => behaviour ? [number] : []);
+  assert.deepEqual([...TEST_CARDS.keys()].sort(), published.sort());
+});
+
+const ACCOUNTS: [text: string, behaviour: TestBehaviour | undefined][] = [
+  ["DE89 3704 0044 0532 0130 00", "approve"],
+  ["de89370400440532013000", "approve"],
+  ["DE00 0000 0000 0000 0000 99", "bank_return"],
+  ["de00000000000000000099", "bank_return"],
+  ["gb82 west 1234 5698 7654 32", "approve"],
+  ["DE88370400440532013000", undefined],
+  ["0x000000000000000000000000000000000000dEaD", "approve"],
+  ["0X000000000000000000000000000000000000DEAD", "approve"],
+  ["0x0000000000000000000000000000000000000BAD", "revert"],
+  ["0x0000 000000000000000000000000000000000bad", "revert"],
+  ["0x000000000000000000000000000000000000beef", undefined],
+];
+
+for (const [text, behaviour] of ACCOUNTS) {
+  Deno.test(`testIban() and testWallet() of ${text}: ${behaviour ?? "none"}`, () => {
+    assert.equal(/^0x/i.test(text) ? testWallet(text) : testIban(text)?.behaviour, behaviour);
+  });
+}
+
+const ANSWERS: [TestBehaviour | null, instant: string, manual: string][] = [
+  [null, "pending", "pending"],
+  ["approve", "completed", "pending"],
+  ["bank_return", "failed bank_return R01", "pending"],
+  ["revert", "failed onchain_reverted", "pending"],
+  ["authenticate", "requires_action", "pending"],
+  ["decline", "declined payment_declined", "pending"],
+  ["no_funds", "declined insufficient_funds", "pending"],
+  ["aml_block", "declined aml_blocked", "pending"],
+];
+
+for (const [behaviour, instant, manual] of ANSWERS) {
+  for (const kind of METHOD_KINDS) {
+    Deno.test(`authorize() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, async () => {
+      assert.equal(await answer({ behaviour, kind }), instant);
+      // A card has no rail that could wait.
+      const waiting = await answer({ behaviour, kind, manual: true });
+      assert.equal(waiting, kind === "card" ? instant : manual);
+    });
+  }
+  for (const outcome of OUTCOMES) {
+    const result = {
+      success: "completed",
+      declined: "declined payment_declined",
+      pending: "pending",
+      refunded: "refunded",
+      chargeback: "chargeback",
+    }[outcome];
+    Deno.test(`authorize() ${outcome} beats ${behaviour ?? "nothing"}`, async () => {
+      assert.equal(await answer({ behaviour, kind: "sepa", outcome }), result);
+    });
+  }
+}
+
+Deno.test("authorize() of the expired card throws unless an outcome is forced", async () => {
+  const request = { behaviour: "expired", kind: "card" } as const;
+  assert.equal(
+    refusalOf(() => sandboxProvider.authorize(requestOf(request))),
+    "invalid_parameter card.exp_year",
+  );
+  assert.equal(await answer({ ...request, outcome: "success" }), "completed");
+});
+
+Deno.test("unconfiguredProvider refuses every call", () => {
+  const calls = [
+    () => unconfiguredProvider.authorize(requestOf({ behaviour: null, kind: "sepa" })),
+    () => unconfiguredProvider.cancel(paymentWith({})),
+    () => unconfiguredProvider.refund(paymentWith({}), 1),
+  ];
+  for (const call of calls) assert.equal(refusalOf(call), "provider_not_configured");
+  assert.throws(calls[0]!, (error) => error instanceof ApiError && error.status === 503);
+});
+
+Deno.test(`transactionHash() is a function of what is paid and to where (seed ${SEED})`, () => {
+  const Payment = fc.record({
+    amount_minor: fc.integer({ min: 1, max: 999_999_999_999 }),
+    currency: fc.constantFrom("EUR", "USDC", "USDT"),
+    network: fc.constantFrom("ethereum", "base", "tron"),
+    asset: fc.constantFrom("USDC", "USDT"),
+  });
+  const hashOf = ({ amount_minor, currency, ...wallet }: ReturnType<typeof one>) =>
+    transactionHash(amount_minor, currency, { address: WALLET.address, ...wallet });
+  const one = () => ({ amount_minor: 1, currency: "EUR", network: "ethereum", asset: "USDC" });
+  fc.assert(
+    fc.property(Payment, Payment, (a, b) => {
+      assert.match(hashOf(a), /^0x[0-9a-f]{64}$/);
+      assert.equal(hashOf(a), hashOf({ ...a }));
+      assert.equal(hashOf(a) === hashOf(b), JSON.stringify(a) === JSON.stringify(b));
+    }),
+    { seed: SEED },
+  );
+});
+
+Deno.test("transactionHash() does not depend on how an address is written", () => {
+  const lower = { ...WALLET, address: WALLET.address.toLowerCase() };
+  assert.equal(transactionHash(5, "EUR", WALLET), transactionHash(5, "EUR", lower));
+});
+
+interface Asked {
+  behaviour: TestBehaviour | null;
+  kind: MethodKind;
+  manual?: boolean;
+  outcome?: AuthorizationRequest["outcome"];
+}
+
+function requestOf(
+  { behaviour, kind, manual = false, outcome = null }: Asked,
+): AuthorizationRequest {
+  const instrument = { kind, behaviour, method: null };
+  return { amount_minor: 1000, currency: "EUR", instrument, outcome, manual };
+}
+
+/** The provider's answer in words. */
+async function answer(asked: Asked): Promise<string> {
+  const { result, ...more } = await sandboxProvider.authorize(requestOf(asked));
+  return [result, ...Object.values(more)].join(" ");
+}

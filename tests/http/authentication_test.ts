@@ -1,0 +1,171 @@
+/** Keys at the edge: one 401 for every cause, no statement for a malformed one, and scopes. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { generateApiKey } from "../../shared/core/api_key.ts";
+import type { TestService } from "../support/service.ts";
+import { assertError } from "./error_envelope.ts";
+import { isSandboxRoute, pathOf, ROUTES, SCOPES, servedRoutes } from "./routes.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+
+Deno.test("every route that is served stands in ROUTES, and no other", () => {
+  const listed = ROUTES.map(([method, path]) => `${method} ${path.replace(/:[a-z]+/, ":id")}`);
+  assert.deepEqual(servedRoutes().sort(), listed.sort());
+});
+
+/** Why a key opens nothing: its Authorization header, and how many statements that takes. */
+const REFUSED: [
+  cause: string,
+  statements: number,
+  make: (service: TestService) => Promise<string | null>,
+][] = [
+  ["no header", 0, () => Promise.resolve(null)],
+  ["an empty header", 0, () => Promise.resolve("")],
+  ["the scheme alone", 0, () => Promise.resolve("Bearer")],
+  ["no key", 0, () => Promise.resolve("Bearer ")],
+  ["another scheme", 0, ({ key }) => Promise.resolve(`Basic ${btoa(`${key.text}:`)}`)],
+  ["no scheme", 0, ({ key }) => Promise.resolve(key.text)],
+  ["two keys", 0, ({ key, other }) => Promise.resolve(`Bearer ${key.text} ${other.text}`)],
+  [
+    "a list of keys",
+    0,
+    ({ key, other }) => Promise.resolve(`Bearer ${key.text}, Bearer ${other.text}`),
+  ],
+  ["a quoted key", 0, ({ key }) => Promise.resolve(`Bearer "${key.text}"`)],
+  ["a key with a wrong checksum", 0, ({ key }) => Promise.resolve(`Bearer ${twist(key.text)}`)],
+  ["a cut key", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.slice(0, -1)}`)],
+  ["a key with one more character", 0, ({ key }) => Promise.resolve(`Bearer ${key.text}a`)],
+  ["a key in upper case", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.toUpperCase()}`)],
+  ["a key of 64 KiB", 0, () => Promise.resolve(`Bearer sk_test_${"a".repeat(65_536)}`)],
+  ["an unknown key", 1, () => Promise.resolve(`Bearer ${generateApiKey("test")}`)],
+  ["an unknown live key", 1, () => Promise.resolve(`Bearer ${generateApiKey("live")}`)],
+  ["a revoked key", 1, async ({ issueKey, key, sql }) => {
+    const { id, text } = await issueKey(key.environment_id);
+    await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
+    return `Bearer ${text}`;
+  }],
+  ["an expired key", 1, async ({ issueKey, key }) => {
+    const expires_at = new Date(Date.now() - 1_000).toISOString();
+    return `Bearer ${(await issueKey(key.environment_id, { expires_at })).text}`;
+  }],
+];
+
+serviceCase("401", async (t, service) => {
+  const bodies = new Set<string>();
+  for (const [cause, statements, make] of REFUSED) {
+    await t.step(`${cause}: the one body, ${statements} statements`, async () => {
+      const header = await make(service);
+      for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
+        service.takeStatements();
+        const answer = await service.call("GET", path, {
+          key: null,
+          headers: header === null ? {} : { Authorization: header },
+        });
+        assert.equal(service.takeStatements().length, statements);
+        assertError(answer, "unauthorized", null);
+        const { request_id: _, ...error } = answer.body.error;
+        bodies.add(JSON.stringify([error, [...answer.headers.keys()].sort()]));
+      }
+    });
+  }
+  await t.step("nothing tells the causes apart", () => assert.equal(bodies.size, 1));
+  await t.step("the scheme's case and spaces around the key make no difference", async () => {
+    for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
+      const Authorization = `${scheme}${service.key.text}`;
+      const answer = await service.call("GET", PAYMENTS, { key: null, headers: { Authorization } });
+      assert.equal(answer.status, 200);
+    }
+  });
+  await t.step("a key is never taken from the URL, a cookie or another header", async () => {
+    const { text } = service.key;
+    for (
+      const name of ["api_key", "key", "access_token", "token", "Authorization", "authorization"]
+    ) {
+      const headers = { Cookie: `${name}=${text}`, "X-Api-Key": text, apikey: text };
+      const path = `${PAYMENTS}?${name}=${encodeURIComponent(text)}`;
+      assertError(await service.call("GET", path, { key: null, headers }), "unauthorized");
+      const bearer = `${PAYMENTS}?${name}=${encodeURIComponent(`Bearer ${text}`)}`;
+      assertError(await service.call("GET", bearer, { key: null }), "unauthorized");
+    }
+  });
+  await t.step("a key that is revoked between two requests opens the first alone", async () => {
+    const { id, text } = await service.issueKey(service.key.environment_id);
+    assert.equal((await service.pay({}, { key: text })).status, 201);
+    await service.sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
+    assertError(await service.pay({}, { key: text }), "unauthorized");
+  });
+  await t.step("a key expires at its instant", async () => {
+    const at_ms = Date.now() + 60_000;
+    const expires_at = new Date(at_ms).toISOString();
+    const { text } = await service.issueKey(service.key.environment_id, { expires_at });
+    for (const [offset_ms, status] of [[-1, 201], [0, 401], [1, 401]] as const) {
+      service.setClock(at_ms + offset_ms);
+      assert.equal((await service.pay({}, { key: text })).status, status, `${offset_ms} ms`);
+    }
+    service.setClock(null);
+  });
+});
+
+serviceCase("10 000 malformed keys cause no statement", async (_, service) => {
+  const base = service.key.text;
+  const character = fc.constantFrom(..."0aAzZ9_-. é");
+  const malformed = fc.oneof(
+    fc.string({ maxLength: 80 }),
+    fc.stringMatching(/^sk_test_[0-9A-Za-z]{49}$/),
+    fc.tuple(fc.nat(base.length - 1), character).map(([at, one]) =>
+      base.slice(0, at) + one + base.slice(at + 1)
+    ),
+    fc.nat(base.length - 1).map((length) => base.slice(0, length)),
+  ).filter((text) => text.trim() !== base && /^[\x20-\x7e]*$/.test(text));
+  service.takeStatements();
+  await fc.assert(
+    fc.asyncProperty(malformed, async (key) => {
+      assert.equal((await service.call("GET", PAYMENTS, { key })).status, 401);
+    }),
+    { numRuns: 10_000 },
+  );
+  assert.equal(service.takeStatements().length, 0);
+});
+
+serviceCase("without the scope", async (t, service) => {
+  const { environment_id } = service.key;
+  const keys = new Map<string, string>();
+  for (const scope of SCOPES) {
+    const scopes = SCOPES.filter((other) => other !== scope);
+    keys.set(scope, (await service.issueKey(environment_id, { scopes })).text);
+  }
+  for (const route of ROUTES) {
+    const [method, path, scope] = route;
+    await t.step(`${scope}, ${method} ${path} is 403 and changes nothing`, async () => {
+      const before = await countRows(service);
+      const lacking = await service.call(method, pathOf(route), { key: keys.get(scope)! });
+      assertError(lacking, "permission_denied", null);
+      assert.equal(lacking.body.error.required_scope, scope);
+      assert.deepEqual(await countRows(service), before);
+      const { text } = await service.issueKey(environment_id, { scopes: [scope] });
+      const enough = await service.call(method, pathOf(route), { key: text });
+      assert.notEqual(enough.status, 403, enough.text);
+    });
+  }
+});
+
+serviceCase("a live key on a sandbox route", async (t, service) => {
+  for (const route of ROUTES.filter(isSandboxRoute)) {
+    await t.step(`${route[0]} ${route[1]} is 403 before the body, and asks nothing`, async () => {
+      service.takeStatements();
+      const options = { key: service.live.text, body: "not JSON" };
+      assertError(await service.call("POST", pathOf(route), options), "test_key_required", null);
+      assert.equal(service.takeStatements().length, 0);
+    });
+  }
+});
+
+function countRows({ sql }: TestService): Promise<unknown> {
+  return sql`select (select count(*) from pay.payments), (select count(*) from pay.events),
+    (select count(*) from pay.idempotency_keys)`.then(([row]) => row);
+}
+
+/** The key with its last character changed. */
+function twist(text: string): string {
+  return text.slice(0, -1) + (text.endsWith("a") ? "b" : "a");
+}

@@ -1,0 +1,246 @@
+/**
+ * Paths, queries and headers that no honest client sends: each is answered by a 4xx in form and never
+ * by a 500, and none stores anything.
+ */
+
+import assert from "node:assert/strict";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { assertError } from "./error_envelope.ts";
+import { pathOf, ROUTES } from "./routes.ts";
+import { LEDGER, PAYMENTS, REFUNDS, SANDBOX, serviceCase } from "./service_case.ts";
+
+const ID = "0".repeat(26);
+const LONG = "a".repeat(60_000);
+
+/** What stands where an id belongs. */
+const IDS: [name: string, id: string][] = [
+  ["an unknown id", `pay_${ID}`],
+  ["an id of another kind", `re_${ID}`],
+  ["a prefix alone", "pay_"],
+  ["a short id", "pay_1"],
+  ["a long id", `pay_${ID}0`],
+  ["an upper-case id", `PAY_${ID}`],
+  ["a very long id", `pay_${LONG}`],
+  ["a word", "x"],
+  ["a number", "1"],
+  ["a card number", "4242424242424242"],
+  ["U+0000", "%00"],
+  ["an id and U+0000", `pay_${ID}%00`],
+  ["a line break", "%0d%0aX-Injected:%201"],
+  ["a malformed escape", "%"],
+  ["a cut escape", "%e"],
+  ["an escape that is not hex", "%zz"],
+  ["invalid UTF-8", "%ff%fe"],
+  ["a surrogate in UTF-8", "%ed%a0%80"],
+  ["an escaped slash", "a%2fb"],
+  ["an escaped question mark", "a%3fb"],
+  ["a quote", "'%3b--"],
+  ["a wildcard", "%25"],
+  ["white space", "%20"],
+  ["an emoji", "%f0%9f%98%80"],
+  ["a name of Object.prototype", "__proto__"],
+  ["a template", ":id"],
+];
+
+serviceCase("a path", async (t, service) => {
+  const before = await service.sql`select from pay.payments`;
+  for (const route of ROUTES.filter(([, path]) => path.includes(":"))) {
+    await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that nothing has`, async () => {
+      for (const [name, id] of IDS) {
+        const body = route[0] === "GET" ? undefined : { to: "completed" };
+        const answer = await service.call(route[0], pathOf(route, id), { body });
+        assert.equal(answer.status, 404, `${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
+        assertError(answer, "not_found", null);
+        assert.equal(answer.headers.get("X-Injected"), null);
+      }
+    });
+  }
+  const unknown = [
+    "/api-v1-payments",
+    "/api-v1-payments/",
+    "/api-v1-payments/v1",
+    "/api-v1-payments/v1/",
+    "/api-v1-payments/v2/payments",
+    "/api-v1-payments/payments",
+    `${PAYMENTS}/`,
+    `${PAYMENTS}//`,
+    `${PAYMENTS}/pay_${ID}/`,
+    `${PAYMENTS}/pay_${ID}/refund/`,
+    `${PAYMENTS}/pay_${ID}/refund/x`,
+    `${PAYMENTS}//pay_${ID}`,
+    "/api-v1-payments//v1/payments",
+    "/api-v1-payments/V1/payments",
+    "/api-v1-payments/v1/Payments",
+    "/api-v1-payments/v1/payments%2f",
+    `/api-v1-payments/v1/${LONG}`,
+    `${SANDBOX}/`,
+    `${SANDBOX}/health/`,
+    `${SANDBOX}/v1/refunds`,
+    `${SANDBOX}/v1/sandbox/pay_${ID}/advance`,
+  ];
+  for (const path of unknown) {
+    await t.step(`${path.slice(0, 60)} is no route`, async () => {
+      for (const method of ["GET", "POST"]) {
+        assertError(await service.call(method, path), "not_found", null);
+        assertError(await service.call(method, path, { key: null }), "unauthorized", null);
+      }
+    });
+  }
+  await t.step("none of them has stored a payment", async () => {
+    const after = await service.sql`select from pay.payments`;
+    assert.equal(after.count, before.count);
+  });
+});
+
+serviceCase("a method", async (t, service) => {
+  const paths = [...new Set(ROUTES.map(([, path]) => path))];
+  for (const path of paths) {
+    const allowed = ROUTES.filter((route) => route[1] === path).map(([method]) => method).sort();
+    await t.step(`${path} takes ${allowed.join(", ")} and names them`, async () => {
+      for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"]) {
+        if (allowed.includes(method)) continue;
+        const answer = await service.call(method, pathOf([method, path, ""]));
+        assertError(answer, "method_not_allowed", null);
+        assert.equal(answer.headers.get("Allow"), allowed.join(", "));
+      }
+    });
+    await t.step(
+      `HEAD of ${path} is ${allowed.includes("GET") ? "a GET" : "405"} without body`,
+      async () => {
+        const url = `http://localhost${pathOf(["HEAD", path, ""])}`;
+        const handle = path.startsWith(SANDBOX)
+          ? createSandboxFunction(service.deps)
+          : createPaymentsFunction(service.deps);
+        for (const key of [service.key.text, "none"]) {
+          const headers = { Authorization: `Bearer ${key}` };
+          const [head, get] = await Promise.all(
+            ["HEAD", "GET"].map((method) => handle(new Request(url, { method, headers }))),
+          );
+          assert.deepEqual([head!.status, await head!.text()], [get!.status, ""]);
+          await get!.body?.cancel();
+        }
+      },
+    );
+  }
+});
+
+/** Queries of lists, and the parameter that the 400 names. */
+const QUERIES: [path: string, query: string, param: string][] = [
+  [PAYMENTS, "limit=0", "limit"],
+  [PAYMENTS, "limit=101", "limit"],
+  [PAYMENTS, "limit=-1", "limit"],
+  [PAYMENTS, "limit=1.0", "limit"],
+  [PAYMENTS, "limit=1e1", "limit"],
+  [PAYMENTS, "limit=0x1", "limit"],
+  [PAYMENTS, "limit=+1", "limit"],
+  [PAYMENTS, "limit=%201", "limit"],
+  [PAYMENTS, "limit=", "limit"],
+  [PAYMENTS, "limit=ten", "limit"],
+  [PAYMENTS, "limit=٣", "limit"],
+  [PAYMENTS, "limit=%00", "limit"],
+  [PAYMENTS, `limit=${"1".repeat(50_000)}`, "limit"],
+  [PAYMENTS, "limit=1&limit=1", "limit"],
+  [PAYMENTS, "limit=1&limit=2", "limit"],
+  [PAYMENTS, "x=1&y=2&x=3", "x"],
+  [PAYMENTS, "__proto__=1&__proto__=2", "__proto__"],
+  [PAYMENTS, "x=%00", "x"],
+  [PAYMENTS, "starting_after=", "starting_after"],
+  [PAYMENTS, `starting_after=re_${ID}`, "starting_after"],
+  [PAYMENTS, `starting_after=pay_${ID}`, "starting_after"],
+  [PAYMENTS, `starting_after=pay_${LONG}`, "starting_after"],
+  [PAYMENTS, `starting_after=pay_${ID}%00`, "starting_after"],
+  [PAYMENTS, "starting_after=%ff", "starting_after"],
+  [PAYMENTS, "status=paid", "status"],
+  [PAYMENTS, "status=Completed", "status"],
+  [PAYMENTS, "currency=XXZ", "currency"],
+  [PAYMENTS, `currency=${LONG}`, "currency"],
+  [PAYMENTS, "method_kind=cash", "method_kind"],
+  [PAYMENTS, "reference=", "reference"],
+  [PAYMENTS, `reference=${LONG}`, "reference"],
+  [PAYMENTS, "reference=a%00b", "reference"],
+  [PAYMENTS, "created_after=yesterday", "created_after"],
+  [PAYMENTS, "created_after=2026-01-01", "created_after"],
+  [PAYMENTS, "created_before=2026-02-30T00:00:00Z", "created_before"],
+  [PAYMENTS, "created_before=1767225600", "created_before"],
+  [REFUNDS, `payment_id=re_${ID}`, "payment_id"],
+  [REFUNDS, "payment_id=%00", "payment_id"],
+  [LEDGER, "account=pocket", "account"],
+  [LEDGER, `transaction_id=pay_${ID}`, "transaction_id"],
+  ["/api-v1-payments/v1/events", "type=payment", "type"],
+  ["/api-v1-payments/v1/webhook_deliveries", `endpoint_id=pay_${ID}`, "endpoint_id"],
+];
+
+/** Queries that find nothing, or are not understood and ignored. */
+const HARMLESS: [path: string, query: string][] = [
+  [PAYMENTS, "reference=%ff%fe"],
+  [PAYMENTS, "reference=%ed%a0%80"],
+  [PAYMENTS, "reference='%3bdrop table pay.payments--"],
+  [PAYMENTS, "%"],
+  [PAYMENTS, "%zz=%zz"],
+  [PAYMENTS, "&&=&"],
+  [PAYMENTS, "__proto__=1"],
+  [PAYMENTS, "toString=1&constructor=2"],
+  [PAYMENTS, `x=${LONG}`],
+  [PAYMENTS, `${LONG}=1`],
+  [PAYMENTS, "created_after=0001-01-01T00:00:00Z"],
+  [PAYMENTS, "created_before=9999-12-31T23:59:59.999Z"],
+  [REFUNDS, `payment_id=pay_${ID}`],
+];
+
+serviceCase("a query", async (t, service) => {
+  for (const [path, query, param] of QUERIES) {
+    await t.step(`${query.slice(0, 60)} is 400 and names ${param}`, async () => {
+      const answer = await service.call("GET", `${path}?${query}`);
+      assertError(answer, "invalid_parameter", param);
+    });
+  }
+  for (const [path, query] of HARMLESS) {
+    await t.step(`${query.slice(0, 60)} finds nothing`, async () => {
+      const { status, body } = await service.call("GET", `${path}?${query}`);
+      assert.deepEqual([status, body.data], [200, []]);
+    });
+  }
+});
+
+/** Idempotency keys, and whether they are in form. */
+const KEYS: [name: string, key: string, taken: boolean][] = [
+  ["one character", "a", true],
+  ["255 characters", "a".repeat(255), true],
+  ["every visible character", visibleCharacters(), true],
+  ["no character", "", false],
+  ["256 characters", "a".repeat(256), false],
+  ["60 000 characters", LONG, false],
+  ["a space within", "a b", false],
+  ["a tab within", "a\tb", false],
+  ["a letter outside of ASCII", "é", false],
+  ["U+007F", "\x7f", false],
+  ["two headers' worth", "a, b", false],
+];
+
+serviceCase("an Idempotency-Key", async (t, service) => {
+  for (const [name, idempotency_key, taken] of KEYS) {
+    await t.step(`of ${name} is ${taken ? "taken" : "400"}`, async () => {
+      for (
+        const [method, path, body] of [
+          ["POST", PAYMENTS, { amount: 1, currency: "EUR" }],
+          ["PUT", `/api-v1-payments/v1/webhook_endpoints/whe_${ID}`, {}],
+          ["DELETE", `/api-v1-payments/v1/webhook_endpoints/whe_${ID}`, {}],
+        ] as const
+      ) {
+        const { text: key } = await service.issueKey(service.key.environment_id);
+        const answer = await service.call(method, path, { key, body, idempotency_key });
+        if (taken) assert.ok([201, 404].includes(answer.status), answer.text);
+        else assertError(answer, "invalid_parameter", "Idempotency-Key");
+      }
+    });
+  }
+  await t.step("is not read on a GET", async () => {
+    const answer = await service.call("GET", PAYMENTS, { idempotency_key: "not visible" });
+    assert.equal(answer.status, 200);
+  });
+});
+
+function visibleCharacters(): string {
+  return Array.from({ length: 0x7f - 0x21 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
+}

@@ -1,0 +1,137 @@
+/** Browsers: which origins may call, and that the others are refused before anything runs. */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service.ts";
+import { assertCommonHeaders, assertError } from "./error_envelope.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+
+/** The service of the tests allows https://console.example.com and http://localhost:*. */
+const ORIGINS: [origin: string, allowed: boolean][] = [
+  ["https://console.example.com", true],
+  ["http://localhost", true],
+  ["http://localhost:1", true],
+  ["http://localhost:3000", true],
+  ["http://localhost:65535", true],
+  ["http://localhost:123456", false],
+  ["http://localhost:", false],
+  ["http://localhost:80x", false],
+  ["http://localhost:3000/", false],
+  ["http://localhost:3000:3000", false],
+  ["http://localhost.evil.example", false],
+  ["http://localhost@evil.example", false],
+  ["http://localhost:3000.evil.example", false],
+  ["https://localhost:3000", false],
+  ["http://127.0.0.1:3000", false],
+  ["http://notlocalhost:3000", false],
+  ["http://LOCALHOST:3000", false],
+  ["https://console.example.com:8443", false],
+  ["https://console.example.com.evil.example", false],
+  ["https://evil.example/https://console.example.com", false],
+  ["http://console.example.com", false],
+  ["https://sub.console.example.com", false],
+  ["https://example.com", false],
+  ["null", false],
+  ["*", false],
+  ["file://", false],
+  ["chrome-extension://abcdefgh", false],
+];
+
+const PREFLIGHT = {
+  "Access-Control-Request-Method": "POST",
+  "Access-Control-Request-Headers": "authorization,content-type,idempotency-key",
+};
+
+function preflight({ call }: TestService, path: string, Origin: string) {
+  return call("OPTIONS", path, { key: null, headers: { Origin, ...PREFLIGHT } });
+}
+
+serviceCase("Origin", async (t, service) => {
+  for (const [Origin, allowed] of ORIGINS) {
+    await t.step(
+      `${Origin} is ${allowed ? "allowed" : "refused before anything runs"}`,
+      async () => {
+        service.takeStatements();
+        const answers = [
+          await service.pay({}, { headers: { Origin } }),
+          await service.make({}, { headers: { Origin } }),
+          await service.call("GET", "/api-v1-payments/health", { headers: { Origin } }),
+        ];
+        for (const answer of answers) {
+          assertCommonHeaders(answer);
+          const granted = answer.headers.get("Access-Control-Allow-Origin");
+          assert.equal(granted, allowed ? Origin : null);
+          if (allowed) {
+            assert.ok(answer.status < 300, answer.text);
+            assert.match(answer.headers.get("Vary") ?? "", /\bOrigin\b/);
+            assert.match(answer.headers.get("Access-Control-Expose-Headers") ?? "", /Request-Id/);
+          } else {
+            assertError(answer, "origin_not_allowed", null);
+          }
+          assert.equal(answer.headers.get("Access-Control-Allow-Credentials"), null);
+        }
+        const asked = await preflight(service, PAYMENTS, Origin);
+        assert.equal(asked.status, allowed ? 204 : 403);
+        if (!allowed) assertError(asked, "origin_not_allowed", null);
+        assert.equal(service.takeStatements().length, allowed ? 3 : 0);
+      },
+    );
+  }
+  await t.step("a refused origin stores nothing", async () => {
+    const count = () => service.sql`select from pay.payments`.then((rows) => rows.count);
+    const before = await count();
+    await service.pay({}, { headers: { Origin: "https://evil.example" } });
+    assert.equal(await count(), before);
+  });
+  await t.step("an error answer can be read by an allowed origin", async () => {
+    const headers = { Origin: "http://localhost:3000" };
+    for (const options of [{ headers, body: "{" }, { headers, key: null }]) {
+      const answer = await service.call("POST", PAYMENTS, options);
+      assert.ok(answer.status >= 400);
+      assert.equal(answer.headers.get("Access-Control-Allow-Origin"), headers.Origin);
+    }
+  });
+});
+
+serviceCase("OPTIONS", async (t, service) => {
+  for (const path of [PAYMENTS, `${SANDBOX}/payments`, `${SANDBOX}/nothing`]) {
+    await t.step(`a preflight of ${path} needs no key and no statement`, async () => {
+      service.takeStatements();
+      const { status, headers, text } = await preflight(service, path, "http://localhost:3000");
+      assert.deepEqual([status, text], [204, ""]);
+      const list = (name: string) => headers.get(name)?.split(/,\s*/).sort();
+      assert.deepEqual(list("Access-Control-Allow-Methods"), ["DELETE", "GET", "POST", "PUT"]);
+      assert.deepEqual(list("Access-Control-Allow-Headers"), [
+        "Authorization",
+        "Content-Type",
+        "Idempotency-Key",
+      ]);
+      assert.equal(headers.get("Access-Control-Max-Age"), "600");
+      assert.equal(service.takeStatements().length, 0);
+    });
+  }
+  await t.step("without an Origin it needs a key like any method", async () => {
+    assertError(await service.call("OPTIONS", PAYMENTS, { key: null }), "unauthorized");
+    assertError(await service.call("OPTIONS", PAYMENTS), "method_not_allowed");
+  });
+});
+
+serviceCase("a live key with an Origin", async (t, service) => {
+  for (
+    const Origin of ["http://localhost:3000", "https://console.example.com", "https://evil.example"]
+  ) {
+    for (const path of [PAYMENTS, `${SANDBOX}/payments`, "/api-v1-payments/v1/nothing"]) {
+      await t.step(`${Origin} on ${path} is refused with no statement`, async () => {
+        service.takeStatements();
+        const answer = await service.call("GET", path, {
+          key: service.live.text,
+          headers: { Origin },
+        });
+        assertError(answer, "origin_not_allowed", null);
+        assert.equal(service.takeStatements().length, 0);
+      });
+    }
+  }
+  await t.step("none is taken without one", async () => {
+    assert.equal((await service.call("GET", PAYMENTS, { key: service.live.text })).status, 200);
+  });
+});

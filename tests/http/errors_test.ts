@@ -1,0 +1,145 @@
+/** Errors: every code that can be reached, in its one envelope, and nothing of an inner failure. */
+
+import assert from "node:assert/strict";
+import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+import { databaseAway, toApiError } from "../../shared/store/database.ts";
+import { type CallOptions, type TestAnswer, type TestService } from "../support/service.ts";
+import { assertError, CODES } from "./error_envelope.ts";
+import { card, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+
+Deno.test("ERROR_CATALOGUE is the contract's", () => {
+  const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) => [
+    code,
+    [status, type],
+  ]);
+  assert.deepEqual(Object.fromEntries(catalogue), CODES);
+});
+
+type Provoke = (service: TestService) => Promise<TestAnswer>;
+
+function post(path: string, options: CallOptions): Provoke {
+  return (service) => service.call("POST", path, options);
+}
+
+/** How each code is reached, the field that it names, and further members of the error. */
+const REACHED: [code: string, param: string | null, more: string[], provoke: Provoke][] = [
+  ["invalid_parameter", "amount", [], post(PAYMENTS, { body: { currency: "EUR" } })],
+  ["invalid_parameter", "amount", ["amount_refundable"], async (service) => {
+    const { id } = await paymentIn(service, "completed");
+    return service.call("POST", `${PAYMENTS}/${id}/refund`, { body: { amount: 1001 } });
+  }],
+  ["invalid_json", null, [], post(PAYMENTS, { body: "{" })],
+  ["invalid_json", "metadata.a", [], post(PAYMENTS, { body: `{"metadata":{"a":x}}` })],
+  ["unauthorized", null, [], post(PAYMENTS, { key: null })],
+  ["payment_declined", null, ["payment"], ({ pay }) => pay(card("4000000000000002"))],
+  ["insufficient_funds", null, ["payment"], ({ pay }) => pay(card("4000000000009995"))],
+  ["aml_blocked", null, ["payment"], ({ pay }) => pay(card("4100000000000019"))],
+  ["authentication_failed", null, ["payment"], async (service) => {
+    const { id } = await paymentIn(service, "requires_action");
+    const body = { result: "failure" };
+    return service.call("POST", `${SANDBOX}/payments/${id}/authenticate`, { body });
+  }],
+  ["test_key_required", null, [], ({ make, live }) => make({}, { key: live.text })],
+  ["permission_denied", null, ["required_scope"], async ({ issueKey, key, pay }) => {
+    const { text } = await issueKey(key.environment_id, { scopes: ["payments:read"] });
+    return pay({}, { key: text });
+  }],
+  ["origin_not_allowed", null, [], ({ pay }) => pay({}, { headers: { Origin: "https://x.test" } })],
+  ["not_found", null, [], ({ call }) => call("GET", `${PAYMENTS}/pay_${"0".repeat(26)}`)],
+  ["not_found", null, [], ({ call }) => call("GET", "/api-v1-payments/v1/nothing")],
+  ["method_not_allowed", null, [], ({ call }) => call("DELETE", PAYMENTS)],
+  ["payload_too_large", null, [], post(PAYMENTS, { body: " ".repeat(65_537) })],
+  [
+    "unsupported_media_type",
+    null,
+    [],
+    post(PAYMENTS, {
+      body: "{}",
+      headers: { "Content-Type": "text/plain" },
+    }),
+  ],
+  ["idempotency_conflict", null, [], async ({ pay }) => {
+    await pay({}, { idempotency_key: "taken" });
+    return pay({ amount: 2 }, { idempotency_key: "taken" });
+  }],
+  ["invalid_state", null, ["current_status", "allowed"], async (service) => {
+    const { id } = await paymentIn(service, "declined");
+    return service.call("POST", `${PAYMENTS}/${id}/cancel`);
+  }],
+  ["provider_not_configured", null, [], ({ pay, live }) => pay({}, { key: live.text })],
+];
+
+serviceCase("an error answer", async (t, service) => {
+  for (const [code, param, more, provoke] of REACHED) {
+    await t.step(`${code}${param ? ` of ${param}` : ""} has its envelope`, async () => {
+      const answer = await provoke(service);
+      assertError(answer, code, param);
+      const known = ["type", "code", "message", "param", "request_id"];
+      const { error } = answer.body;
+      assert.deepEqual(Object.keys(error).filter((name) => !known.includes(name)), more);
+      if ("payment" in error) assert.equal(error.payment.failure_code, code);
+    });
+  }
+});
+
+/** SQLSTATEs and driver codes, and what they are answered as. */
+const DATABASE_ERRORS: [code: string, answered: string][] = [
+  ["40001", "service_unavailable"],
+  ["40P01", "service_unavailable"],
+  ["53300", "service_unavailable"],
+  ["55P03", "service_unavailable"],
+  ["57P01", "service_unavailable"],
+  ["57014", "service_unavailable"],
+  ["08006", "service_unavailable"],
+  ["CONNECT_TIMEOUT", "service_unavailable"],
+  ["CONNECTION_CLOSED", "service_unavailable"],
+  ["CONNECTION_DESTROYED", "service_unavailable"],
+  ["ECONNREFUSED", "service_unavailable"],
+  ["ECONNRESET", "service_unavailable"],
+  ["EPIPE", "service_unavailable"],
+  ["23505", "internal_error"],
+  ["23514", "internal_error"],
+  ["42501", "internal_error"],
+  ["22P02", "internal_error"],
+  ["PAY01", "internal_error"],
+  ["XX000", "internal_error"],
+];
+
+for (const [code, answered] of DATABASE_ERRORS) {
+  Deno.test(`toApiError() of ${code} is ${answered}`, () => {
+    const shown = toApiError(Object.assign(new Error("secret"), { code }));
+    if (answered === "internal_error") assert.ok(!("status" in shown));
+    else assert.deepEqual(shown, databaseAway());
+  });
+}
+
+serviceCase("an unforeseen failure of the database tells nothing", async (t, service) => {
+  const canary = "canary-of-the-database";
+  await service.sql.unsafe(`
+    create function pay.betray() returns trigger language plpgsql as $$
+    begin
+      raise exception '${canary}' using detail = '${canary}', hint = '${canary}',
+        table = '${canary}', errcode = coalesce(nullif(new.reference, ''), 'P0001');
+    end $$;
+    create trigger betray before insert on pay.payments for each row execute function pay.betray()`);
+  const message = "Something went wrong on our side: try again";
+  for (const [code] of DATABASE_ERRORS.filter(([code]) => /^[0-9A-Z]{5}$/.test(code))) {
+    if (code === "EPIPE") continue;
+    await t.step(`SQLSTATE ${code}`, async () => {
+      service.logs.length = 0;
+      const answer = await service.pay({ reference: code }, {
+        idempotency_key: `of-${code}`,
+      });
+      const answered = DATABASE_ERRORS.find(([name]) => name === code)![1];
+      assertError(answer, answered, null);
+      if (answered === "internal_error") {
+        assert.equal(answer.body.error.message, message);
+        assert.equal(service.logs[0]!.fault, `PostgresError ${code}`);
+      }
+      assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
+      const [{ n }] = await service
+        .sql`select count(*)::int as n from pay.idempotency_keys` as unknown as [{ n: number }];
+      assert.equal(n, 0, "a failure is not kept");
+    });
+  }
+});

@@ -1,0 +1,102 @@
+/** What every answer's headers say, errors and all, and the ids of requests. */
+
+import assert from "node:assert/strict";
+import { BASE_URL } from "../support/service.ts";
+import { assertCommonHeaders } from "./error_envelope.ts";
+import { pathOf, ROUTES } from "./routes.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+
+serviceCase("every answer", async (t, service) => {
+  const ids = new Set<string>();
+  let answers = 0;
+  const keys = { "a key": service.key.text, "no key": null, "a live key": service.live.text };
+  for (const [whose, key] of Object.entries(keys)) {
+    for (const route of ROUTES) {
+      await t.step(`${route[0]} ${route[1]} with ${whose} has them`, async () => {
+        const found = await service.call(route[0], pathOf(route), { key });
+        assertCommonHeaders(found);
+        assert.match(found.headers.get("Content-Type") ?? "none", /^application\/json/);
+        if (found.status >= 400) {
+          assert.equal(found.body.error.request_id, found.headers.get("Request-Id"));
+        }
+        ids.add(found.headers.get("Request-Id")!);
+        answers++;
+      });
+    }
+  }
+  await t.step("no two have one Request-Id, not at one instant either", async () => {
+    service.setClock(Date.now());
+    const more = await Promise.all(
+      Array.from({ length: 500 }, () => service.call("GET", PAYMENTS, { key: null })),
+    );
+    for (const { headers } of more) ids.add(headers.get("Request-Id")!);
+    assert.equal(ids.size, answers + more.length);
+    service.setClock(null);
+  });
+  await t.step("a Request-Id that is sent is not taken over", async () => {
+    const sent = `req_${"a".repeat(26)}`;
+    const { headers } = await service.call("GET", PAYMENTS, { headers: { "Request-Id": sent } });
+    assert.notEqual(headers.get("Request-Id"), sent);
+  });
+  await t.step("the request id of an event is that of its request", async () => {
+    const { body, headers } = await service.pay();
+    const [row] = await service.sql`
+      select body::json -> 'request' ->> 'id' as id from pay.events where subject_id = ${body.id}`;
+    assert.equal(row!.id, headers.get("Request-Id"));
+  });
+});
+
+serviceCase("Location", async (t, service) => {
+  await t.step("of a create leads to what was made", async () => {
+    for (const made of [await service.pay(), await service.make()]) {
+      const location = made.headers.get("Location")!;
+      assert.equal(location, `${BASE_URL}/api-v1-payments/v1/payments/${made.body.id}`);
+      const found = await service.call("GET", location.slice(BASE_URL.length));
+      assert.equal(found.text, made.text);
+    }
+    const { id } = (await service.make({ outcome: "success" })).body;
+    const refund = await service.call("POST", `${PAYMENTS}/${id}/refund`);
+    const location = refund.headers.get("Location")!;
+    const found = await service.call("GET", location.slice(BASE_URL.length));
+    assert.equal(found.text, refund.text);
+  });
+  await t.step("of anything but a 201 is absent", async () => {
+    const { headers } = await service.call("GET", PAYMENTS);
+    assert.equal(headers.get("Location"), null);
+    const refused = await service.pay({ amount: 0 });
+    assert.equal(refused.headers.get("Location"), null);
+  });
+});
+
+/** Unknown fields of a good create, and the header that names them. */
+const UNKNOWN: [name: string, body: Record<string, unknown>, header: string | null][] = [
+  ["none", {}, null],
+  ["one", { amout: 1 }, "amout"],
+  ["several, in the order sent", { b: 1, a: 1 }, "b, a"],
+  ["one within an object", { customer: { email: "a@b.example", mail: 1 } }, "customer.mail"],
+  ["one that would break a header", { "a\r\nX-Injected: 1": 1 }, "a??X-Injected:?1"],
+  ["one outside of ASCII", { "größe": 1 }, "gr??e"],
+  ["a comma", { "a,b": 1 }, "a?b"],
+  ["a long one", { ["x".repeat(1_000)]: 1 }, "x".repeat(64)],
+  ["keys of metadata are not unknown", { metadata: { anything: "1" } }, null],
+  ["names of Object.prototype", { toString: 1, constructor: 2 }, "toString, constructor"],
+];
+
+serviceCase("Unknown-Parameters", async (t, service) => {
+  for (const [name, body, header] of UNKNOWN) {
+    await t.step(name, async () => {
+      const { status, headers } = await service.pay(body);
+      assert.deepEqual([status, headers.get("Unknown-Parameters")], [201, header]);
+      assert.equal(headers.get("X-Injected"), null);
+    });
+  }
+  await t.step("of a query are named too", async () => {
+    const { headers } = await service.call("GET", `${PAYMENTS}?limt=1&limit=1`);
+    assert.equal(headers.get("Unknown-Parameters"), "limt");
+  });
+  await t.step("of a thousand fields name twenty", async () => {
+    const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i]));
+    const { headers } = await service.pay(body);
+    assert.equal(headers.get("Unknown-Parameters")!.split(", ").length, 20);
+  });
+});

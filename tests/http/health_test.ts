@@ -1,0 +1,72 @@
+/** `GET /health`: whether the database answers; without a key. */
+
+import assert from "node:assert/strict";
+import { createDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { BASE_URL, type TestAnswer } from "../support/service.ts";
+import { assertCommonHeaders, assertError } from "./error_envelope.ts";
+import { serviceCase } from "./service_case.ts";
+
+/** R12: the answer comes within this (security design §3). */
+const AWAY_WITHIN_MS = 2_500;
+
+serviceCase("GET /health", async (t, service) => {
+  for (const name of ["api-v1-payments", "api-v1-sandbox"]) {
+    await t.step(`${name} is well without a key, in one statement`, async () => {
+      service.takeStatements();
+      const answer = await service.call("GET", `/${name}/health`, { key: null });
+      assert.deepEqual([answer.status, answer.body], [200, { status: "ok" }]);
+      assertCommonHeaders(answer);
+      assert.deepEqual(service.takeStatements(), ["select 1"]);
+    });
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      await t.step(`${method} of it on ${name} needs a key`, async () => {
+        const answer = await service.call(method, `/${name}/health`, { key: null });
+        assertError(answer, "unauthorized");
+      });
+    }
+  }
+});
+
+Deno.test("a database that is away is 503 with Retry-After, soon", async (t) => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  // Takes connections and never says a word, as a stopped server does.
+  const silent: Deno.Conn[] = [];
+  const taking = (async () => {
+    for await (const connection of listener) silent.push(connection);
+  })();
+  const refusing = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const closed_port = (refusing.addr as Deno.NetAddr).port;
+  refusing.close();
+  for (const [name, at] of [["refuses", closed_port], ["is silent", port]] as const) {
+    const deps = createDependencies({
+      database_url: `postgres://nobody:none@127.0.0.1:${at}/none`,
+      base_url: BASE_URL,
+      log: () => {},
+    });
+    for (
+      const [prefix, serve] of [
+        ["api-v1-payments", createPaymentsFunction(deps)],
+        ["api-v1-sandbox", createSandboxFunction(deps)],
+      ] as const
+    ) {
+      await t.step(`${prefix}: the server ${name}`, async () => {
+        const started = performance.now();
+        const response = await serve(new Request(`http://localhost/${prefix}/health`));
+        const { status, headers } = response;
+        const text = await response.text();
+        assertError(
+          { status, headers, text, body: JSON.parse(text) } as TestAnswer,
+          "service_unavailable",
+        );
+        assert.ok(performance.now() - started < AWAY_WITHIN_MS);
+      });
+    }
+    await deps.close();
+  }
+  listener.close();
+  await taking.catch(() => {});
+  for (const connection of silent) connection.close();
+});

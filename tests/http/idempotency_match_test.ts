@@ -1,0 +1,145 @@
+/**
+ * Which requests are the same under one idempotency key (contract §5): the canonical body (RFC
+ * 8785) with method and the operation's own path decide; any other request is a conflict.
+ */
+
+import assert from "node:assert/strict";
+import { recordOf, rowCounts } from "./payment_records.ts";
+import {
+  ADVANCE_ADDRESSES,
+  assertRefused,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "./service_case.ts";
+
+const FIRST = '{"amount":700,"currency":"EUR","metadata":{"a":"x","b":"é"},"unknown":100}';
+
+const BODIES: [string, body: string, result: "same" | "conflict"][] = [
+  ["the same bytes", FIRST, "same"],
+  [
+    "another order of members",
+    '{"unknown":100,"metadata":{"b":"é","a":"x"},"currency":"EUR","amount":700}',
+    "same",
+  ],
+  [
+    "white space",
+    ' {\n "amount" : 700 ,\t"currency":"EUR","metadata":{"a":"x","b":"é"},"unknown":100}\r\n',
+    "same",
+  ],
+  [
+    "escapes",
+    '{"amount":700,"currency":"\\u0045UR","metadata":{"\\u0061":"x","b":"\\u00e9"},"unknown":100}',
+    "same",
+  ],
+  ["a number as 1e2", FIRST.replace(":100", ":1e2"), "same"],
+  ["a number as 100.0", FIRST.replace(":100", ":100.0"), "same"],
+  ["another amount", FIRST.replace("700", "701"), "conflict"],
+  ["another currency", FIRST.replace("EUR", "USD"), "conflict"],
+  ["another case of the currency", FIRST.replace("EUR", "eur"), "conflict"],
+  ["amount_minor in place of amount", FIRST.replace("amount", "amount_minor"), "conflict"],
+  ["a field more", FIRST.replace("{", '{"description":"d",'), "conflict"],
+  ["another unknown field", FIRST.replace(":100", ":101"), "conflict"],
+  ["an unknown field less", FIRST.replace(',"unknown":100', ""), "conflict"],
+  ["another metadata value", FIRST.replace('"x"', '"y"'), "conflict"],
+  ["a composed letter decomposed", FIRST.replace("é", "e\u0301"), "conflict"],
+];
+
+serviceCase("Idempotency-Key compares canonical bodies", async (t, service) => {
+  const send = (body: string) =>
+    service.call("POST", PAYMENTS, { body, idempotency_key: "canonical" });
+  const first = await send(FIRST);
+  assert.equal(first.status, 201, first.text);
+  for (const [name, body, result] of BODIES) {
+    await t.step(`${name}: ${result}`, async () => {
+      const before = await rowCounts(service);
+      const answer = await send(body);
+      if (result === "same") {
+        assert.deepEqual([answer.status, answer.text], [201, first.text]);
+        assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+      } else {
+        assertRefused(answer, 409, "idempotency_conflict");
+        assert.equal(answer.body.error.type, "idempotency");
+        assert.equal(answer.headers.get("Idempotent-Replayed"), null);
+      }
+      assert.deepEqual(await rowCounts(service), before);
+    });
+  }
+  await t.step("an absent body is the same as {}", async () => {
+    const { id } = await paymentIn(service, "pending");
+    const cancel = (body?: string) =>
+      service.call("POST", `${PAYMENTS}/${id}/cancel`, { body, idempotency_key: "absent" });
+    const texts = [await cancel(), await cancel("{}"), await cancel(" { } ")].map((a) => a.text);
+    assert.deepEqual(texts, Array(3).fill(texts[0]));
+  });
+});
+
+serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
+  const payment = await paymentIn(service, "pending");
+  const other = await paymentIn(service, "pending");
+  const first = await service.call("POST", `${PAYMENTS}/${payment.id}/cancel`, {
+    idempotency_key: "path",
+  });
+  assert.equal(first.status, 200);
+  const paths: [string, path: string, body?: unknown][] = [
+    ["the same of another payment", `${PAYMENTS}/${other.id}/cancel`],
+    ["the same of no payment", `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`],
+    ["a refund", `${PAYMENTS}/${payment.id}/refund`],
+    ["an authentication", `${SANDBOX}/payments/${payment.id}/authenticate`],
+    ["an advance", `${SANDBOX}/payments/${other.id}/advance`, { to: "completed" }],
+    ["a create", PAYMENTS, { amount: 1, currency: "EUR" }],
+    ["a sandbox create", `${SANDBOX}/payments`, { amount: 1, currency: "EUR" }],
+    ["a reset", `${SANDBOX}/reset`],
+  ];
+  for (const [name, path, body] of paths) {
+    await t.step(name, async () => {
+      const before = [await rowCounts(service), (await recordOf(service, other.id)).text];
+      const answer = await service.call("POST", path, { body, idempotency_key: "path" });
+      assertRefused(answer, 409, "idempotency_conflict");
+      assert.deepEqual(
+        [await rowCounts(service), (await recordOf(service, other.id)).text],
+        before,
+      );
+    });
+  }
+  await t.step("a create and a sandbox create are two operations", async () => {
+    const body = { amount: 1, currency: "EUR" };
+    const made = await service.call("POST", PAYMENTS, { body, idempotency_key: "two" });
+    assert.equal(made.status, 201);
+    const answer = await service.call("POST", `${SANDBOX}/payments`, {
+      body,
+      idempotency_key: "two",
+    });
+    assertRefused(answer, 409, "idempotency_conflict");
+  });
+});
+
+serviceCase("Idempotency-Key is one over the aliases of an operation", async (t, service) => {
+  const create = { amount: 1, currency: "EUR", outcome: "success" };
+  const aliases: [string, from: string | null, paths: ((id: string) => string)[], unknown][] = [
+    ["advance", "pending", [...ADVANCE_ADDRESSES], { to: "completed" }],
+    ["create", null, [() => `${SANDBOX}/payments`, () => `${SANDBOX}/v1/payments`], create],
+    ["reset", null, [() => `${SANDBOX}/reset`, () => `${SANDBOX}/v1/reset`], {}],
+    ["authenticate", "requires_action", [
+      (id) => `${SANDBOX}/payments/${id}/authenticate`,
+      (id) => `${SANDBOX}/v1/payments/${id}/authenticate`,
+    ], {}],
+  ];
+  for (const [name, from, paths, body] of aliases) {
+    for (const [i, path] of paths.entries()) {
+      for (const [j, alias] of paths.entries()) {
+        if (i === j) continue;
+        await t.step(`${name}: ${path("{id}")}, then ${alias("{id}")}`, async () => {
+          const id = from === null ? "" : (await paymentIn(service, from)).id;
+          const options = { body, idempotency_key: crypto.randomUUID() };
+          const first = await service.call("POST", path(id), options);
+          assert.ok(first.status < 300, first.text);
+          const again = await service.call("POST", alias(id), options);
+          assert.deepEqual([again.status, again.text], [first.status, first.text]);
+          assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+        });
+      }
+    }
+  }
+});

@@ -1,0 +1,211 @@
+/**
+ * Twins: the same keyed request again while the first is under way (contract §5). A twin waits for
+ * the first and replays it, has its own turn when the first is rolled back, and gives up after 3 s.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { fingerprint } from "../../shared/core/canonical_json.ts";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { rowCounts } from "./payment_records.ts";
+import { assertRefused, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+
+const CREATE = { amount: 700, currency: "EUR" };
+/** How long a twin waits (contract §5), and how late its answer may come on a busy machine. */
+const PATIENCE_MS = 3000;
+const SLACK_MS = 1500;
+/** What the first request is answered in these tests: nothing that a twin could make itself. */
+const FIRST_ANSWER = '{"id":"pay_first"}';
+
+type Request = [name: string, path: string, body: Record<string, unknown>, from: string | null];
+
+const REQUESTS: Request[] = [
+  ["POST /v1/payments", PAYMENTS, CREATE, null],
+  ["POST /payments", `${SANDBOX}/payments`, CREATE, null],
+  ["POST /v1/payments/{id}/refund", `${PAYMENTS}/{id}/refund`, { amount: 5 }, "completed"],
+  ["POST /v1/payments/{id}/cancel", `${PAYMENTS}/{id}/cancel`, {}, "pending"],
+  ["a refused cancel", `${PAYMENTS}/{id}/cancel`, {}, "completed"],
+  ["POST /payments/{id}/advance", `${SANDBOX}/payments/{id}/advance`, {
+    to: "partially_refunded",
+  }, "completed"],
+  ["POST /reset", `${SANDBOX}/reset`, {}, null],
+];
+
+/** One of the requests, about a payment of its own, to be sent under any key. */
+async function prepare(service: TestService, [, path, body, from]: Request) {
+  const url = path.replace("{id}", from === null ? "" : (await paymentIn(service, from)).id);
+  return {
+    send: (idempotency_key: string) => service.call("POST", url, { body, idempotency_key }),
+    fingerprint: fingerprint("POST", url, body as never),
+  };
+}
+
+/** Claims a key as the first request of another server does, in a transaction that stays open. */
+async function claim(service: TestService, key: string, hash: string): Promise<postgres.Sql> {
+  const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await connection`begin`;
+  await connection`insert into pay.idempotency_keys
+    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    values (${service.key.environment_id}, ${service.key.id}, ${key}, decode(${hash}, 'hex'),
+      ${`req_${"0".repeat(26)}`}, 201, ${FIRST_ANSWER}, now())`;
+  return connection;
+}
+
+/** Returns once so many sessions of this database wait for a lock. */
+async function untilWaiting({ sql }: TestService, sessions: number): Promise<void> {
+  for (let i = 0; i < 5000; i++) {
+    const waiting = await sql`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    if (waiting.length >= sessions) return;
+  }
+  throw new Error("no session waits for a lock");
+}
+
+serviceCase("Idempotency-Key: a twin waits and replays the first request", async (t, service) => {
+  for (const request of REQUESTS) {
+    await t.step(request[0], async () => {
+      const { send, fingerprint } = await prepare(service, request);
+      const first = await claim(service, "replayed", fingerprint);
+      try {
+        const before = await rowCounts(service);
+        let is_answered = false;
+        const twin = send("replayed").finally(() => is_answered = true);
+        await untilWaiting(service, 1);
+        assert.equal(is_answered, false);
+        await first`commit`;
+        const answer = await twin;
+        assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
+        assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+        const { idempotency_keys = 0, ...rows } = before;
+        const kept = { ...rows, idempotency_keys: idempotency_keys + 1 };
+        assert.deepEqual(await rowCounts(service), kept);
+        await service.sql`delete from pay.idempotency_keys`;
+      } finally {
+        await first.end();
+      }
+    });
+  }
+});
+
+serviceCase(
+  "Idempotency-Key: a twin that waits for the payment replays too",
+  async (t, service) => {
+    // The first request holds the payment's row before its key: a twin of a move waits there.
+    for (const request of REQUESTS.filter(([, , , from]) => from !== null)) {
+      await t.step(request[0], async () => {
+        const { send, fingerprint } = await prepare(service, request);
+        const first = await claim(service, "moved", fingerprint);
+        try {
+          // The sequence moves on, as by the change that the first request makes.
+          await first`update pay.payments set sequence = sequence + 1`;
+          const twin = send("moved");
+          await untilWaiting(service, 1);
+          await first`commit`;
+          const answer = await twin;
+          assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
+          assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+          await service.sql`delete from pay.idempotency_keys`;
+        } finally {
+          await first.end();
+        }
+      });
+    }
+  },
+);
+
+serviceCase(
+  "Idempotency-Key: a waiting request with another body conflicts",
+  async (t, service) => {
+    for (const request of REQUESTS) {
+      await t.step(request[0], async () => {
+        const { send } = await prepare(service, request);
+        const first = await claim(service, "conflict", "00".repeat(32));
+        try {
+          const twin = send("conflict");
+          await untilWaiting(service, 1);
+          await first`commit`;
+          assertRefused(await twin, 409, "idempotency_conflict");
+          await service.sql`delete from pay.idempotency_keys`;
+        } finally {
+          await first.end();
+        }
+      });
+    }
+  },
+);
+
+serviceCase(
+  "Idempotency-Key: a twin of a request that is undone has its turn",
+  async (t, service) => {
+    for (const request of REQUESTS) {
+      await t.step(request[0], async () => {
+        const { send, fingerprint } = await prepare(service, request);
+        const first = await claim(service, "undone", fingerprint);
+        try {
+          const twin = send("undone");
+          await untilWaiting(service, 1);
+          await first`rollback`;
+          const answer = await twin;
+          assert.equal(answer.headers.get("Idempotent-Replayed"), null, answer.text);
+          assert.notEqual(answer.text, FIRST_ANSWER);
+          const replay = await send("undone");
+          assert.deepEqual([replay.status, replay.text], [answer.status, answer.text]);
+          await service.sql`delete from pay.idempotency_keys`;
+        } finally {
+          await first.end();
+        }
+      });
+    }
+  },
+);
+
+serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => {
+  const twins: {
+    name: string;
+    first: postgres.Sql;
+    key: string;
+    send: (key: string) => Promise<TestAnswer>;
+  }[] = [];
+  for (const [i, request] of REQUESTS.entries()) {
+    const { send, fingerprint } = await prepare(service, request);
+    const key = `slow_${i}`;
+    twins.push({ name: request[0], key, send, first: await claim(service, key, fingerprint) });
+  }
+  try {
+    const before = await rowCounts(service);
+    const started = performance.now();
+    // All wait at once, so that the test takes as long as one of them.
+    const answers = await Promise.all(twins.map(async ({ key, send }) => {
+      const answer = await send(key);
+      return { answer, waited_ms: performance.now() - started };
+    }));
+    assert.deepEqual(await rowCounts(service), before);
+    for (const [i, { name, key, send, first }] of twins.entries()) {
+      await t.step(name, async () => {
+        const { answer, waited_ms } = answers[i]!;
+        assertRefused(answer, 409, "idempotency_in_progress");
+        assert.equal(answer.body.error.type, "idempotency");
+        assert.equal(answer.headers.get("Retry-After"), "1");
+        const is_in_time = waited_ms >= PATIENCE_MS - 50 && waited_ms < PATIENCE_MS + SLACK_MS;
+        assert.ok(is_in_time, `waited ${Math.round(waited_ms)} ms`);
+        await first`commit`;
+        assert.equal((await send(key)).text, FIRST_ANSWER);
+      });
+    }
+  } finally {
+    for (const { first } of twins) await first.end();
+  }
+}, { max_connections: REQUESTS.length });
+
+serviceCase("Idempotency-Key: twenty twins have one effect", async (t, service) => {
+  for (const request of REQUESTS) {
+    await t.step(request[0], async () => {
+      const { send } = await prepare(service, request);
+      const key = crypto.randomUUID();
+      const answers = await Promise.all(Array.from({ length: 20 }, () => send(key)));
+      assert.deepEqual([...new Set(answers.map(({ text }) => text))], [answers[0]!.text]);
+      const fresh = answers.filter(({ headers }) => !headers.has("Idempotent-Replayed"));
+      assert.equal(fresh.length, 1);
+    });
+  }
+});

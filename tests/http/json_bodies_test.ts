@@ -1,0 +1,210 @@
+/**
+ * Bodies at the edge: every vector of refused JSON on every kind of mutating route, the size limit to
+ * the byte, media types and encodings. Whatever is refused is a 4xx that stores nothing.
+ */
+
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { assertError } from "./error_envelope.ts";
+import { mutatingRoutes, pathOf, type Route } from "./routes.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+import vectors from "../vectors/json.json" with { type: "json" };
+
+/** Bytes of a body at most (security design §2). */
+const LIMIT = 65_536;
+
+interface Vector {
+  name: string;
+  text?: string;
+  base64?: string;
+  expect: string;
+  param?: string;
+}
+
+const VECTORS = vectors as unknown as Vector[];
+
+function bytesOf({ text, base64 }: Vector): Uint8Array<ArrayBuffer> {
+  return base64 === undefined
+    ? new TextEncoder().encode(text)
+    : Uint8Array.from(Buffer.from(base64, "base64"));
+}
+
+function countRows({ sql }: TestService): Promise<unknown> {
+  return sql`select (select count(*) from pay.payments), (select count(*) from pay.events),
+    (select count(*) from pay.webhook_endpoints), (select count(*) from pay.idempotency_keys)`
+    .then(([row]) => row);
+}
+
+serviceCase("a body of refused JSON", async (t, service) => {
+  const before = await countRows(service);
+  const refused = VECTORS.filter((vector) =>
+    vector.expect === "refuse" && bytesOf(vector).length > 0
+  );
+  assert.ok(refused.length > 150);
+  for (const route of mutatingRoutes()) {
+    await t.step(`${route[0]} ${route[1]}: ${refused.length} vectors are 400`, async () => {
+      for (const vector of refused) {
+        const answer = await service.call(route[0], pathOf(route), {
+          body: bytesOf(vector),
+          idempotency_key: crypto.randomUUID(),
+        });
+        assertError(answer, "invalid_json", vector.param || null);
+      }
+    });
+  }
+  await t.step("none of them has stored anything", async () => {
+    assert.deepEqual(await countRows(service), before);
+  });
+});
+
+serviceCase("a body of accepted JSON", async (t, service) => {
+  const path = `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`;
+  for (const vector of VECTORS.filter(({ expect }) => expect === "accept")) {
+    await t.step(`${vector.name} is read`, async () => {
+      const answer = await service.call("POST", path, { body: bytesOf(vector) });
+      const is_object = /^\s*\{/.test(vector.text ?? "");
+      if (!is_object) return assertError(answer, "invalid_json", null);
+      // Read, understood, and then there is no such payment; some hold a long number.
+      assert.ok(["not_found", "invalid_parameter"].includes(answer.body.error.code), answer.text);
+    });
+  }
+});
+
+/** Sends a stream, which has no Content-Length. */
+async function stream(service: TestService, body: ReadableStream<Uint8Array>): Promise<TestAnswer> {
+  const response = await createPaymentsFunction(service.deps)(
+    new Request(`http://localhost${PAYMENTS}`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${service.key.text}`,
+        "Content-Type": "application/json",
+      },
+      body,
+    }),
+  );
+  const { status, headers } = response;
+  const text = await response.text();
+  return { status, headers, text, body: JSON.parse(text) };
+}
+
+/** The bytes in pieces of a size. */
+function inChunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.length) controller.close();
+      else controller.enqueue(bytes.slice(at, at += size));
+    },
+  });
+}
+
+/** A good create, padded with spaces to a number of bytes. */
+function padded(length: number): Uint8Array {
+  return new TextEncoder().encode(`{"amount":1,"currency":"EUR"}`.padEnd(length));
+}
+
+const LENGTHS: [length: number, status: number][] = [
+  [LIMIT - 1, 201],
+  [LIMIT, 201],
+  [LIMIT + 1, 413],
+  [2 * LIMIT, 413],
+];
+
+serviceCase("the size of a body", async (t, service) => {
+  for (const [length, status] of LENGTHS) {
+    for (const chunk of [null, 1 << 20, LIMIT, 4_096, 1_000]) {
+      const how = chunk === null ? "in one piece" : `streamed in chunks of ${chunk}`;
+      await t.step(`${length} bytes ${how}: ${status}`, async () => {
+        const answer = chunk === null
+          ? await service.call("POST", PAYMENTS, { body: padded(length) })
+          : await stream(service, inChunks(padded(length), chunk));
+        assert.equal(answer.status, status, answer.text.slice(0, 200));
+        if (status === 413) assertError(answer, "payload_too_large", null);
+      });
+    }
+  }
+  await t.step("an endless body is given up at the limit", async () => {
+    let given = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        given += 4_096;
+        controller.enqueue(new Uint8Array(4_096).fill(0x20));
+      },
+    });
+    const answer = await stream(service, body);
+    assertError(answer, "payload_too_large", null);
+    assert.ok(given <= 2 * LIMIT, `${given} bytes were taken`);
+  });
+  for (const length of [LIMIT + 1, 1e9, Number.MAX_SAFE_INTEGER]) {
+    await t.step(`a Content-Length of ${length} is refused unread`, async () => {
+      const headers = { "Content-Length": String(length) };
+      assertError(await service.pay({}, { headers }), "payload_too_large", null);
+    });
+  }
+  for (const announced of ["1", "0", "", " ", "-1", "x"]) {
+    await t.step(`a Content-Length of "${announced}" lets no more bytes in`, async () => {
+      const headers = { "Content-Length": announced };
+      const answer = await service.call("POST", PAYMENTS, { body: padded(LIMIT + 1), headers });
+      assertError(answer, "payload_too_large", null);
+    });
+  }
+});
+
+/** Headers of a good create's body, and what becomes of it. */
+const MEDIA: [header: string, value: string, taken: boolean][] = [
+  ["Content-Type", "application/json", true],
+  ["Content-Type", "application/json; charset=utf-8", true],
+  ["Content-Type", 'application/json;charset="UTF-8"', true],
+  ["Content-Type", "APPLICATION/JSON", true],
+  ["Content-Type", "application/json ", true],
+  ["Content-Type", "application/json; charset=latin1", false],
+  ["Content-Type", "application/json; charset=utf-16", false],
+  ["Content-Type", "application/json; boundary=x", false],
+  ["Content-Type", "application/json, text/plain", false],
+  ["Content-Type", "application/jsonp", false],
+  ["Content-Type", "application/problem+json", false],
+  ["Content-Type", "application/x-www-form-urlencoded", false],
+  ["Content-Type", "multipart/form-data; boundary=x", false],
+  ["Content-Type", "text/json", false],
+  ["Content-Type", "text/plain", false],
+  ["Content-Type", "*/*", false],
+  ["Content-Type", "", false],
+  ["Content-Encoding", "identity", true],
+  ["Content-Encoding", "Identity", true],
+  ["Content-Encoding", "gzip", false],
+  ["Content-Encoding", "br", false],
+  ["Content-Encoding", "deflate", false],
+  ["Content-Encoding", "identity, gzip", false],
+  ["Content-Encoding", "gzip, identity", false],
+];
+
+serviceCase("the media type of a body", async (t, service) => {
+  const body = { amount: 1, currency: "EUR" };
+  for (const [header, value, taken] of MEDIA) {
+    await t.step(`${header}: ${value} is ${taken ? "taken" : "refused"}`, async () => {
+      const answer = await service.call("POST", PAYMENTS, { body, headers: { [header]: value } });
+      if (taken) assert.equal(answer.status, 201, answer.text);
+      else assertError(answer, "unsupported_media_type", null);
+    });
+  }
+  await t.step("an absent body needs none", async () => {
+    for (const value of ["text/plain", ""]) {
+      const headers = { "Content-Type": value };
+      assert.equal((await service.call("POST", "/api-v1-sandbox/reset", { headers })).status, 200);
+    }
+  });
+});
+
+const NOT_OBJECTS = ["null", "true", "1", '"{}"', "[]", "[{}]", '[{"amount":1}]'];
+
+serviceCase("a body that is no object", async (t, service) => {
+  for (const route of mutatingRoutes() as Route[]) {
+    await t.step(`${route[0]} ${route[1]} is 400 for each kind`, async () => {
+      for (const body of NOT_OBJECTS) {
+        assertError(await service.call(route[0], pathOf(route), { body }), "invalid_json", null);
+      }
+    });
+  }
+});

@@ -1,0 +1,229 @@
+/**
+ * Cancel, refund and authenticate from every status (contract §2): what each does where it may, and
+ * that it is 409 and changes nothing where it may not.
+ */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service.ts";
+import { changesBetween, recordOf } from "./payment_records.ts";
+import {
+  assertRefused,
+  card,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+  STATUSES,
+} from "./service_case.ts";
+
+const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
+const MOVED = "2026-05-02T11:12:13.141Z";
+
+/** Statuses that can follow a status by any means: what a refused move names. */
+const NEXT: Record<string, string> = {
+  pending: "requires_action processing completed declined failed cancelled",
+  requires_action: "completed declined failed cancelled",
+  processing: "completed declined failed",
+  completed: "partially_refunded refunded chargeback",
+  declined: "",
+  failed: "",
+  cancelled: "",
+  partially_refunded: "refunded chargeback",
+  refunded: "",
+  chargeback: "",
+};
+
+/** What a move does where it may. */
+interface Effect {
+  http: number;
+  status: string;
+  events: string[];
+  ledger: string[];
+  members: Record<string, unknown>;
+}
+
+const CANCEL: Effect = {
+  http: 200,
+  status: "cancelled",
+  events: ["payment.cancelled"],
+  ledger: [],
+  members: { cancelled_at: MOVED, next_action: null },
+};
+
+function refunded(amount: number): Effect {
+  return {
+    http: 201,
+    status: "refunded",
+    events: ["refund.completed", "payment.refunded"],
+    ledger: [`refund available>processor ${amount} EUR`],
+    members: { amount_refunded: 1000 },
+  };
+}
+
+const AUTHENTICATED: Effect = {
+  http: 200,
+  status: "completed",
+  events: ["payment.completed"],
+  ledger: ["capture processor>available 1000 EUR"],
+  members: { completed_at: MOVED, next_action: null },
+};
+
+const NOT_AUTHENTICATED: Effect = {
+  http: 402,
+  status: "declined",
+  events: ["payment.declined"],
+  ledger: [],
+  members: {
+    next_action: null,
+    failure_code: "authentication_failed",
+    failure_message: "The payer failed to authenticate",
+  },
+};
+
+const COMMANDS: [string, (id: string) => string, unknown, Record<string, Effect>][] = [
+  ["POST /v1/payments/{id}/cancel", (id) => `${PAYMENTS}/${id}/cancel`, undefined, {
+    pending: CANCEL,
+    requires_action: CANCEL,
+  }],
+  ["POST /v1/payments/{id}/cancel with {}", (id) => `${PAYMENTS}/${id}/cancel`, {}, {
+    pending: CANCEL,
+    requires_action: CANCEL,
+  }],
+  ["POST /v1/payments/{id}/refund", (id) => `${PAYMENTS}/${id}/refund`, undefined, {
+    completed: refunded(1000),
+    partially_refunded: refunded(600),
+  }],
+  [
+    "POST /payments/{id}/authenticate",
+    (id) => `${SANDBOX}/payments/${id}/authenticate`,
+    undefined,
+    {
+      requires_action: AUTHENTICATED,
+    },
+  ],
+  [
+    "POST /v1/payments/{id}/authenticate success",
+    (id) => `${SANDBOX}/v1/payments/${id}/authenticate`,
+    {
+      result: "success",
+    },
+    { requires_action: AUTHENTICATED },
+  ],
+  ["POST /payments/{id}/authenticate failure", (id) => `${SANDBOX}/payments/${id}/authenticate`, {
+    result: "failure",
+  }, { requires_action: NOT_AUTHENTICATED }],
+];
+
+for (const [name, address, body, effects] of COMMANDS) {
+  serviceCase(`${name} from every status`, async (t, service) => {
+    for (const from of STATUSES) {
+      const effect = effects[from];
+      await t.step(`${from} → ${effect?.status ?? "409"}`, async () => {
+        service.setClock(MADE_AT);
+        const payment = await paymentIn(service, from);
+        service.setClock(Date.parse(MOVED));
+        await check(service, payment, address(payment.id), body, effect);
+      });
+    }
+  });
+}
+
+async function check(
+  service: TestService,
+  // deno-lint-ignore no-explicit-any
+  payment: any,
+  url: string,
+  body: unknown,
+  effect: Effect | undefined,
+): Promise<void> {
+  const before = await recordOf(service, payment.id);
+  const answer = await service.call("POST", url, { body });
+  const after = await recordOf(service, payment.id);
+  if (!effect) {
+    assertRefused(answer, 409, "invalid_state");
+    const { current_status, allowed } = answer.body.error;
+    assert.equal(current_status, payment.status);
+    assert.deepEqual(allowed.toSorted(), NEXT[payment.status]!.split(" ").filter(Boolean).sort());
+    return assert.equal(after.text, before.text);
+  }
+  assert.equal(answer.status, effect.http, answer.text);
+  const { events, sequences, ledger } = changesBetween(before, after);
+  assert.deepEqual({ events, ledger }, { events: effect.events, ledger: effect.ledger });
+  assert.deepEqual(sequences, sequences.map((_, i) => i + 1));
+  const expected = {
+    ...payment,
+    status: effect.status,
+    sequence: sequences.length,
+    updated_at: MOVED,
+    ...effect.members,
+  };
+  const stored = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+  assert.deepEqual(stored.body, expected);
+  assert.deepEqual(after.events.at(-1)!.payload.data.object, expected);
+  if (effect.http === 200) assert.equal(answer.text, stored.text);
+  if (effect.http === 402) {
+    assertRefused(answer, 402, "authentication_failed");
+    assert.deepEqual(answer.body.error.payment, expected);
+  }
+}
+
+serviceCase("POST /payments/{id}/authenticate settles a 3-D Secure card", async (t, service) => {
+  for (
+    const [result, http, status] of [["success", 200, "completed"], ["failure", 402, "declined"]]
+  ) {
+    await t.step(`${result} → ${http} ${status}`, async () => {
+      const { body: payment } = await service.pay(card("4000 0025 0000 3155"));
+      const path = new URL(payment.next_action.url).pathname.replace("/functions/v1", "");
+      const answer = await service.call("POST", path, { body: { result } });
+      assert.equal(answer.status, http);
+      const { body } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+      assert.deepEqual([body.status, body.next_action, body.method], [
+        status,
+        null,
+        payment.method,
+      ]);
+    });
+  }
+  for (const result of ["maybe", "", null, true]) {
+    await t.step(`${JSON.stringify(result)} → 400`, async () => {
+      const { body: payment } = await service.pay(card("4000 0025 0000 3155"));
+      const path = `${SANDBOX}/payments/${payment.id}/authenticate`;
+      const before = await recordOf(service, payment.id);
+      const answer = await service.call("POST", path, { body: { result } });
+      assertRefused(answer, 400, "invalid_parameter", "result");
+      assert.equal((await recordOf(service, payment.id)).text, before.text);
+    });
+  }
+});
+
+serviceCase("a payment that this environment does not hold is 404", async (t, service) => {
+  const { body: foreign } = await service.make({ outcome: "pending" }, { key: service.other.text });
+  const ids: [string, string][] = [
+    ["another environment's", foreign.id],
+    ["unknown", `pay_${"0".repeat(26)}`],
+    ["a refund's id", `re_${"0".repeat(26)}`],
+    ["no id", "pay_1"],
+    ["odd characters", "%00%27%3B--"],
+  ];
+  const routes: [method: string, (id: string) => string, body?: unknown][] = [
+    ["GET", (id) => `${PAYMENTS}/${id}`],
+    ["POST", (id) => `${PAYMENTS}/${id}/cancel`],
+    ["POST", (id) => `${PAYMENTS}/${id}/refund`],
+    ["GET", (id) => `${PAYMENTS}/${id}/refunds`],
+    ["GET", (id) => `/api-v1-payments/v1/refunds/${id}`],
+    ["POST", (id) => `${SANDBOX}/payments/${id}/advance`, { to: "completed" }],
+    ["POST", (id) => `/api-v1-payments/v1/sandbox/${id}/advance`, { to: "completed" }],
+    ["POST", (id) => `${SANDBOX}/payments/${id}/authenticate`],
+  ];
+  const before = await recordOf(service, foreign.id);
+  for (const [name, id] of ids) {
+    for (const [method, path, body] of routes) {
+      await t.step(`${method} ${path("{id}")} with ${name}`, async () => {
+        const answer = await service.call(method, path(id), { body });
+        assertRefused(answer, 404, "not_found");
+        assert.equal(answer.body.error.message, "No such resource");
+      });
+    }
+  }
+  assert.equal((await recordOf(service, foreign.id)).text, before.text);
+});

@@ -1,0 +1,221 @@
+/**
+ * The lifecycle by `advance`: from every status to every status, at each address, on each rail
+ * (contract §2). A move that is allowed has exactly its events, ledger transactions and times; one
+ * that is not is 409 and changes nothing.
+ */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service.ts";
+import { changesBetween, recordOf } from "./payment_records.ts";
+import {
+  ADVANCE_ADDRESSES,
+  APPROVED,
+  assertRefused,
+  type Kind,
+  KINDS,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+  STATUSES,
+} from "./service_case.ts";
+
+const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
+const MOVED_AT = Date.parse("2026-05-02T11:12:13.141Z");
+const MOVED = "2026-05-02T11:12:13.141Z";
+
+/** What a move does: its events, its ledger transactions, and the members that change. */
+interface Move {
+  events: string[];
+  ledger: string[];
+  members?: Record<string, unknown>;
+}
+
+const DECLINED = { failure_code: "payment_declined" };
+const CAPTURE: Move = {
+  events: ["payment.completed"],
+  ledger: ["capture processor>available 1000 EUR"],
+  members: { completed_at: MOVED },
+};
+const DECLINE: Move = { events: ["payment.declined"], ledger: [], members: DECLINED };
+const FAIL: Move = { events: ["payment.failed"], ledger: [] };
+
+/** Every move that an advance can make. A partially refunded payment has 600 of 1000 left. */
+const MOVES: Record<string, Move> = {
+  "pending>requires_action": { events: ["payment.requires_action"], ledger: [] },
+  "pending>processing": { events: ["payment.processing"], ledger: [] },
+  "pending>completed": CAPTURE,
+  "pending>declined": DECLINE,
+  "pending>failed": FAIL,
+  "pending>cancelled": {
+    events: ["payment.cancelled"],
+    ledger: [],
+    members: { cancelled_at: MOVED },
+  },
+  "requires_action>completed": CAPTURE,
+  "requires_action>declined": DECLINE,
+  "requires_action>failed": FAIL,
+  "processing>completed": CAPTURE,
+  "processing>declined": DECLINE,
+  "processing>failed": FAIL,
+  "completed>partially_refunded": {
+    events: ["refund.completed", "payment.partially_refunded"],
+    ledger: ["refund available>processor 500 EUR"],
+    members: { amount_refunded: 500 },
+  },
+  "completed>refunded": {
+    events: ["refund.completed", "payment.refunded"],
+    ledger: ["refund available>processor 1000 EUR"],
+    members: { amount_refunded: 1000 },
+  },
+  "completed>chargeback": {
+    events: ["payment.chargeback"],
+    ledger: ["chargeback available>chargebacks 1000 EUR"],
+  },
+  "partially_refunded>refunded": {
+    events: ["refund.completed", "payment.refunded"],
+    ledger: ["refund available>processor 600 EUR"],
+    members: { amount_refunded: 1000 },
+  },
+  "partially_refunded>chargeback": {
+    events: ["payment.chargeback"],
+    ledger: ["chargeback available>chargebacks 600 EUR"],
+  },
+};
+/** The bank sends the money back: only where there is a bank that can. */
+const BANK_RETURN: Move = {
+  events: ["payment.failed"],
+  ledger: ["capture_reversal available>processor 1000 EUR"],
+};
+const WITH_BANK: readonly Kind[] = ["sepa", "swift"];
+const FAILURES: Record<Kind, { failure_code?: string; return_code: string | null }> = {
+  card: { return_code: null },
+  sepa: { failure_code: "bank_return", return_code: "R01" },
+  swift: { failure_code: "bank_return", return_code: "R01" },
+  stablecoin: { failure_code: "onchain_reverted", return_code: null },
+};
+
+function moveOf(kind: Kind, from: string, to: string): Move | undefined {
+  const is_return = WITH_BANK.includes(kind) && from === "completed" && to === "failed";
+  return is_return ? BANK_RETURN : MOVES[`${from}>${to}`];
+}
+
+for (const [i, address] of ADVANCE_ADDRESSES.entries()) {
+  const shown = address("{id}");
+  // Rails differ in the rules, not by address: all of them at the first, the card at the others.
+  for (const kind of i === 0 ? KINDS : ["card" as const]) {
+    serviceCase(`POST ${shown} moves a ${kind} payment`, async (t, service) => {
+      for (const from of STATUSES) {
+        for (const to of STATUSES) {
+          const move = moveOf(kind, from, to);
+          const result = from === to ? "stays" : move ? "moves" : "409";
+          await t.step(`${from} → ${to}: ${result}`, () => check(service, address, kind, from, to));
+        }
+      }
+    });
+  }
+}
+
+async function check(
+  service: TestService,
+  address: (id: string) => string,
+  kind: Kind,
+  from: string,
+  to: string,
+): Promise<void> {
+  service.setClock(MADE_AT);
+  const payment = await paymentIn(service, from, APPROVED[kind]);
+  const before = await recordOf(service, payment.id);
+  service.setClock(MOVED_AT);
+  const answer = await service.call("POST", address(payment.id), { body: { to } });
+  const after = await recordOf(service, payment.id);
+  const move = moveOf(kind, from, to);
+  if (from === to) {
+    assert.deepEqual([answer.status, answer.body], [200, payment]);
+    assert.equal(after.text, before.text);
+  } else if (!move) {
+    assertRefused(answer, 409, "invalid_state");
+    const { current_status, allowed, type } = answer.body.error;
+    assert.deepEqual([current_status, type], [from, "invalid_request"]);
+    assert.deepEqual(
+      allowed.toSorted(),
+      STATUSES.filter((status) => moveOf(kind, from, status)).toSorted(),
+    );
+    assert.equal(after.text, before.text);
+  } else {
+    assert.equal(answer.status, 200, answer.text);
+    const { events, sequences, ledger } = changesBetween(before, after);
+    assert.deepEqual({ events, ledger }, { events: move.events, ledger: move.ledger });
+    assert.deepEqual(sequences, sequences.map((_, i) => i + 1));
+    assert.deepEqual(answer.body, {
+      ...payment,
+      status: to,
+      sequence: sequences.length,
+      updated_at: MOVED,
+      ...expectedEnd(answer.body, kind, to),
+      ...move.members,
+    });
+    assert.equal(after.body, answer.text);
+    assert.deepEqual(after.events.at(-1)!.payload.data.object, answer.body);
+    const stored = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+    assert.equal(stored.text, answer.text);
+  }
+}
+
+/** Members that depend on the end of a move alone; texts for people are taken from the answer. */
+// deno-lint-ignore no-explicit-any
+function expectedEnd(shown: any, kind: Kind, to: string): Record<string, unknown> {
+  if (to === "requires_action") {
+    const { url } = shown.next_action;
+    assert.ok(url.endsWith(`${SANDBOX}/payments/${shown.id}/authenticate`), url);
+    return { next_action: { type: "authenticate", url } };
+  }
+  const cleared = ["completed", "declined", "failed", "cancelled"].includes(to)
+    ? { next_action: null }
+    : {};
+  if (to === "completed" && kind === "stablecoin") {
+    assert.match(shown.method.wallet.tx_hash, /^0x[0-9a-f]{64}$/);
+    return { ...cleared, method: shown.method };
+  }
+  if (to !== "failed" && to !== "declined") return cleared;
+  const { failure_message, failure_code } = shown;
+  assert.ok(failure_message.length > 0 && failure_code.length > 0);
+  const { return_code = null, ...code } = to === "failed" ? FAILURES[kind] : DECLINED as never;
+  return { ...cleared, failure_message, failure_code, return_code, ...(code as object) };
+}
+
+serviceCase("POST /payments/{id}/advance halves odd and smallest amounts", async (t, service) => {
+  const cases: [amount: number, half: number | "409"][] = [[1, "409"], [2, 1], [3, 1], [999, 499]];
+  for (const [amount, half] of cases) {
+    await t.step(`${amount} → ${half}`, async () => {
+      const { body } = await service.make({ amount_minor: amount, outcome: "success" });
+      const before = await recordOf(service, body.id);
+      const to = { to: "partially_refunded" };
+      const answer = await service.call("POST", ADVANCE_ADDRESSES[0](body.id), { body: to });
+      const after = await recordOf(service, body.id);
+      if (half === "409") {
+        assertRefused(answer, 409, "invalid_state");
+        assert.ok(!answer.body.error.allowed.includes("partially_refunded"));
+        return assert.equal(after.text, before.text);
+      }
+      assert.equal(answer.body.amount_refunded, half);
+      assert.deepEqual(changesBetween(before, after).ledger, [
+        `refund available>processor ${half} EUR`,
+      ]);
+    });
+  }
+});
+
+serviceCase("POST /payments/{id}/advance refuses other bodies", async (t, service) => {
+  const { body: payment } = await service.make({ outcome: "pending" });
+  const before = await recordOf(service, payment.id);
+  for (const body of ["{}", '{"to":"done"}', '{"to":null}', '{"to":"COMPLETED"}', '{"to":["x"]}']) {
+    await t.step(body, async () => {
+      for (const address of ADVANCE_ADDRESSES) {
+        const answer = await service.call("POST", address(payment.id), { body });
+        assertRefused(answer, 400, "invalid_parameter", "to");
+      }
+      assert.equal((await recordOf(service, payment.id)).text, before.text);
+    });
+  }
+});

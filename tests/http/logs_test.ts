@@ -1,0 +1,191 @@
+/**
+ * Logs and stored data: log lines hold their allow-list and nothing else, and what a merchant sends in
+ * confidence is found in no log and in no table, whatever becomes of the request.
+ */
+
+import assert from "node:assert/strict";
+import { generateApiKey } from "../../shared/core/api_key.ts";
+import { writeLogLine } from "../../shared/http/request_log.ts";
+import type { CallOptions, TestService } from "../support/service.ts";
+import { mutatingRoutes, pathOf, ROUTES } from "./routes.ts";
+import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { dumpTables } from "./table_dump.ts";
+
+/** What a merchant trusts us with; each is found in what was sent, and nowhere else. */
+const CANARY = {
+  // A valid number that is no test card, and a test card's.
+  card: "4539578763621486",
+  test_card: "4242424242424242",
+  cvc: "7351",
+  iban: "NL91ABNA0417164300",
+  email: "canary.person@mail.example",
+  name: "Canary Person",
+  idempotency_key: "canary-idempotency-key",
+  description: "canary description",
+  url: "https://canary.example/hook",
+};
+
+const CARD = { number: CANARY.test_card, exp_month: 12, exp_year: 2034, cvc: CANARY.cvc };
+// American Express takes four digits, so that the CVC can be told from other numbers.
+const AMEX = { ...CARD, number: "378282246310005" };
+const PERSON = { email: CANARY.email, name: CANARY.name };
+const GOOD = { amount: 1000, currency: "EUR", customer: PERSON, description: CANARY.description };
+
+/** Bodies that carry the canaries, to be taken or refused. */
+const BODIES: unknown[] = [
+  { ...GOOD, card: AMEX },
+  { ...GOOD, card: CARD },
+  { ...GOOD, card: { ...CARD, number: CANARY.card } },
+  { ...GOOD, card: { ...AMEX, exp_year: 2001 } },
+  { ...GOOD, iban: CANARY.iban },
+  { ...GOOD, iban: { iban: CANARY.iban, holder_name: CANARY.name } },
+  { ...GOOD, iban: `${CANARY.iban}0` },
+  { ...GOOD, note: CANARY.card },
+  { ...GOOD, [CANARY.card]: CANARY.cvc },
+  { ...GOOD, outcome: CANARY.email },
+  { to: CANARY.email },
+  { url: CANARY.url, description: CANARY.description },
+  { endpoint_id: CANARY.email, event: CANARY.iban, payment_id: CANARY.card },
+  `{"a":"${CANARY.card}","a":"${CANARY.iban}"}`,
+  `{"${CANARY.card}":{"${CANARY.email}":x}}`,
+  CANARY.card,
+];
+
+/** Every way in which a request can go wrong at the edge. */
+function variants(service: TestService, key: string): CallOptions[] {
+  const idempotency_key = `${CANARY.idempotency_key}-${crypto.randomUUID()}`;
+  return [
+    { key, idempotency_key },
+    { key, headers: { "Idempotency-Key": `${idempotency_key} ${CANARY.card}` } },
+    { key, headers: { "Content-Type": `text/plain; ${CANARY.email}` } },
+    { key, headers: { Origin: `https://${CANARY.card}.example` } },
+    {
+      key,
+      headers: { "Request-Id": CANARY.card, "User-Agent": CANARY.email, Referer: CANARY.url },
+    },
+    { key: `${key}${CANARY.card}` },
+    { key: generateApiKey("test") },
+    { key: service.live.text },
+    { key: null, headers: { Authorization: `Basic ${CANARY.card}` } },
+  ];
+}
+
+/** Sends the canaries over every route, in every body, path and query. */
+async function sendEverywhere(service: TestService, key: string): Promise<void> {
+  const { id } = await paymentIn(service, "completed");
+  for (const route of mutatingRoutes().filter(([, path]) => !path.endsWith("/reset"))) {
+    for (const options of variants(service, key)) {
+      for (const body of BODIES) {
+        await service.call(route[0], pathOf(route, id), { ...options, body });
+      }
+    }
+  }
+  for (const route of ROUTES.filter(([, path]) => !path.endsWith("/reset"))) {
+    for (const text of Object.values(CANARY).map(encodeURIComponent)) {
+      await service.call(route[0], `${pathOf(route, text)}?${text}=${text}&reference=${text}`, {
+        key,
+      });
+    }
+  }
+  for (const method of ["GET", "POST", CANARY.card, key.replaceAll("_", "-")]) {
+    await service.call(method, `/api-v1-payments/v1/${CANARY.card}`, { key });
+    await service.call(method, `${PAYMENTS}/${CANARY.iban}/${CANARY.cvc}`, { key });
+  }
+}
+
+const FIELDS = ["time", "request_id", "key_id", "route", "status", "ms", "code"];
+const TEMPLATES = new Set([
+  ...ROUTES.map(([, path]) => path.replace(/:[a-z]+/, ":id")),
+  "/api-v1-payments/health",
+  "/api-v1-sandbox/health",
+  "unknown",
+]);
+
+serviceCase("canaries over every route and error", async (t, service) => {
+  const { text: key, id: key_id } = await service.issueKey(service.key.environment_id);
+  service.logs.length = 0;
+  await sendEverywhere(service, key);
+  await service.call("GET", "/api-v1-payments/health", { key: null });
+  await service.call("GET", "/api-v1-sandbox/health", { key: null });
+
+  await t.step("log lines hold their fields and nothing else", () => {
+    assert.ok(service.logs.length > 1_000);
+    for (const line of service.logs) {
+      assert.deepEqual(Object.keys(line), FIELDS);
+      assert.match(line.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      assert.match(line.request_id!, /^req_[0-9a-z]{26}$/);
+      assert.match(line.key_id ?? "key_", /^key_[0-9a-z]*$/);
+      const [method, template, ...more] = line.route.split(" ");
+      assert.match(method!, /^(GET|POST|PUT|DELETE|PATCH|HEAD|OPTIONS|other)$/);
+      assert.ok(TEMPLATES.has(template!) && more.length === 0, line.route);
+      assert.ok(line.ms >= 0 && line.status >= 200);
+      assert.equal(line.code === null, line.status < 400);
+    }
+  });
+  await t.step("the key that was admitted is named by its id", () => {
+    const named = new Set(service.logs.map((line) => line.key_id));
+    assert.deepEqual(
+      [...named].sort(),
+      [key_id, service.key.id, service.live.id, null].sort(),
+    );
+  });
+  await t.step("no log line holds a canary", () => {
+    const lines = JSON.stringify(service.logs);
+    assert.deepEqual(found(lines, { ...CANARY, key, key_in_dashes: key.replaceAll("_", "-") }), []);
+  });
+  await t.step("a table holds what is to be kept, in its place, and no more", async () => {
+    const dump = await dumpTables(service);
+    const { card, test_card, cvc, iban } = CANARY;
+    assert.deepEqual(found(dump, { card, test_card, iban, key, amex: AMEX.number }), []);
+    // Four digits occur in ids and times as well: only a number of its own is the CVC.
+    assert.doesNotMatch(dump, new RegExp(`"cvc|[":' ]${cvc}[",' ]`));
+    // What is kept is there, so the search would have found the rest.
+    const kept = { email: CANARY.email, key: CANARY.idempotency_key, url: CANARY.url };
+    assert.equal(found(dump, kept).length, Object.keys(kept).length);
+    assert.match(dump, /"last4\W+4300\W/);
+  });
+  await t.step("an e-mail address stands in bodies alone", async () => {
+    const columns = await service.sql<{ table: string; column: string }[]>`
+      select table_name as table, column_name as column from information_schema.columns
+      where table_schema = 'pay' and data_type in ('text', 'ARRAY', 'json')`;
+    const holding = new Set<string>();
+    for (const { table, column } of columns) {
+      const rows = await service.sql.unsafe(
+        `select from pay.${table} where position($1 in ${column}::text) > 0 limit 1`,
+        [CANARY.email],
+      );
+      if (rows.count > 0) holding.add(column);
+    }
+    assert.deepEqual([...holding], ["body"]);
+  });
+});
+
+Deno.test("writeLogLine() writes one line of JSON", () => {
+  const written: string[] = [];
+  const { log } = console;
+  console.log = (...parts: unknown[]) => written.push(parts.join(" "));
+  try {
+    writeLogLine({
+      time: "2026-01-01T00:00:00.000Z",
+      request_id: "req_1",
+      key_id: null,
+      route: `POST ${SANDBOX}/payments`,
+      status: 200,
+      ms: 1.5,
+      code: null,
+    });
+  } finally {
+    console.log = log;
+  }
+  assert.equal(written.length, 1);
+  assert.ok(!written[0]!.includes("\n"));
+  assert.deepEqual(Object.keys(JSON.parse(written[0]!)), FIELDS);
+});
+
+/** The names of the texts that are in there, in any case and grouping. */
+function found(where: string, texts: Record<string, string>): string[] {
+  const plain = where.toLowerCase().replaceAll(/[\s-]/g, "");
+  return Object.entries(texts)
+    .filter(([, text]) => plain.includes(text.toLowerCase().replaceAll(/[\s-]/g, "")))
+    .map(([name]) => name);
+}

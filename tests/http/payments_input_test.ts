@@ -1,0 +1,225 @@
+/**
+ * What `POST /v1/payments` takes and what it refuses, field by field (contract §2): a refusal is
+ * 400, names the field, and leaves no row.
+ */
+
+import assert from "node:assert/strict";
+import { rowCounts } from "./payment_records.ts";
+import { APPROVED, assertRefused, card, PAYMENTS, serviceCase } from "./service_case.ts";
+
+const MAX = 999_999_999_999;
+
+/** The text of `amount`, and what it leads to: the amount, or "refused". */
+const AMOUNTS: [literal: string, result: number | "refused"][] = [
+  ["1", 1],
+  ["1000", 1000],
+  [String(MAX), MAX],
+  [" 7 ", 7],
+  [String(MAX + 1), "refused"],
+  ["9007199254740991", "refused"],
+  ["0", "refused"],
+  ["-0", "refused"],
+  ["-1", "refused"],
+  ["1.0", "refused"],
+  ["1.5", "refused"],
+  ["0.1", "refused"],
+  ["1000.00", "refused"],
+  ["1e3", "refused"],
+  ["1E3", "refused"],
+  ["10e-1", "refused"],
+  ['"100"', "refused"],
+  ['""', "refused"],
+  ["null", "refused"],
+  ["true", "refused"],
+  ["[100]", "refused"],
+  ["{}", "refused"],
+];
+
+serviceCase("POST /v1/payments judges an amount by its text", async (t, service) => {
+  for (const path of [PAYMENTS, "/api-v1-sandbox/payments"]) {
+    for (const field of ["amount", "amount_minor"]) {
+      for (const [literal, result] of AMOUNTS) {
+        await t.step(`${path} ${field}: ${literal} → ${result}`, async () => {
+          const body = `{"${field}":${literal},"currency":"EUR"}`;
+          const answer = await service.call("POST", path, { body });
+          if (result === "refused") return assertRefused(answer, 400, "invalid_parameter", field);
+          assert.equal(answer.status, 201, answer.text);
+          assert.deepEqual([answer.body.amount, answer.body.amount_minor], [result, result]);
+        });
+      }
+    }
+  }
+  const both: [body: string, param: string | null][] = [
+    ['"amount":5,"amount_minor":5', null],
+    ['"amount":5,"amount_minor":6', "amount_minor"],
+    ['"amount_minor":5,"amount":6', "amount_minor"],
+    ['"amount":5,"amount_minor":5.0', "amount_minor"],
+    ['"amount":5,"amount_minor":null', "amount_minor"],
+    ['"description":"none"', "amount"],
+  ];
+  for (const [members, param] of both) {
+    await t.step(`${members} → ${param ?? "accepted"}`, async () => {
+      const answer = await service.call("POST", PAYMENTS, {
+        body: `{"currency":"EUR",${members}}`,
+      });
+      if (param) return assertRefused(answer, 400, "invalid_parameter", param);
+      assert.equal(answer.body.amount, 5);
+    });
+  }
+});
+
+/** Fields that are taken, and what the answer shows of them. */
+const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
+  ["currency in lower case", { currency: "eur" }, { currency: "EUR" }],
+  ["currency in mixed case", { currency: "uSd" }, { currency: "USD" }],
+  ["currency without decimals", { currency: "JPY" }, { currency: "JPY" }],
+  ["a stablecoin currency", { currency: "usdc", method_kind: "stablecoin" }, { currency: "USDC" }],
+  ["capability alone", { capability: "swift_payment" }, { method_kind: "swift" }],
+  ["both kinds agreeing", { capability: "sepa_payment", method_kind: "sepa" }, {
+    method_kind: "sepa",
+  }],
+  ["kind agreeing with the card", { ...card({}), method_kind: "card" }, { method_kind: "card" }],
+  ["kind agreeing with the wallet", { ...APPROVED.stablecoin, capability: "stablecoin_payment" }, {
+    method_kind: "stablecoin",
+  }],
+  ["the same person twice", { customer: { email: "a@b.co" }, payer: { email: "a@b.co" } }, {
+    payer: { email: "a@b.co" },
+  }],
+  ["an empty metadata", { metadata: {} }, { metadata: {} }],
+  ["metadata of 50 entries", { metadata: entries(50) }, { metadata: entries(50) }],
+  ["a metadata key of 40", { metadata: { ["k".repeat(40)]: "v" } }, {}],
+  ["a metadata value of 500", { metadata: { k: "v".repeat(500) } }, {}],
+  ["an empty metadata value", { metadata: { k: "" } }, { metadata: { k: "" } }],
+  ["metadata named as Object's members", { metadata: { constructor: "a", toString: "b" } }, {
+    metadata: { constructor: "a", toString: "b" },
+  }],
+  ["a description of 500 characters beyond the BMP", { description: "\u{1f600}".repeat(500) }, {}],
+  ["an empty description", { description: "" }, { description: "" }],
+];
+
+/** Fields that are refused, and the field that is named. */
+const REFUSED: [string, Record<string, unknown>, param: string][] = [
+  ["no currency", { currency: undefined }, "currency"],
+  ["an unknown currency", { currency: "ABC" }, "currency"],
+  ["a currency of four letters", { currency: "EURO" }, "currency"],
+  ["an empty currency", { currency: "" }, "currency"],
+  ["a currency with a space", { currency: "EUR " }, "currency"],
+  ["a currency as a number", { currency: 978 }, "currency"],
+  ["a long s in the currency", { currency: "u\u017fd" }, "currency"],
+  ["SEPA in dollars", { method_kind: "sepa", currency: "USD" }, "currency"],
+  [
+    "SEPA in dollars with its IBAN",
+    { ...APPROVED.sepa, method_kind: "sepa", currency: "USD" },
+    "currency",
+  ],
+  ["a card in USDC", { ...card({}), currency: "USDC" }, "currency"],
+  ["SWIFT in USDT", { ...APPROVED.swift, currency: "USDT" }, "currency"],
+  ["USDC without a kind", { currency: "USDC" }, "currency"],
+  ["another asset than the currency", {
+    wallet: { address: APPROVED.stablecoin.wallet, asset: "USDT" },
+    currency: "USDC",
+  }, "wallet.asset"],
+  ["an unknown capability", { capability: "card" }, "capability"],
+  ["an unknown kind", { method_kind: "card_payment" }, "method_kind"],
+  ["kinds that differ", { capability: "card_payment", method_kind: "sepa" }, "method_kind"],
+  ["capability against the card", { ...card({}), capability: "sepa_payment" }, "capability"],
+  ["kind against the card", { ...card({}), method_kind: "swift" }, "method_kind"],
+  ["kind against the IBAN", { ...APPROVED.sepa, method_kind: "card" }, "method_kind"],
+  ["kind against the wallet", { ...APPROVED.stablecoin, method_kind: "sepa" }, "method_kind"],
+  ["a card and an IBAN", { ...card({}), ...APPROVED.sepa }, "iban"],
+  ["a card and a wallet", { ...card({}), ...APPROVED.stablecoin }, "wallet"],
+  ["an IBAN and a wallet", { ...APPROVED.sepa, ...APPROVED.stablecoin }, "wallet"],
+  ["persons that differ", { customer: { email: "a@b.co" }, payer: { email: "c@b.co" } }, "payer"],
+  ["names that differ", {
+    customer: { email: "a@b.co", name: "A" },
+    payer: { email: "a@b.co", name: "B" },
+  }, "payer"],
+  ["no address", { customer: { name: "A" } }, "customer.email"],
+  ["a bad address", { customer: { email: "nobody" } }, "customer.email"],
+  ["a bad address of a payer", { payer: { email: "a@b" } }, "payer.email"],
+  ["a person as text", { customer: "a@b.co" }, "customer"],
+  ["a description of 501 characters beyond the BMP", {
+    description: "\u{1f600}".repeat(501),
+  }, "description"],
+  ["a description of 501", { description: "d".repeat(501) }, "description"],
+  ["a reference of 256", { reference: "r".repeat(256) }, "reference"],
+  ["a reference as a number", { reference: 7 }, "reference"],
+  ["metadata of 51 entries", { metadata: entries(51) }, "metadata"],
+  ["a metadata value of 501", { metadata: { k: "v".repeat(501) } }, "metadata.k"],
+  ["a metadata value as a number", { metadata: { k: 1 } }, "metadata.k"],
+  ["a nested metadata value", { metadata: { k: { a: "b" } } }, "metadata.k"],
+  ["metadata as an array", { metadata: ["a"] }, "metadata"],
+  ["an unknown outcome", { outcome: "completed" }, "outcome"],
+  ["an unknown settlement", { settlement: "later" }, "settlement"],
+  ["a card by manual settlement", { ...card({}), settlement: "manual" }, "settlement"],
+  ["no kind by manual settlement", { settlement: "manual" }, "settlement"],
+  ["an IBAN with a wrong check digit", { iban: "DE88370400440532013000" }, "iban.iban"],
+  ["the same as an object", { iban: { iban: "DE88370400440532013000" } }, "iban.iban"],
+  ["a bad BIC", { iban: { iban: "DE89370400440532013000", bic: "X" } }, "iban.bic"],
+  ["an IBAN as a number", { iban: 89 }, "iban"],
+  [
+    "a wallet with a wrong checksum",
+    { wallet: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD" },
+    "wallet.address",
+  ],
+  ["the same as an object", {
+    wallet: { address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD" },
+  }, "wallet.address"],
+  ["an address of another network", {
+    wallet: { address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", network: "tron" },
+  }, "wallet.address"],
+  ["an unknown network", { wallet: { ...wallet(), network: "bitcoin" } }, "wallet.network"],
+  ["an unknown asset", { wallet: { ...wallet(), asset: "DAI" } }, "wallet.asset"],
+];
+
+serviceCase("POST /v1/payments takes these fields", async (t, service) => {
+  for (const [name, body, shown] of TAKEN) {
+    await t.step(name, async () => {
+      const answer = await service.pay(body);
+      assert.equal(answer.status, 201, answer.text);
+      assert.deepEqual({ ...answer.body, ...shown }, answer.body);
+    });
+  }
+});
+
+serviceCase("POST /v1/payments refuses these fields", async (t, service) => {
+  for (const [name, body, param] of REFUSED) {
+    await t.step(`${name} → ${param}`, async () => {
+      const before = await rowCounts(service);
+      const answer = await service.pay(body, { idempotency_key: crypto.randomUUID() });
+      assertRefused(answer, 400, "invalid_parameter", param);
+      assert.deepEqual(await rowCounts(service), before);
+    });
+  }
+  await t.step("a metadata key of 41", async () => {
+    const answer = await service.pay({ metadata: { ["k".repeat(41)]: "v" } });
+    assert.match(answer.body.error.param, /^metadata/);
+    assertRefused(answer, 400, "invalid_parameter", answer.body.error.param);
+  });
+});
+
+serviceCase("POST /v1/payments names unknown fields", async (t, service) => {
+  const cases: [string, Record<string, unknown>, header: string | null][] = [
+    ["none", {}, null],
+    ["one", { colour: "red" }, "colour"],
+    ["two", { colour: "red", size: 1.5 }, "colour,size"],
+    ["inside of a card", card({ name: "Ada" } as never), "card.name"],
+    ["inside of a person", { customer: { email: "a@b.co", phone: "1" } }, "customer.phone"],
+    ["never of metadata", { metadata: { colour: "red" } }, null],
+  ];
+  for (const [name, body, header] of cases) {
+    await t.step(`${name} → ${header}`, async () => {
+      const answer = await service.pay(body);
+      assert.equal(answer.status, 201, answer.text);
+      assert.equal(answer.headers.get("Unknown-Parameters")?.replaceAll(" ", "") ?? null, header);
+    });
+  }
+});
+
+function entries(count: number): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, i) => [`key_${i}`, `${i}`]));
+}
+
+function wallet() {
+  return { address: APPROVED.stablecoin.wallet };
+}

@@ -1,0 +1,231 @@
+/**
+ * `GET /v1/payments` (contract §5): limits, cursors, the envelope, and every filter alone and with
+ * others.
+ */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service.ts";
+import {
+  APPROVED,
+  assertRefused,
+  KINDS,
+  paymentIn,
+  PAYMENTS,
+  serviceCase,
+  STATUSES,
+} from "./service_case.ts";
+
+interface Shown {
+  id: string;
+  status: string;
+  currency: string;
+  method_kind: string;
+  reference: string | null;
+  created_at: string;
+}
+
+function list(service: TestService, query = "", key?: string) {
+  return service.call("GET", `${PAYMENTS}?${query}`, key ? { key } : {});
+}
+
+serviceCase("GET /v1/payments limits its pages", async (t, service) => {
+  await t.step("an empty list", async () => {
+    assert.equal(
+      (await list(service)).text,
+      '{"object":"list","url":"/v1/payments","data":[],"has_more":false,"next_cursor":null}',
+    );
+  });
+  const texts: string[] = [];
+  for (let i = 0; i < 12; i++) texts.unshift((await service.pay({ reference: `r${i}` })).text);
+  const ids = texts.map((text) => JSON.parse(text).id);
+  await t.step("10 without a limit, newest first, as they were answered", async () => {
+    assert.equal(
+      (await list(service)).text,
+      `{"object":"list","url":"/v1/payments","data":[${texts.slice(0, 10)}],` +
+        `"has_more":true,"next_cursor":"${ids[9]}"}`,
+    );
+  });
+  const limits: [limit: string, count: number, has_more: boolean][] = [
+    ["1", 1, true],
+    ["11", 11, true],
+    ["12", 12, false],
+    ["13", 12, false],
+    ["99", 12, false],
+    ["100", 12, false],
+  ];
+  for (const [limit, count, has_more] of limits) {
+    await t.step(`limit=${limit} → ${count}`, async () => {
+      const { body } = await list(service, `limit=${limit}`);
+      assert.deepEqual(body.data.map(({ id }: Shown) => id), ids.slice(0, count));
+      assert.equal(body.has_more, has_more);
+      assert.equal(body.next_cursor, has_more ? ids[count - 1] : null);
+    });
+  }
+  for (
+    const limit of ["0", "101", "-1", "1.0", "1e1", "ten", "", "%2010", "+5", "999", "1000", "0x1"]
+  ) {
+    await t.step(`limit=${limit} → 400`, async () => {
+      assertRefused(await list(service, `limit=${limit}`), 400, "invalid_parameter", "limit");
+    });
+  }
+  const cursors: [cursor: string, count: number, has_more: boolean][] = [
+    [ids[0], 10, true],
+    [ids[1], 10, false],
+    [ids[5], 6, false],
+    [ids[11], 0, false],
+  ];
+  for (const [cursor, count, has_more] of cursors) {
+    await t.step(`starting_after number ${ids.indexOf(cursor)} → ${count}`, async () => {
+      const { body } = await list(service, `starting_after=${cursor}`);
+      const from = ids.indexOf(cursor) + 1;
+      assert.deepEqual(body.data.map(({ id }: Shown) => id), ids.slice(from, from + count));
+      assert.deepEqual([body.has_more, body.next_cursor], [has_more, has_more ? ids[10] : null]);
+    });
+  }
+  const { body: foreign } = await service.pay({}, { key: service.other.text });
+  const unknown: [string, cursor: string][] = [
+    ["no such payment", `pay_${"0".repeat(26)}`],
+    ["another environment's", foreign.id],
+    ["of another kind", `re_${"0".repeat(26)}`],
+    ["no id", "12"],
+    ["empty", ""],
+    ["upper case", ids[3].toUpperCase()],
+  ];
+  for (const [name, cursor] of unknown) {
+    await t.step(`starting_after ${name} → 400`, async () => {
+      const answer = await list(service, `starting_after=${cursor}`);
+      assertRefused(answer, 400, "invalid_parameter", "starting_after");
+    });
+  }
+  await t.step("a parameter given twice → 400", async () => {
+    assertRefused(await list(service, "limit=1&limit=2"), 400, "invalid_parameter", "limit");
+  });
+  await t.step("an unknown parameter is named", async () => {
+    const answer = await list(service, "limit=1&colour=red");
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
+  });
+});
+
+const FIRST_AT = Date.parse("2026-02-01T00:00:00.000Z");
+
+/** Forty payments, a second apart: every status of every kind, with references. */
+async function variety(service: TestService): Promise<Shown[]> {
+  const made: Shown[] = [];
+  for (const status of STATUSES) {
+    for (const kind of KINDS) {
+      service.setClock(FIRST_AT + made.length * 1000);
+      made.unshift(
+        await paymentIn(service, status, {
+          ...APPROVED[kind],
+          currency: kind === "swift" ? "USD" : "EUR",
+          ...(made.length % 3 === 0 && { reference: `order ${made.length % 2}` }),
+        }),
+      );
+    }
+  }
+  return made;
+}
+
+function at(seconds: number): string {
+  return new Date(FIRST_AT + seconds * 1000).toISOString();
+}
+
+type Filter = [query: Record<string, string>, keep: (payment: Shown) => boolean];
+
+/** A query, and which of those payments it lists. */
+const FILTERS: Filter[] = [
+  ...STATUSES.map((status): Filter => [{ status }, (p) => p.status === status]),
+  ...KINDS.map((kind): Filter => [
+    { method_kind: kind },
+    (p) => p.method_kind === kind,
+  ]),
+  [{ currency: "EUR" }, (p) => p.currency === "EUR"],
+  [{ currency: "usd" }, (p) => p.currency === "USD"],
+  [{ currency: "GBP" }, () => false],
+  [{ reference: "order 0" }, (p) => p.reference === "order 0"],
+  [{ reference: "order" }, () => false],
+  [{ reference: "' or true --" }, () => false],
+  [{ created_after: at(10) }, (p) => p.created_at > at(10)],
+  [{ created_after: at(9.999) }, (p) => p.created_at > at(9.999)],
+  [{ created_before: at(10) }, (p) => p.created_at < at(10)],
+  [{ created_before: at(10.001) }, (p) => p.created_at < at(10.001)],
+  [{ created_after: "2026-02-01T02:00:10+02:00" }, (p) => p.created_at > at(10)],
+  [{ created_after: "1969-12-31T23:59:59Z" }, () => true],
+  [{ created_before: "1969-12-31T23:59:59Z" }, () => false],
+  [{ created_before: "3100-01-01T00:00:00Z" }, () => true],
+  [{ created_after: "3100-01-01T00:00:00Z" }, () => false],
+  [{ created_before: "9999-12-31T23:59:59.999Z" }, () => true],
+  [{ created_after: "9999-12-31T23:59:59.999Z" }, () => false],
+  [
+    { created_after: at(5), created_before: at(8) },
+    (p) => p.created_at > at(5) && p.created_at < at(8),
+  ],
+  [{ created_after: at(8), created_before: at(5) }, () => false],
+  [
+    { status: "completed", method_kind: "swift" },
+    (p) => p.status === "completed" && p.method_kind === "swift",
+  ],
+  [
+    { status: "pending", currency: "EUR", created_after: at(0) },
+    (p) => p.status === "pending" && p.currency === "EUR" && p.created_at > at(0),
+  ],
+  [
+    { reference: "order 1", method_kind: "sepa", currency: "EUR" },
+    (p) => p.reference === "order 1" && p.method_kind === "sepa",
+  ],
+  [{
+    status: "completed",
+    currency: "EUR",
+    method_kind: "card",
+    reference: "order 0",
+    created_after: at(0),
+    created_before: at(40),
+  }, (p) =>
+    p.status === "completed" && p.currency === "EUR" && p.method_kind === "card" &&
+    p.reference === "order 0"],
+];
+
+const REFUSED_FILTERS: [query: string, param: string][] = [
+  ["status=done", "status"],
+  ["status=", "status"],
+  ["status=COMPLETED", "status"],
+  ["currency=EURO", "currency"],
+  ["method_kind=card_payment", "method_kind"],
+  ["reference=", "reference"],
+  [`reference=${"r".repeat(256)}`, "reference"],
+  ["created_after=yesterday", "created_after"],
+  ["created_after=2026-02-01", "created_after"],
+  ["created_before=2026-02-30T00:00:00Z", "created_before"],
+  ["created_before=1769904000", "created_before"],
+  ["created_before=2026-02-01T00:00:00", "created_before"],
+];
+
+serviceCase("GET /v1/payments filters", async (t, service) => {
+  const all = await variety(service);
+  await service.pay({ reference: "order 1" }, { key: service.other.text });
+  for (const [query, keep] of FILTERS) {
+    const expected = all.filter(keep).map(({ id }) => id);
+    await t.step(`${JSON.stringify(query)} → ${expected.length}`, async () => {
+      const answer = await list(service, `limit=100&${new URLSearchParams(query)}`);
+      assert.equal(answer.status, 200, answer.text);
+      assert.deepEqual(answer.body.data.map(({ id }: Shown) => id), expected);
+    });
+    await t.step(`${JSON.stringify(query)} in pages of 3`, async () => {
+      const met: string[] = [];
+      for (let cursor = {}; met.length <= all.length;) {
+        const search = new URLSearchParams({ ...query, ...cursor, limit: "3" });
+        const { body } = await list(service, String(search));
+        met.push(...body.data.map(({ id }: Shown) => id));
+        if (!body.has_more) break;
+        cursor = { starting_after: body.next_cursor };
+      }
+      assert.deepEqual(met, expected);
+    });
+  }
+  for (const [query, param] of REFUSED_FILTERS) {
+    await t.step(`${query.slice(0, 40)} → 400`, async () => {
+      assertRefused(await list(service, query), 400, "invalid_parameter", param);
+    });
+  }
+});

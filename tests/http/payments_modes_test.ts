@@ -1,0 +1,174 @@
+/**
+ * What a test key can add to a create (`outcome`, `settlement`) and what a live key gets
+ * (contract §2): an outcome beats every instrument; live mode stores nothing until a provider is
+ * configured.
+ */
+
+import assert from "node:assert/strict";
+import { recordOf, rowCounts } from "./payment_records.ts";
+import {
+  advance,
+  APPROVED,
+  assertRefused,
+  card,
+  KINDS,
+  PAYMENTS,
+  serviceCase,
+} from "./service_case.ts";
+
+/** An outcome, and what it makes of any payment. */
+const OUTCOMES: [outcome: string, http: number, status: string, events: string, ledger: string][] =
+  [
+    ["success", 201, "completed", "payment.created payment.completed", "capture"],
+    ["declined", 402, "declined", "payment.created payment.declined", ""],
+    ["pending", 201, "pending", "payment.created", ""],
+    [
+      "refunded",
+      201,
+      "refunded",
+      "payment.created payment.completed refund.completed payment.refunded",
+      "capture refund",
+    ],
+    [
+      "chargeback",
+      201,
+      "chargeback",
+      "payment.created payment.completed payment.chargeback",
+      "capture chargeback",
+    ],
+  ];
+
+const INSTRUMENTS: [string, Record<string, unknown>][] = [
+  ["nothing", {}],
+  ["an approved card", card("4242 4242 4242 4242")],
+  ["a declined card", card("4000 0000 0000 0002")],
+  ["a card without funds", card("4000 0000 0000 9995")],
+  ["a 3-D Secure card", card("4000 0025 0000 3155")],
+  ["a blocked card", card("4100 0000 0000 0019")],
+  ["the expired card", card("4000 0000 0000 0069")],
+  ["an approved IBAN", APPROVED.sepa],
+  ["a returned IBAN", { iban: "DE00 0000 0000 0000 0000 99" }],
+  ["a SWIFT IBAN", APPROVED.swift],
+  ["an approved wallet", APPROVED.stablecoin],
+  ["a reverting wallet", { wallet: "0x0000000000000000000000000000000000000BAD" }],
+];
+
+serviceCase("POST /v1/payments with an outcome beats every instrument", async (t, service) => {
+  for (const [name, body] of INSTRUMENTS) {
+    for (const [outcome, http, status, events, ledger] of OUTCOMES) {
+      await t.step(`${outcome} with ${name} → ${http} ${status}`, async () => {
+        const answer = await service.pay({ ...body, outcome });
+        assert.equal(answer.status, http, answer.text);
+        if (http === 402) assert.equal(answer.body.error.code, "payment_declined");
+        const payment = http === 402 ? answer.body.error.payment : answer.body;
+        const failed = status === "declined" ? "payment_declined" : null;
+        assert.deepEqual(
+          [payment.status, payment.failure_code, payment.return_code, payment.next_action],
+          [status, failed, null, null],
+        );
+        assert.equal(payment.amount_refunded, status === "refunded" ? 1000 : 0);
+        const record = await recordOf(service, payment.id);
+        assert.equal(record.events.map(({ type }) => type).join(" "), events);
+        const kinds = [...record.ledger.values()].map((line) => line.split(" ")[0]);
+        assert.equal(kinds.join(" "), ledger);
+        assert.equal(payment.sequence, record.events.length);
+
+        const made = await service.make({ ...body, outcome });
+        assert.deepEqual([made.status, made.body.status], [201, status]);
+      });
+    }
+  }
+});
+
+serviceCase("POST /v1/payments with settlement manual waits for an advance", async (t, service) => {
+  const rails: [string, Record<string, unknown>][] = [
+    ["sepa", APPROVED.sepa],
+    ["swift", APPROVED.swift],
+    ["stablecoin", APPROVED.stablecoin],
+    ["a returned IBAN", { iban: "DE00 0000 0000 0000 0000 99" }],
+    ["sepa without an IBAN", { method_kind: "sepa" }],
+  ];
+  for (const [name, body] of rails) {
+    await t.step(`${name} is pending, then completed`, async () => {
+      const { body: payment, status } = await service.pay({ ...body, settlement: "manual" });
+      assert.deepEqual([status, payment.status, payment.completed_at], [201, "pending", null]);
+      const record = await recordOf(service, payment.id);
+      assert.deepEqual(record.events.map(({ type }) => type), ["payment.created"]);
+      assert.equal(record.ledger.size, 0);
+      assert.equal((await advance(service, payment.id, "completed")).body.status, "completed");
+    });
+  }
+  for (const kind of KINDS) {
+    await t.step(`${kind} by settlement instant is completed`, async () => {
+      const { body } = await service.pay({ ...APPROVED[kind], settlement: "instant" });
+      assert.equal(body.status, "completed");
+    });
+  }
+});
+
+serviceCase("POST /v1/payments with a live key", async (t, service) => {
+  const { text: key } = service.live;
+  const unconfigured: [string, Record<string, unknown>][] = [
+    ["nothing", {}],
+    ["capability", { capability: "sepa_payment" }],
+    ["an IBAN", APPROVED.sepa],
+    ["a SWIFT IBAN", APPROVED.swift],
+    ["a wallet", APPROVED.stablecoin],
+  ];
+  const before = await rowCounts(service);
+  for (const [name, body] of unconfigured) {
+    await t.step(`${name} → 503 provider_not_configured`, async () => {
+      const answer = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
+      assertRefused(answer, 503, "provider_not_configured");
+      assert.equal(answer.body.error.type, "api");
+      assert.deepEqual(await rowCounts(service), before);
+    });
+  }
+  const refused: [string, Record<string, unknown>, param: string][] = [
+    ["outcome", { outcome: "success" }, "outcome"],
+    ["outcome pending", { outcome: "pending" }, "outcome"],
+    ["settlement manual", { ...APPROVED.sepa, settlement: "manual" }, "settlement"],
+    ["settlement instant", { ...APPROVED.sepa, settlement: "instant" }, "settlement"],
+    ["a test card", card("4242 4242 4242 4242"), "card.number"],
+    ["a declined test card", card("4000 0000 0000 0002"), "card.number"],
+    ["another card", card("4111 1111 1111 1111"), "card.number"],
+  ];
+  for (const [name, body, param] of refused) {
+    await t.step(`${name} → 400 ${param}`, async () => {
+      const answer = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
+      assertRefused(answer, 400, "invalid_parameter", param);
+      assert.deepEqual(await rowCounts(service), before);
+    });
+  }
+  await t.step("the list of the live environment stays empty", async () => {
+    await service.pay({ outcome: "success" });
+    const { body } = await service.call("GET", PAYMENTS, { key });
+    assert.deepEqual([body.data, body.has_more], [[], false]);
+  });
+});
+
+serviceCase(
+  "a live payment is moved by its provider, which there is none of",
+  async (t, service) => {
+    const { text: key, environment_id } = service.live;
+    const cases: [command: string, outcome: string, http: number, code: string][] = [
+      ["cancel", "pending", 503, "provider_not_configured"],
+      ["refund", "success", 503, "provider_not_configured"],
+      ["cancel", "success", 409, "invalid_state"],
+      ["refund", "pending", 409, "invalid_state"],
+    ];
+    for (const [command, outcome, http, code] of cases) {
+      await t.step(`${command} ${outcome} → ${http} ${code}`, async () => {
+        const { body } = await service.make({ outcome });
+        // No operation makes a live payment yet: this one is moved to where it would be.
+        await service.sql`update pay.payments set environment_id = ${environment_id}
+        where id = ${body.id}`;
+        const before = await recordOf(service, body.id);
+        const options = { key, idempotency_key: `${command}_${outcome}` };
+        const answer = await service.call("POST", `${PAYMENTS}/${body.id}/${command}`, options);
+        assertRefused(answer, http, code);
+        assert.equal((await recordOf(service, body.id)).text, before.text);
+      });
+    }
+  },
+);

@@ -1,0 +1,221 @@
+/**
+ * The sandbox function (contract §1, §2, §5): creates in a state, refuses live keys before anything
+ * is asked of the database, and empties one environment and no other.
+ */
+
+import assert from "node:assert/strict";
+import type { Operation } from "../../shared/http/operation.ts";
+import { PAYMENTS_OPERATIONS } from "../../shared/http/payments_operations.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { BASE_URL, type TestService } from "../support/service.ts";
+import { rowCounts } from "./payment_records.ts";
+import {
+  APPROVED,
+  assertRefused,
+  KINDS,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "./service_case.ts";
+
+const OUTCOMES: [outcome: string, status: string][] = [
+  ["success", "completed"],
+  ["declined", "declined"],
+  ["pending", "pending"],
+  ["refunded", "refunded"],
+  ["chargeback", "chargeback"],
+];
+
+serviceCase("POST /payments makes a payment in a state", async (t, service) => {
+  for (const path of [`${SANDBOX}/payments`, `${SANDBOX}/v1/payments`]) {
+    for (const [outcome, status] of OUTCOMES) {
+      for (const kind of KINDS) {
+        await t.step(`${path} ${outcome} by ${kind} → 201 ${status}`, async () => {
+          const body = { amount_minor: 250, currency: "EUR", outcome, ...APPROVED[kind] };
+          const answer = await service.call("POST", path, { body });
+          assert.equal(answer.status, 201, answer.text);
+          const { id, ...payment } = answer.body;
+          assert.deepEqual([payment.status, payment.amount, payment.method_kind], [
+            status,
+            250,
+            kind,
+          ]);
+          assert.equal(
+            answer.headers.get("Location"),
+            `${BASE_URL}/api-v1-payments/v1/payments/${id}`,
+          );
+          assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).text, answer.text);
+        });
+      }
+    }
+  }
+  await t.step("the body of the interface: amount_minor, currency and outcome", async () => {
+    const body = { amount_minor: 1, currency: "USD", outcome: "success" };
+    const answer = await service.call("POST", `${SANDBOX}/payments`, { body });
+    assert.deepEqual([answer.status, answer.body.status], [201, "completed"]);
+  });
+});
+
+const UNKNOWN = `pay_${"0".repeat(26)}`;
+const ROUTES: [path: string, body: unknown][] = [
+  ...["", "/v1"].flatMap((version): typeof ROUTES => [
+    [`${SANDBOX}${version}/payments`, { amount_minor: 1, currency: "EUR", outcome: "success" }],
+    [`${SANDBOX}${version}/payments/{id}/advance`, { to: "completed" }],
+    [`${SANDBOX}${version}/payments/{id}/authenticate`, {}],
+    [`${SANDBOX}${version}/webhooks/trigger`, {
+      endpoint_id: `whe_${"0".repeat(26)}`,
+      event: "payment.completed",
+      payment_id: UNKNOWN,
+    }],
+    [`${SANDBOX}${version}/reset`, undefined],
+  ]),
+  ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
+];
+
+Deno.test("the routes below are all that take test keys only", () => {
+  const routes = (name: string, operations: readonly Operation[]) =>
+    operations.filter(({ test_only }) => test_only)
+      .flatMap(({ paths }) => paths.map((path) => `/${name}${path.replace(":id", "{id}")}`));
+  assert.deepEqual(
+    [
+      ...routes("api-v1-sandbox", SANDBOX_OPERATIONS),
+      ...routes("api-v1-payments", PAYMENTS_OPERATIONS),
+    ].sort(),
+    ROUTES.map(([path]) => path).sort(),
+  );
+  assert.ok(SANDBOX_OPERATIONS.every(({ test_only }) => test_only));
+});
+
+serviceCase("sandbox routes refuse live keys", async (t, service) => {
+  const payment = await paymentIn(service, "pending");
+  const before = await rowCounts(service);
+  for (const [path, body] of ROUTES) {
+    const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
+      ["a body that would do", payment.id, body],
+      ["an unknown payment", UNKNOWN, body],
+      ["no JSON", payment.id, "{"],
+      ["a wrong media type", payment.id, "x", { "Content-Type": "text/plain" }],
+      ["a body that is too large", payment.id, JSON.stringify({ x: "x".repeat(70_000) })],
+      ["a bad idempotency key", payment.id, body, { "Idempotency-Key": "" }],
+    ];
+    for (const [name, id, sent, headers = {}] of cases) {
+      await t.step(`POST ${path} with ${name} → 403`, async () => {
+        service.takeStatements();
+        const options = { key: service.live.text, body: sent, headers };
+        const answer = await service.call("POST", path.replace("{id}", id), options);
+        assertRefused(answer, 403, "test_key_required");
+        assert.equal(answer.body.error.type, "permission");
+        assert.deepEqual(service.takeStatements(), []);
+      });
+    }
+  }
+  assert.deepEqual(await rowCounts(service), before);
+});
+
+/** Fills an environment: two payments of every outcome, the first of each keyed. */
+async function fill(service: TestService, key: string): Promise<void> {
+  for (const [outcome] of OUTCOMES) {
+    await service.make({ outcome }, { key, idempotency_key: `fill_${outcome}` });
+    await service.make({ outcome }, { key });
+  }
+}
+
+/** What that leaves, by the lifecycle table: success, declined, pending, refunded, chargeback. */
+const FILLED = {
+  payments: 10,
+  refunds: 2,
+  ledger_entries: 2 * (2 + 0 + 0 + 4 + 4),
+  events: 2 * (2 + 2 + 1 + 4 + 3),
+  idempotency_keys: 5,
+};
+
+/** Rows that an environment holds, as the answer of a reset names them. */
+async function heldBy({ sql }: TestService, environment_id: string) {
+  const [row] = await sql`select
+    (select count(*)::int from pay.payments where environment_id = ${environment_id}) as payments,
+    (select count(*)::int from pay.refunds where environment_id = ${environment_id}) as refunds,
+    (select count(*)::int from pay.ledger_entries where environment_id = ${environment_id})
+      as ledger_entries,
+    (select count(*)::int from pay.events where environment_id = ${environment_id}) as events,
+    (select count(*)::int from pay.idempotency_keys where environment_id = ${environment_id})
+      as idempotency_keys`;
+  return { ...row } as Record<string, number>;
+}
+
+async function everyRowOf({ sql }: TestService, environment_id: string): Promise<string> {
+  const tables = ["payments", "refunds", "events", "ledger_transactions", "ledger_entries"];
+  const rows = [];
+  for (const table of [...tables, "idempotency_keys", "api_keys", "api_key_secrets"]) {
+    rows.push(
+      await sql`select t::text from ${sql(`pay.${table}`)} t
+      where environment_id = ${environment_id} order by 1`,
+    );
+  }
+  return JSON.stringify(rows);
+}
+
+const NOTHING = { payments: 0, refunds: 0, ledger_entries: 0, events: 0, idempotency_keys: 0 };
+
+serviceCase("POST /reset empties the key's environment and no other", async (t, service) => {
+  const mine = service.key.environment_id;
+  const theirs = service.other.environment_id;
+  for (const [i, path] of [`${SANDBOX}/reset`, `${SANDBOX}/v1/reset`].entries()) {
+    await t.step(`${path} counts what it deletes`, async () => {
+      await fill(service, service.key.text);
+      if (i === 0) await fill(service, service.other.text);
+      const held = await heldBy(service, mine);
+      const before = await everyRowOf(service, theirs);
+      const answer = await service.call("POST", path);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body, {
+        object: "sandbox_reset",
+        deleted: { ...held, transfers: 0, webhook_deliveries: 0 },
+      });
+      assert.equal(
+        Object.keys(answer.body.deleted).join(" "),
+        "payments refunds transfers ledger_entries events webhook_deliveries idempotency_keys",
+      );
+      assert.deepEqual(held, FILLED);
+      assert.deepEqual(await heldBy(service, mine), NOTHING);
+      assert.equal(await everyRowOf(service, theirs), before);
+    });
+  }
+  await t.step("an empty environment counts nothing", async () => {
+    const { body } = await service.call("POST", `${SANDBOX}/reset`);
+    const zero = { ...NOTHING, transfers: 0, webhook_deliveries: 0 };
+    assert.deepEqual(body, { object: "sandbox_reset", deleted: zero });
+  });
+  await t.step("a key of the environment works on, and its idempotency keys are new", async () => {
+    const answer = await service.make({}, { idempotency_key: "fill_success" });
+    assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
+  });
+  await t.step("another key of the same environment empties it too", async () => {
+    const { text: key } = await service.issueKey(mine);
+    assert.equal(
+      (await service.call("POST", `${SANDBOX}/reset`, { key })).body.deleted.payments,
+      1,
+    );
+  });
+});
+
+serviceCase("POST /reset keeps its own answer", async (t, service) => {
+  const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
+  await fill(service, service.key.text);
+  const first = await reset();
+  assert.deepEqual([first.body.deleted.payments, first.body.deleted.idempotency_keys], [10, 5]);
+  await t.step("it is the one key that is left", async () => {
+    assert.equal((await heldBy(service, service.key.environment_id)).idempotency_keys, 1);
+  });
+  await t.step("a replay deletes nothing", async () => {
+    const { body: payment } = await service.make();
+    const again = await reset();
+    assert.deepEqual([again.status, again.text], [200, first.text]);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+    assert.equal((await service.call("GET", `${PAYMENTS}/${payment.id}`)).status, 200);
+  });
+  await t.step("a reset without a key deletes it", async () => {
+    const { body } = await service.call("POST", `${SANDBOX}/reset`);
+    assert.equal(body.deleted.idempotency_keys, 1);
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * Transfers that race from two isolates over one database: the balance is never overdrawn, and a
+ * transfer's money goes one way.
+ */
+
+import assert from "node:assert/strict";
+import { startSecondService } from "../support/second_service.ts";
+import { startService } from "../support/service.ts";
+
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+const IBAN = "DE89 3704 0044 0532 0130 00";
+const WALLET = "0x000000000000000000000000000000000000dEaD";
+
+Deno.test("racing transfers", async (t) => {
+  const first = await startService();
+  const second = startSecondService(first);
+  const services = [first, second];
+  const send = (i: number, body: Record<string, unknown>, idempotency_key?: string) =>
+    services[i % 2]!.call("POST", TRANSFERS, {
+      body: { amount: 7, currency: "EUR", destination: { iban: IBAN }, ...body },
+      ...(idempotency_key && { idempotency_key }),
+    });
+  /** Available by the entries, of each currency. */
+  const available = async () => {
+    const rows = await first.sql`
+      select currency,
+        sum(case direction when 'credit' then amount_minor else -amount_minor end)::int as n
+      from pay.ledger_entries where account = 'available' group by 1 order by 1`;
+    return Object.fromEntries(rows.map(({ currency, n }) => [currency, n]));
+  };
+  try {
+    await first.make({ amount_minor: 100, outcome: "success" });
+    await first.make({ amount_minor: 50, currency: "USDC", outcome: "success" });
+    await t.step("100 EUR and 50 USDC: 14 and 7 of 7 each fit, of 80", async () => {
+      const answers = await Promise.all(
+        Array.from(
+          { length: 80 },
+          (_, i) => send(i, i % 4 < 2 ? {} : { currency: "USDC", destination: { wallet: WALLET } }),
+        ),
+      );
+      const made = (currency: string) =>
+        answers.filter(({ status, body }) => status === 201 && body.currency === currency).length;
+      assert.deepEqual([made("EUR"), made("USDC")], [14, 7]);
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [201, 402]);
+      assert.deepEqual(await available(), { EUR: 2, USDC: 1 });
+    });
+    await t.step("racing with payments, refunds and roll-ups it stays at 0 or more", async () => {
+      const paid = [];
+      for (let i = 0; i < 10; i++) {
+        paid.push((await first.make({ amount_minor: 70, outcome: "success" })).body.id);
+      }
+      const work = Array.from(
+        { length: 100 },
+        (_, i) =>
+          i % 10 === 9
+            ? first.sql`select pay.roll_up_balances(3)`
+            : i % 10 === 8
+            ? services[i % 2]!.call("POST", "/api-v1-sandbox/payments", {
+              body: { amount: 7, currency: "EUR", outcome: "success" },
+            })
+            : send(i, { amount: 10 }),
+      );
+      const answers = (await Promise.all(work)) as { status?: number }[];
+      const made = answers.filter((answer, i) => i % 10 < 8 && answer.status === 201).length;
+      const { EUR } = await available();
+      assert.equal(EUR, 2 + 700 + 70 - 10 * made);
+      assert.ok(EUR! >= 0 && made >= 70, `${made} made, ${EUR} left`);
+    });
+    await t.step("cancel, complete and fail race: one wins, the money goes once", async () => {
+      await first.make({ amount_minor: 1000, outcome: "success" });
+      for (let round = 0; round < 30; round++) {
+        const before = (await available()).EUR!;
+        const { body: made } = await send(0, { settlement: "manual" });
+        const advance = `/api-v1-sandbox/transfers/${made.id}/advance`;
+        const answers = await Promise.all([
+          first.call("POST", `${TRANSFERS}/${made.id}/cancel`),
+          second.call("POST", `${TRANSFERS}/${made.id}/cancel`),
+          first.call("POST", advance, { body: { to: "completed" } }),
+          second.call("POST", advance, { body: { to: "failed" } }),
+        ]);
+        const { body } = await first.call("GET", `${TRANSFERS}/${made.id}`);
+        assert.equal(body.sequence, 2);
+        const won = answers.filter(({ status }) => status === 200);
+        assert.equal(won.length, 1, answers.map(({ text }) => text).join("\n"));
+        assert.deepEqual(won[0]!.body, body);
+        assert.equal((await available()).EUR, before - (body.status === "completed" ? 7 : 0));
+      }
+    });
+    await t.step("twins of one key make one transfer", async () => {
+      const before = (await available()).EUR!;
+      const twins = await Promise.all(Array.from({ length: 20 }, (_, i) => send(i, {}, "twin")));
+      assert.equal(new Set(twins.map(({ text }) => text)).size, 1, twins[0]!.text);
+      assert.equal((await available()).EUR, before - 7);
+    });
+    await t.step("twins of a transfer that empties the balance get its answer", async () => {
+      const amount = (await available()).EUR!;
+      const twins = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => send(i, { amount }, "last")),
+      );
+      assert.deepEqual([...new Set(twins.map(({ status }) => status))], [201]);
+      assert.equal(new Set(twins.map(({ text }) => text)).size, 1);
+      assert.equal((await available()).EUR, 0);
+    });
+    await t.step("every ledger transaction sums to zero", async () => {
+      const unbalanced = await first.sql`
+        select transaction_id from pay.ledger_entries group by 1, currency
+        having sum(case direction when 'debit' then amount_minor else -amount_minor end) <> 0`;
+      assert.equal(unbalanced.length, 0);
+    });
+  } finally {
+    await second.close();
+    await first.close();
+  }
+});

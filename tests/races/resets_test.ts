@@ -1,0 +1,75 @@
+/** Resets racing creates, refunds and each other: a payment is there whole or gone whole. */
+
+import assert from "node:assert/strict";
+import {
+  type Ask,
+  ASKS,
+  assertSound,
+  startTwoInstances,
+  type TwoInstances,
+} from "./two_instances.ts";
+
+const ROUNDS = 30;
+
+Deno.test("resets racing other requests", async (t) => {
+  const two = await startTwoInstances();
+  try {
+    await t.step(`creates: whole or gone, never a part, in ${ROUNDS} rounds`, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const creates = (n: number): Ask[] =>
+          Array.from({ length: n }, () => ({
+            ...ASKS.create({ outcome: "refunded" }),
+            idempotency_key: crypto.randomUUID(),
+          }));
+        await assertExplained(two, [...creates(8), ASKS.reset(), ...creates(8)]);
+      }
+    });
+    await t.step(`refunds: whole or gone, never a part, in ${ROUNDS} rounds`, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const ids = await Promise.all(
+          Array.from(
+            { length: 8 },
+            async () => (await two.service.make({ outcome: "success" })).body.id,
+          ),
+        );
+        const refunds = ids.map((id) => ASKS.refund(id, 1));
+        await assertExplained(two, [...refunds, ASKS.reset(), ...refunds]);
+      }
+    });
+    await t.step("a create that outlives the reset is still replayed", async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const ask = () => ({ ...ASKS.create(), idempotency_key: crypto.randomUUID() });
+        const asks = Array.from({ length: 8 }, ask);
+        const told = await two.race([...asks, ASKS.reset()]);
+        const alive = await paymentIds(two);
+        const again = await two.race(asks);
+        for (const [i, { body }] of again.entries()) {
+          const { id } = told[i]!.body;
+          if (alive.has(id)) assert.equal(body.id, id, "made twice");
+        }
+        await two.race([ASKS.reset()]);
+      }
+    });
+    await t.step("the other sandbox keeps what it has", async () => {
+      const key = two.service.other.text;
+      const mine = await two.race(Array.from({ length: 8 }, () => ({ ...ASKS.create(), key })));
+      await two.race([ASKS.reset(), ASKS.create(), ASKS.reset(), ASKS.create()]);
+      const alive = await paymentIds(two);
+      assert.deepEqual(mine.map(({ body }) => alive.has(body.id)), mine.map(() => true));
+    });
+  } finally {
+    await two.close();
+  }
+});
+
+async function assertExplained(two: TwoInstances, asks: Ask[]): Promise<void> {
+  for (const { status, text } of await two.race(asks)) {
+    assert.ok([200, 201, 404].includes(status), text);
+  }
+  await assertSound(two.service);
+}
+
+async function paymentIds({ service }: TwoInstances): Promise<Set<string>> {
+  const rows = await service.sql<{ id: string }[]>`select id from pay.payments`;
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,57 @@
+/**
+ * Another isolate of the product over the database of a test service: its own pool, queues and memory,
+ * as a second worker has them when deployed.
+ */
+
+import { createDependencies, type Settings } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
+
+/** A second isolate. */
+export interface SecondService {
+  /** Calls a function with a key of the first service, its sandbox's by default. */
+  call(
+    method: string,
+    path: string,
+    options?: { key?: string; body?: unknown; idempotency_key?: string },
+  ): Promise<TestAnswer>;
+  close(): Promise<void>;
+}
+
+/** Starts another isolate beside a test service; `close` it before that one. */
+export function startSecondService(
+  first: TestService,
+  settings: Partial<Settings> = {},
+): SecondService {
+  const deps = createDependencies({
+    database_url: first.database.functions_url,
+    base_url: BASE_URL,
+    webhook_master_secret: MASTER_SECRET,
+    log: () => {},
+    ...settings,
+  });
+  const functions = {
+    "api-v1-payments": createPaymentsFunction(deps),
+    "api-v1-sandbox": createSandboxFunction(deps),
+  };
+  return {
+    async call(method, path, { key = first.key.text, body, idempotency_key } = {}) {
+      const name = path.split("/")[1] as keyof typeof functions;
+      const response = await functions[name](
+        new Request(`http://localhost${path}`, {
+          method,
+          headers: {
+            Authorization: `Bearer ${key}`,
+            ...(body !== undefined && { "Content-Type": "application/json" }),
+            ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
+          },
+          ...(body !== undefined && { body: JSON.stringify(body) }),
+        }),
+      );
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+    },
+    close: () => deps.close(),
+  };
+}

@@ -1,0 +1,203 @@
+/**
+ * Order and retries on the injected clock (contract §4): an event waits while an earlier one of the
+ * same payment is still being tried, and nothing else does.
+ */
+
+import assert from "node:assert/strict";
+import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { PAYMENTS } from "../http/service_case.ts";
+import {
+  addEndpoint,
+  type Arrival,
+  DELIVERIES,
+  deliveriesOf,
+  ENDPOINTS,
+  RELAY,
+  settle,
+  shown,
+} from "./recording_receiver.ts";
+import { RELAY_TOKEN } from "../support/service.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+/** When the attempts of a test delivery are due, in ms after the first (contract §4). */
+const TEST_ATTEMPTS = [0, 5_000, 65_000, 665_000];
+
+webhookCase("an event waits for an earlier one of its payment only", async (t, service, hooks) => {
+  const { id, secret } = await addEndpoint(service, hooks.url("/"));
+  await addEndpoint(service, hooks.url("/beside"));
+  const { body: slow } = await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.arrivals.length = 0;
+  let failures = 2;
+  hooks.judge = ({ path, event }: Arrival) =>
+    path === "/" && event.data.object.id === slow.id && failures-- > 0 ? 500 : 200;
+  service.setClock(AT);
+  await service.call("POST", `/api-v1-sandbox/payments/${slow.id}/advance`, {
+    body: { to: "processing" },
+  });
+  await settle(service);
+  await service.call("POST", `/api-v1-sandbox/payments/${slow.id}/advance`, {
+    body: { to: "completed" },
+  });
+  const { body: fast } = await service.make({ outcome: "success" });
+  await settle(service);
+  const of = (id: string, path = "/") =>
+    shown(hooks.at(path).filter(({ event }) => event.data.object.id === id));
+
+  await t.step("others pass by", () => {
+    assert.deepEqual(of(fast.id), ["payment.created 1", "payment.completed 1"]);
+    assert.deepEqual(of(slow.id, "/beside"), ["payment.processing 1", "payment.completed 1"]);
+    assert.deepEqual(of(slow.id), ["payment.processing 1"]);
+  });
+  await t.step("just before the next attempt nothing is sent", async () => {
+    service.setClock(AT + 4_999);
+    await settle(service);
+    assert.deepEqual(of(slow.id), ["payment.processing 1"]);
+  });
+  await t.step("the attempt is made when due, and fails again", async () => {
+    service.setClock(AT + 5_000);
+    await settle(service);
+    assert.deepEqual(of(slow.id), ["payment.processing 1", "payment.processing 2"]);
+  });
+  await t.step("once it is delivered, what waited follows at once", async () => {
+    service.setClock(AT + 65_000);
+    await settle(service);
+    assert.deepEqual(of(slow.id), [
+      "payment.processing 1",
+      "payment.processing 2",
+      "payment.processing 3",
+      "payment.completed 1",
+    ]);
+  });
+  await t.step("each attempt is signed with its own time", async () => {
+    const tries = hooks.at("/").filter(({ event }) => event.type === "payment.processing");
+    const times = tries.map(({ headers }) => Number(headers.get("Webhook-Timestamp")) * 1000);
+    assert.deepEqual(times, [AT, AT + 5_000, AT + 65_000].map((at) => at - at % 1000));
+    for (const [i, { bytes, headers }] of tries.entries()) {
+      const signature = headers.get("Payment-Signature");
+      await verifyWebhook(bytes, signature, secret, { now_ms: times[i]! });
+    }
+    assert.equal(new Set(tries.map(({ text }) => text)).size, 1);
+  });
+  await t.step("the attempts are recorded", async () => {
+    const event_id = hooks.at("/").at(-2)!.event.id;
+    const [delivery] = await deliveriesOf(service, `&event_id=${event_id}&endpoint_id=${id}`);
+    const recorded = delivery.attempts.map(
+      // deno-lint-ignore no-explicit-any
+      ({ number, at, response_status, error }: any) => [number, at, response_status, error],
+    );
+    assert.deepEqual(recorded, [
+      [1, new Date(AT).toISOString(), 500, null],
+      [2, new Date(AT + 5_000).toISOString(), 500, null],
+      [3, new Date(AT + 65_000).toISOString(), 200, null],
+    ]);
+  });
+});
+
+webhookCase("a test delivery is tried four times", async (t, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"));
+  hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
+  service.setClock(AT);
+  const { body: payment } = await service.make({ outcome: "success" });
+  await settle(service);
+  for (const [i, after_ms] of TEST_ATTEMPTS.entries()) {
+    const is_last = i === TEST_ATTEMPTS.length - 1;
+    await t.step(`attempt ${i + 1} at ${after_ms} ms`, async () => {
+      service.setClock(AT + after_ms - 1);
+      await settle(service);
+      assert.equal(hooks.arrivals.length, i || 1);
+      service.setClock(AT + after_ms);
+      // By the address that wakes the relay where nothing else does.
+      const woken = await service.call("POST", RELAY, { key: RELAY_TOKEN });
+      assert.equal(woken.status, 202);
+      await settle(service);
+      assert.equal(hooks.arrivals[i]!.headers.get("Webhook-Attempt"), String(i + 1));
+      const [delivery] = await deliveriesOf(service, `&payment_id=${payment.id}`);
+      const next_ms = TEST_ATTEMPTS[i + 1];
+      const next = next_ms === undefined ? null : new Date(AT + next_ms).toISOString();
+      assert.deepEqual(
+        [delivery.status, delivery.attempts.length, delivery.next_attempt_at],
+        [is_last ? "failed" : "pending", i + 1, next],
+      );
+    });
+  }
+  await t.step("then the next event of the payment has its turn", () => {
+    assert.equal(shown(hooks.arrivals).at(-1), "payment.completed 1");
+    assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
+  });
+  await t.step("and no other attempt is made", async () => {
+    service.setClock(AT + 86_400_000);
+    await settle(service);
+    assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
+  });
+});
+
+webhookCase("Retry-After of the receiver is honoured", async (_, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  hooks.judge = () => new Response(null, { status: 429, headers: { "Retry-After": "8" } });
+  service.setClock(AT);
+  await service.make({ outcome: "success" });
+  await settle(service);
+  const [delivery] = await deliveriesOf(service);
+  assert.equal(delivery.next_attempt_at, new Date(AT + 8_000).toISOString());
+  assert.equal(delivery.attempts[0].response_status, 429);
+});
+
+webhookCase("what waits is called off with its endpoint", async (t, service, hooks) => {
+  hooks.judge = () => 500;
+  const endings: [string, (id: string) => Promise<unknown>][] = [
+    ["deleted", (id) => service.call("DELETE", `${ENDPOINTS}/${id}`)],
+    [
+      "disabled",
+      (id) => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } }),
+    ],
+  ];
+  for (const [name, end] of endings) {
+    await t.step(name, async () => {
+      service.setClock(AT);
+      const { id } = await addEndpoint(service, hooks.url(`/${name}`));
+      const { body: payment } = await service.make({ outcome: "success" });
+      await settle(service);
+      await end(id);
+      service.setClock(AT + 60_000);
+      await settle(service);
+      const rows = await deliveriesOf(service, `&payment_id=${payment.id}&endpoint_id=${id}`);
+      assert.deepEqual(
+        rows.map(({ status, attempts, next_attempt_at }) => [
+          status,
+          attempts.length,
+          next_attempt_at,
+        ]),
+        [["cancelled", 1, null], ["cancelled", 0, null]],
+      );
+      assert.equal(hooks.at(`/${name}`).length, 1);
+    });
+  }
+});
+
+webhookCase("a long row of one payment's events arrives in order", async (_, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"));
+  let answered = 0;
+  hooks.judge = () => ++answered === 1 ? 500 : 200;
+  service.setClock(AT);
+  const { body: payment } = await service.make({ outcome: "success" });
+  await settle(service);
+  for (let i = 0; i < 60; i++) {
+    const url = `${PAYMENTS}/${payment.id}/refund`;
+    assert.equal((await service.call("POST", url, { body: { amount: 1 } })).status, 201);
+  }
+  const { body: other } = await service.make({ outcome: "success" });
+  await settle(service);
+  assert.deepEqual(
+    hooks.arrivals.slice(1).map(({ event }) => event.data.object.id),
+    [other.id, other.id],
+    "the row waits, others do not",
+  );
+  service.setClock(AT + 5_000);
+  await settle(service);
+  const sequences = hooks.arrivals.slice(3).map(({ event }) => event.sequence);
+  assert.deepEqual(sequences, Array.from({ length: 122 }, (_, i) => i + 1));
+  const pending = await service.call("GET", `${DELIVERIES}?status=pending`);
+  assert.deepEqual(pending.body.data, []);
+});

@@ -1,0 +1,222 @@
+/**
+ * Secrets of endpoints: shown byte for byte by replays, in the database not at all, and how older
+ * ones sign for a while after a rotation.
+ */
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
+import { assertRefused, serviceCase } from "../http/service_case.ts";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { addEndpoint, type Arrival, ENDPOINTS, settle } from "./recording_receiver.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const URL = "https://hooks.example.com/payments";
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+
+serviceCase("a replay shows the same bytes", async (t, service) => {
+  const body = { url: URL };
+  const first: Record<string, TestAnswer> = {};
+  const requests: [name: string, method: string, suffix: string, body: unknown][] = [
+    ["create", "POST", "", body],
+    ["update", "PUT", "/{id}", { description: "new" }],
+    ["rotate", "POST", "/{id}/rotate_secret", { expires_in: 60 }],
+    ["delete", "DELETE", "/{id}", {}],
+  ];
+  const send = (name: string) => {
+    const [, method, suffix, body] = requests.find(([known]) => known === name)!;
+    const path = ENDPOINTS + suffix.replace("{id}", first.create?.body.id);
+    return service.call(method, path, { body, idempotency_key: name });
+  };
+  for (const [name] of requests) {
+    await t.step(`${name}, and every earlier one again`, async () => {
+      first[name] = await send(name);
+      assert.equal(first[name].headers.get("Idempotent-Replayed"), null);
+      for (const [earlier, answer] of Object.entries(first)) {
+        const again = await send(earlier);
+        assert.deepEqual([again.status, again.text], [answer.status, answer.text]);
+        assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+      }
+    });
+  }
+  await t.step("create and rotate show a secret each, the others none", () => {
+    const secrets = requests.map(([name]) => first[name]!.body.secret);
+    assert.match(secrets[0], /^whsec_/);
+    assert.match(secrets[2], /^whsec_/);
+    assert.notEqual(secrets[0], secrets[2]);
+    assert.deepEqual([secrets[1], secrets[3]], [undefined, undefined]);
+  });
+  await t.step("another body under the key is a conflict", async () => {
+    const answer = await service.call("POST", ENDPOINTS, {
+      body: { url: `${URL}/2` },
+      idempotency_key: "create",
+    });
+    assertRefused(answer, 409, "idempotency_conflict");
+  });
+});
+
+serviceCase("twins get one answer", async (t, service) => {
+  const twins = async (method: string, path: string, body: unknown) => {
+    const answers = await Promise.all(
+      Array.from(
+        { length: 6 },
+        () => service.call(method, path, { body, idempotency_key: `${method}:${path}` }),
+      ),
+    );
+    assert.deepEqual([...new Set(answers.map(({ status, text }) => `${status} ${text}`))], [
+      `${answers[0]!.status} ${answers[0]!.text}`,
+    ]);
+    return answers[0]!;
+  };
+  const { body: { id } } = await twins("POST", ENDPOINTS, { url: URL });
+  const path = `${ENDPOINTS}/${id}`;
+  const cases: [string, string, string, unknown][] = [
+    ["update", "PUT", path, { description: "new" }],
+    ["rotate", "POST", `${path}/rotate_secret`, {}],
+    ["delete", "DELETE", path, {}],
+  ];
+  for (const [name, method, url, body] of cases) {
+    await t.step(name, async () => {
+      assert.equal((await twins(method, url, body)).status, 200);
+    });
+  }
+});
+
+/** Every row of every table, as a dump shows it. */
+async function dump({ sql }: TestService): Promise<string> {
+  const tables = await sql`select tablename from pg_tables where schemaname = 'pay'`;
+  const rows = [];
+  for (const { tablename } of tables) {
+    rows.push(...await sql`select t::text as row from pay.${sql(tablename)} t`);
+  }
+  return rows.map(({ row }) => row).join("\n");
+}
+
+webhookCase("a dump of the database can sign nothing", async (t, service, receiver) => {
+  const made = await service.call("POST", ENDPOINTS, {
+    body: { url: receiver.url("/") },
+    idempotency_key: "create",
+  });
+  const { id } = made.body;
+  const rotated = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
+    body: { expires_in: 600 },
+    idempotency_key: "rotate",
+  });
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  const [arrival] = receiver.arrivals;
+  const text = await dump(service);
+  await t.step("the dump is one", () => {
+    assert.ok(text.includes(id) && text.includes("payment.created"));
+  });
+  await t.step("holds no secret in any form", () => {
+    for (const { body: { secret } } of [made, rotated]) {
+      const bytes = atob(secret.slice("whsec_".length));
+      const hex = Array.from(bytes, (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+      for (const form of [secret, secret.slice(6), secret.slice(6, 46), hex]) {
+        assert.ok(!text.includes(form));
+      }
+    }
+    assert.deepEqual(text.match(/whsec_(?!reference:)\S+/g), null);
+  });
+  await t.step("holds no text that signs", () => {
+    const content = `${arrival!.headers.get("Webhook-Timestamp")}.${arrival!.text}`;
+    const signatures = arrival!.headers.get("Payment-Signature")!;
+    const signs = (key: string) =>
+      signatures.includes(createHmac("sha256", key).update(content).digest("hex"));
+    assert.ok(signs(rotated.body.secret), "the check itself");
+    const tokens = new Set(text.match(/[\w+/=:.-]{6,}/g));
+    assert.ok(tokens.size > 50);
+    for (const token of tokens) assert.ok(!signs(token) && !signs(`whsec_${token}`));
+  });
+  await t.step("with another master secret it makes other secrets", async () => {
+    const [row] = await service.sql`select secrets from pay.webhook_endpoints where id = ${id}`;
+    const derive = (master_secret: string, { version, salt }: { version: number; salt: string }) =>
+      deriveEndpointSecret({ master_secret, endpoint_id: id, version, salt });
+    const secrets = [rotated.body.secret, made.body.secret];
+    for (const [i, source] of row!.secrets.entries()) {
+      assert.notEqual(derive("another master secret of at least 32 bytes", source), secrets[i]);
+    }
+  });
+});
+
+/** Signatures of an arrival, and whether each secret verifies it. */
+async function verifiedBy(arrival: Arrival, secrets: string[]) {
+  const header = arrival.headers.get("Payment-Signature");
+  const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;
+  return await Promise.all(
+    secrets.map((secret) =>
+      verifyWebhook(arrival.bytes, header, secret, { now_ms }).then(() => true, () => false)
+    ),
+  );
+}
+
+webhookCase(
+  "POST /rotate_secret: older secrets sign until they expire",
+  async (t, service, hooks) => {
+    service.setClock(AT);
+    const { id, secret: first } = await addEndpoint(service, hooks.url("/"));
+    const rotate = async (expires_in?: number) => {
+      const body = expires_in === undefined ? {} : { expires_in };
+      const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, { body });
+      assert.equal(answer.status, 200, answer.text);
+      return answer.body.secret as string;
+    };
+    const deliver = async () => {
+      await service.make({ outcome: "pending" });
+      await settle(service);
+      return hooks.arrivals.at(-1)!;
+    };
+    const second = await rotate(60);
+    const third = await rotate(600);
+    const secrets = [third, second, first];
+    const cases: [name: string, after_ms: number, verified: boolean[]][] = [
+      ["at once: newest first", 0, [true, true, true]],
+      ["before the first has expired", 59_999, [true, true, true]],
+      ["when it expires", 60_000, [true, true, false]],
+      ["before the second has expired", 599_999, [true, true, false]],
+      ["when it expires", 600_000, [true, false, false]],
+    ];
+    for (const [name, after_ms, verified] of cases) {
+      await t.step(`${after_ms} ms, ${name}`, async () => {
+        service.setClock(AT + after_ms);
+        const arrival = await deliver();
+        assert.deepEqual(await verifiedBy(arrival, secrets), verified);
+        const parts = arrival.headers.get("Payment-Signature")!.split(",").slice(1);
+        const timestamp = arrival.headers.get("Webhook-Timestamp");
+        const expected = secrets.filter((_, i) => verified[i]).map((secret) =>
+          "v1=" + createHmac("sha256", secret).update(`${timestamp}.${arrival.text}`).digest("hex")
+        );
+        assert.deepEqual(parts, expected);
+        assert.equal(arrival.headers.get("Webhook-Signature")!.split(" ").length, expected.length);
+      });
+    }
+    await t.step("without expires_in the older one is dead at once", async () => {
+      const fourth = await rotate();
+      assert.deepEqual(await verifiedBy(await deliver(), [fourth, third]), [true, false]);
+    });
+  },
+);
+
+const OVERLAPS: [expires_in: unknown, status: number][] = [
+  [-1, 400],
+  [604_801, 400],
+  [1.5, 400],
+  ["60", 400],
+  [null, 400],
+  [0, 200],
+  [604_800, 200],
+];
+serviceCase("POST /rotate_secret takes 0 to 604 800 seconds", async (t, service) => {
+  const { id } = await addEndpoint(service, URL);
+  for (const [expires_in, status] of OVERLAPS) {
+    await t.step(`${JSON.stringify(expires_in)}: ${status}`, async () => {
+      const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
+        body: { expires_in },
+      });
+      assert.equal(answer.status, status);
+      if (status === 400) assertRefused(answer, 400, "invalid_parameter", "expires_in");
+    });
+  }
+});

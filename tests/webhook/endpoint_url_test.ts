@@ -1,0 +1,91 @@
+/**
+ * Addresses of endpoints through the API: the vectors with private addresses off, and live keys,
+ * which are refused private addresses even where test keys may have them.
+ */
+
+import assert from "node:assert/strict";
+import { assertRefused, serviceCase } from "../http/service_case.ts";
+import { addEndpoint, ENDPOINTS } from "./recording_receiver.ts";
+import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
+
+interface UrlVector {
+  url: string;
+  result: string;
+  href?: string;
+  allow_private?: boolean;
+  own_hosts?: string[];
+}
+
+/** What the operator's own setting and hosts do not decide. */
+const VECTORS = (vectors.urls as UrlVector[]).filter(
+  ({ own_hosts, allow_private }) => !own_hosts && !allow_private,
+);
+
+/** U+0000 is refused in any field before the url is looked at. */
+function codeOf(url: string): string {
+  return url.includes("\0") ? "invalid_json" : "invalid_parameter";
+}
+
+serviceCase("POST /v1/webhook_endpoints judges the url", async (t, service) => {
+  assert.ok(VECTORS.length > 200);
+  for (const { url, result, href = url } of VECTORS) {
+    await t.step(`${JSON.stringify(url).slice(0, 70)}: ${result}`, async () => {
+      const made = await service.call("POST", ENDPOINTS, { body: { url } });
+      const stored = await service.sql`select url from pay.webhook_endpoints`;
+      if (result !== "ok") {
+        assertRefused(made, 400, codeOf(url), "url");
+        assert.deepEqual([...stored], []);
+        return;
+      }
+      assert.deepEqual([made.status, made.body.url], [201, href]);
+      assert.deepEqual(stored.map((row) => row.url), [href]);
+      await service.sql`delete from pay.webhook_endpoints`;
+    });
+  }
+}, { allow_private_webhooks: false });
+
+serviceCase("PUT /v1/webhook_endpoints/{id} judges the url", async (t, service) => {
+  const { id, url } = await addEndpoint(service, "https://hooks.example.com/") as never as {
+    id: string;
+    url: string;
+  };
+  for (const vector of VECTORS.filter(({ result }) => result !== "ok").slice(0, 40)) {
+    await t.step(`${JSON.stringify(vector.url).slice(0, 70)}: ${vector.result}`, async () => {
+      const body = { url: vector.url };
+      const updated = await service.call("PUT", `${ENDPOINTS}/${id}`, { body });
+      assertRefused(updated, 400, codeOf(vector.url), "url");
+      assert.equal((await service.call("GET", `${ENDPOINTS}/${id}`)).body.url, url);
+    });
+  }
+}, { allow_private_webhooks: false });
+
+const PRIVATE = [
+  "http://127.0.0.1:3000/hook",
+  "http://localhost:3000/hook",
+  "http://[::1]:3000/",
+  "http://10.1.2.3/",
+  "https://192.168.0.1/",
+  "http://hooks.example.com/",
+];
+serviceCase("private addresses are for test keys, where allowed", async (t, service) => {
+  const live = { key: service.live.text };
+  const { id } = await addEndpoint(service, "https://hooks.example.com/", {}, live);
+  for (const url of PRIVATE) {
+    await t.step(url, async () => {
+      assert.equal((await service.call("POST", ENDPOINTS, { body: { url } })).status, 201);
+      const made = await service.call("POST", ENDPOINTS, { body: { url }, ...live });
+      assertRefused(made, 400, "invalid_parameter", "url");
+      const updated = await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { url }, ...live });
+      assertRefused(updated, 400, "invalid_parameter", "url");
+    });
+  }
+  await t.step("a host of our own is refused to both", async () => {
+    for (const key of [service.key.text, service.live.text]) {
+      const made = await service.call("POST", ENDPOINTS, {
+        body: { url: "https://payments.example.com/functions/v1/api-v1-payments/internal/relay" },
+        key,
+      });
+      assertRefused(made, 400, "invalid_parameter", "url");
+    }
+  });
+}, { base_url: "https://payments.example.com/functions/v1" });

@@ -1,0 +1,206 @@
+/**
+ * Leases: what two relays may do at the same time, what becomes of the work of a dead one, and what
+ * a relay does while the database is away.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { createDependencies } from "../../shared/http/dependencies.ts";
+import type { AttemptResult, ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service.ts";
+import { addEndpoint, deliveriesOf, settle, until } from "./recording_receiver.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+const LEASE_MS = 25_000;
+
+/** A turn of a relay that exists in the test alone. */
+function turn(
+  { deps }: TestService,
+  at_ms: number,
+  { results = [], limit = 64 }: { results?: AttemptResult[]; limit?: number } = {},
+): Promise<ClaimedDelivery[]> {
+  return deps.webhook_store.relayTurn({
+    results,
+    under_way: {},
+    limit,
+    per_endpoint: 16,
+    at_ms,
+    leased_until_ms: at_ms + LEASE_MS,
+  });
+}
+
+/** How an attempt has ended. */
+function resultOf(claimed: ClaimedDelivery, delivered: boolean, at_ms: number): AttemptResult {
+  const { environment_id, id, attempt } = claimed;
+  const at = new Date(at_ms).toISOString();
+  const record = {
+    number: attempt,
+    at,
+    response_status: delivered ? 200 : 500,
+    duration_ms: 100,
+    error: null,
+  };
+  const next_attempt_at = delivered ? null : new Date(at_ms + 60_000).toISOString();
+  return {
+    environment_id,
+    id,
+    attempt,
+    delivered,
+    next_attempt_at,
+    record: JSON.stringify(record),
+  };
+}
+
+/** Payments whose one event waits at an endpoint that the service's own relay leaves alone. */
+async function makeWaiting(service: TestService, count: number): Promise<void> {
+  await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
+  for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
+}
+
+/** Options with which nothing but the test itself is a relay. */
+const NO_RELAY = { webhook_master_secret: undefined } as never;
+
+/** An endpoint as a service with a master secret makes it. */
+async function insertEndpoint({ sql, key }: TestService, url = "http://127.0.0.1:1/") {
+  await sql`insert into pay.webhook_endpoints
+    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+    values (${key.environment_id}, ${`whe_${"0".repeat(26)}`}, 0, ${url}, '{*}', 'enabled',
+      '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
+}
+
+webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  const [first] = await turn(service, AT);
+  assert.equal(first!.attempt, 1);
+  await t.step("not a moment before", async () => {
+    assert.equal((await turn(service, AT + LEASE_MS - 1)).length, 0);
+  });
+  const [second] = await turn(service, AT + LEASE_MS);
+  await t.step("then it is the next attempt", () => {
+    assert.deepEqual([second!.id, second!.attempt], [first!.id, 2]);
+  });
+  await t.step("the late result of the first changes nothing", async () => {
+    const before = await service.sql`select t::text from pay.webhook_deliveries t`;
+    for (const delivered of [true, false]) {
+      await turn(service, AT + LEASE_MS, {
+        results: [resultOf(first!, delivered, AT)],
+        limit: 0,
+      });
+    }
+    assert.deepEqual(await service.sql`select t::text from pay.webhook_deliveries t`, before);
+  });
+  await t.step("the result of the second counts, once", async () => {
+    const results = [resultOf(second!, true, AT + LEASE_MS)];
+    await turn(service, AT + LEASE_MS + 1, { results });
+    await turn(service, AT + LEASE_MS + 1, { results });
+    await turn(service, AT + LEASE_MS + 2, { results: [resultOf(first!, false, AT)] });
+    const [delivery] = await deliveriesOf(service);
+    assert.deepEqual([delivery.status, delivery.attempts.length, delivery.attempts[0].number], [
+      "delivered",
+      1,
+      2,
+    ]);
+  });
+}, NO_RELAY);
+
+webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 120);
+  const others = Array.from(
+    { length: 8 },
+    () => createDependencies({ database_url: service.database.functions_url, base_url: BASE_URL }),
+  );
+  try {
+    const claimed: ClaimedDelivery[] = [];
+    for (let round = 0; round < 12 && claimed.length < 120; round++) {
+      const turns = await Promise.all(others.map((deps) => turn({ ...service, deps }, AT)));
+      claimed.push(...turns.flat());
+    }
+    assert.equal(claimed.length, 120);
+    assert.equal(new Set(claimed.map(({ id }) => id)).size, 120);
+  } finally {
+    await Promise.all(others.map((deps) => deps.close()));
+  }
+}, NO_RELAY);
+
+webhookCase("three relays at work deliver each event once and in order", async (
+  _,
+  service,
+  hooks,
+) => {
+  await addEndpoint(service, hooks.url("/"));
+  const others = Array.from({ length: 2 }, () =>
+    createDependencies({
+      database_url: service.database.functions_url,
+      base_url: BASE_URL,
+      webhook_master_secret: MASTER_SECRET,
+      allow_private_webhooks: true,
+    }));
+  try {
+    await Promise.all(Array.from({ length: 80 }, async () => {
+      await service.make({ outcome: "refunded" });
+      await Promise.all(others.map((deps) => deps.webhooks!.relay.nudge()));
+    }));
+    await until("all have arrived", async () => {
+      await Promise.all([service.deps, ...others].map((deps) => deps.webhooks!.relay.nudge()));
+      return hooks.arrivals.length >= 320;
+    }, 30_000);
+    await settle(service);
+    assert.equal(new Set(hooks.arrivals.map(({ event }) => event.id)).size, 320);
+    assert.equal(hooks.arrivals.length, 320);
+    const last = new Map<string, number>();
+    for (const { event } of hooks.arrivals) {
+      const subject = event.data.object.payment_id ?? event.data.object.id;
+      assert.equal(event.sequence, (last.get(subject) ?? 0) + 1);
+      last.set(subject, event.sequence);
+    }
+  } finally {
+    await Promise.all(others.map((deps) => deps.close()));
+  }
+});
+
+webhookCase("while the database is away results are kept, and nothing spins", async (
+  t,
+  service,
+  hooks,
+) => {
+  await addEndpoint(service, hooks.url("/"));
+  const answers: (() => void)[] = [];
+  hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
+  await service.make({ outcome: "pending" });
+  await service.make({ outcome: "pending" });
+  await until("both are under way", () => answers.length === 2);
+  const { pathname } = new URL(service.database.url);
+  const name = pathname.slice(1);
+  const server = new URL(service.database.url);
+  server.pathname = "/postgres";
+  const admin = postgres(server.href, { max: 1, onnotice: () => {} });
+  try {
+    await admin`alter database ${admin(name)} allow_connections false`;
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+    const failed = () => service.logs.filter(({ route }) => route === "relay").length;
+    await t.step("a turn that fails is tried again when an attempt ends", async () => {
+      answers.shift()!();
+      await until("a turn has failed", () => failed() > 0);
+      for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
+      assert.ok(failed() <= 3, `${failed()} turns have failed`);
+      answers.shift()!();
+      await settle(service);
+      assert.ok(failed() <= 6, `${failed()} turns have failed`);
+    });
+    await admin`alter database ${admin(name)} allow_connections true`;
+    await t.step("once it is back they are recorded, and nothing is sent twice", async () => {
+      await settle(service);
+      const rows = await deliveriesOf(service);
+      assert.deepEqual(rows.map(({ status }) => status), ["delivered", "delivered"]);
+      assert.equal(hooks.arrivals.length, 2);
+    });
+  } finally {
+    await admin`alter database ${admin(name)} allow_connections true`;
+    await admin.end();
+  }
+});
