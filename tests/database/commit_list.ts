@@ -1,6 +1,6 @@
 /**
- * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is stored
- * of each afterwards.
+ * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is
+ * stored of each afterwards.
  */
 
 import assert from "node:assert/strict";
