@@ -6,6 +6,7 @@
 
 import { type Database, openDatabase } from "../shared/store/database.ts";
 import { createStore } from "../shared/store/store.ts";
+import { Changes } from "../shared/domain/changes.ts";
 import { createPayments } from "../shared/domain/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
@@ -56,7 +57,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    payments: createPayments({ store, base_url }),
+    payments: createPayments({ store, changes: new Changes(store), base_url }),
   });
   return {
     async record(request) {

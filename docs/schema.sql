@@ -394,6 +394,26 @@ $function$;
 alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) to pay_api;
 
+-- function pay.call_off_deliveries(text,text)
+CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  update pay.webhook_deliveries d
+  set status = 'cancelled', next_attempt_at = null
+  from (
+    select w.id from pay.webhook_deliveries w
+    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+      and w.status = 'pending' and w.leased_until is null
+    order by w.id
+    for update
+  ) waiting
+  where d.environment_id = p_environment_id and d.id = waiting.id
+$function$;
+alter function pay.call_off_deliveries(text,text) owner to pay_owner;
+
 -- function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text)
 CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
  RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
@@ -470,13 +490,8 @@ begin
       failing_since = case when v_endpoint.status = t.status then t.failing_since end
     where t.environment_id = v_environment and t.id = p_id;
   end if;
-  -- What was on its way to an endpoint that is gone or off is called off.
   if p_endpoint is null or v_endpoint.status = 'disabled' then
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    where d.environment_id = v_environment and d.endpoint_id = p_id and d.status = 'pending'
-      -- An attempt under way ends by itself; the relay then calls off what would follow.
-      and d.leased_until is null;
+    perform pay.call_off_deliveries(v_environment, p_id);
   end if;
   outcome := 'committed';
   return next;
@@ -877,10 +892,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null, leased_until = null
-  where d.environment_id = p_environment_id and d.endpoint_id = p_id and d.status = 'pending'
-    and d.leased_until is null;
+  perform pay.call_off_deliveries(p_environment_id, p_id);
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
@@ -1348,44 +1360,54 @@ begin
       and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.delivered
   ),
-  -- The next event of the same payment need not wait any longer.
+  -- The next event of the same payment need not wait any longer. It is as old as it was, so that it
+  -- comes before what else was held back.
+  next as materialized (
+    select d.environment_id, d.id
+    from recorded r
+    cross join lateral (
+      select w.id
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id = r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    join pay.webhook_deliveries d on d.environment_id = r.environment_id and d.id = n.id
+    where r.status <> 'pending' and d.status = 'pending' and d.leased_until is null
+    order by d.environment_id, d.id
+    for update of d
+  ),
   let_go as (
     update pay.webhook_deliveries d
-    set next_attempt_at = p_at
-    from (
-      select n.environment_id, n.id
-      from recorded r
-      cross join lateral (
-        select d.environment_id, d.id
-        from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id = r.environment_id
-          and d.endpoint_id = r.endpoint_id
-          and d.subject_id = r.subject_id
-          and d.sequence > r.sequence
-          and d.leased_until is null
-          and d.next_attempt_at > p_at
-        order by d.sequence
-        limit 1
-      ) n
-      where r.status <> 'pending'
-    ) next
-    where d.environment_id = next.environment_id and d.id = next.id
+    set next_attempt_at = least(d.created_at, p_at)
+    from next n
+    where d.environment_id = n.environment_id and d.id = n.id
+  ),
+  ended as (
+    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
+    from recorded r group by r.environment_id, r.endpoint_id
+  ),
+  turned as materialized (
+    select t.environment_id, t.id, e.any_delivered
+    from ended e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+    for update of t skip locked
   )
   update pay.webhook_endpoints t
   set failing_since = case when e.any_delivered then null else p_at end
-  from (
-    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
-    from recorded r group by r.environment_id, r.endpoint_id
-  ) e
-  where t.environment_id = e.environment_id and t.id = e.endpoint_id
-    and (t.failing_since is null) <> e.any_delivered;
+  from turned e
+  where t.environment_id = e.environment_id and t.id = e.id;
 end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.redeliver(text,text,timestamp with time zone,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text)
+-- function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1418,13 +1440,17 @@ begin
   for update;
   if v_delivery.id is null then
     outcome := 'not_found';
-  elsif not exists (
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    return next;
+    return;
+  end if;
+  if exists (
     select from pay.webhook_endpoints t
     where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
-    outcome := 'off';
-  else
     outcome := 'committed';
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.leased_until is null then
@@ -1433,24 +1459,24 @@ begin
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
+    status := 200;
     body := pay.webhook_delivery_body(v_delivery);
-    update pay.idempotency_keys k set body = redeliver.body
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key;
-    return next;
-    return;
+  else
+    outcome := 'off';
+    status := 409;
+    body := p_refusal;
   end if;
-  delete from pay.idempotency_keys k
+  update pay.idempotency_keys k set status = redeliver.status, body = redeliver.body
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key and k.request_id = p_request_id;
+    and k.key = p_idempotency_key;
   return next;
 end
 $function$;
-alter function pay.redeliver(text,text,timestamp with time zone,text,text,text,text) owner to pay_owner;
-grant execute on function pay.redeliver(text,text,timestamp with time zone,text,text,text,text) to pay_api;
+alter function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text) to pay_api;
 
--- function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_busy text[], p_limit integer, p_per_endpoint integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+-- function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_limit integer, p_per_endpoint integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
  RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1461,6 +1487,10 @@ CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_busy text[], p_limit
  SET enable_material TO 'off'
 AS $function$
 #variable_conflict use_column
+declare
+  v_under_way jsonb := p_under_way::jsonb;
+  v_endpoints text[];
+  v_rooms integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -1471,37 +1501,47 @@ begin
     return;
   end if;
 
-  for v_round in 1..5 loop
-  return query
-  with recursive
-  -- Endpoints with something pending, one index probe for each.
-  waiting as (
-    (select d.endpoint_id from pay.webhook_deliveries d
+  -- Endpoints with something pending, one index probe for each, and how much more each may have.
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
      where d.status = 'pending' order by d.endpoint_id limit 1)
     union all
-    select (
-      select d.endpoint_id from pay.webhook_deliveries d
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id > w.endpoint_id
       order by d.endpoint_id limit 1
-    )
-    from waiting w where w.endpoint_id is not null
-  ),
+    ) n
+  )
+  select array_agg(w.endpoint_id), array_agg(r.room)
+  into v_endpoints, v_rooms
+  from waiting w
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select case when t.failing_since is null then p_per_endpoint else least(2, p_per_endpoint) end
+      - coalesce((v_under_way ->> w.endpoint_id)::integer, 0) as room
+  ) r
+  where r.room > 0;
+
+  for v_round in 1..100 loop
+  return query
+  with
   candidate as materialized (
-    select c.*, w.endpoint_id
-    from waiting w
+    select c.*, o.endpoint_id, o.room
+    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.subject_id, d.sequence
       from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = w.endpoint_id and d.next_attempt_at <= p_at
+      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
       order by d.next_attempt_at, d.sequence
       limit p_per_endpoint
       for update skip locked
     ) c
-    where w.endpoint_id is not null and w.endpoint_id <> all (p_busy)
   ),
   judged as materialized (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.next_attempt_at as blocked_until,
       row_number() over (
         partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
       ) as rank_of_endpoint
@@ -1510,7 +1550,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id
     join pay.environments e on e.id = c.environment_id
     left join lateral (
-      select d.next_attempt_at, d.leased_until
+      select d.next_attempt_at
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = c.environment_id
@@ -1529,18 +1569,14 @@ begin
   ),
   held_back as (
     update pay.webhook_deliveries d
-    set next_attempt_at = case
-      when j.blocker_leased_until is null and j.blocked_until > p_at then j.blocked_until
-      else p_at + interval '1 second'
-    end
+    set next_attempt_at = greatest(j.blocked_until, p_at + interval '1 second')
     from judged j
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
   ),
   free as materialized (
     select * from judged j
-    where j.enabled and j.blocked_until is null
-      and (j.failing_since is null or j.rank_of_endpoint <= 2)
+    where j.enabled and j.blocked_until is null and j.rank_of_endpoint <= j.room
     order by j.rank_of_endpoint
     limit p_limit
   ),
@@ -1560,14 +1596,18 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
   -- All that was due may have had to wait for something earlier: then look behind it.
   exit when found or not exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending' and d.next_attempt_at <= p_at and d.endpoint_id <> all (p_busy)
+    select from unnest(v_endpoints) as o (endpoint_id)
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+      limit 1
+    ) due
   );
   end loop;
 end
 $function$;
-alter function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
-grant execute on function pay.relay_turn(text,text[],integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
+alter function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
 
 -- function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text)
 CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text)

@@ -1,8 +1,8 @@
 /**
- * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and functions
- * with their owners, comments and privileges, in an order and a spelling that depend on the schema
- * alone. Reads as SQL, but is a description, made to be compared, not to be run: the migrations
- * are what builds a database. The same for PostgreSQL 15 to 17.
+ * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
+ * functions with their owners, comments and privileges, in an order and a spelling that depend on
+ * the schema alone. Reads as SQL, but is a description, made to be compared, not to be run: the
+ * migrations are what builds a database. The same for PostgreSQL 15 to 17.
  */
 
 import type { Sql } from "postgres";
@@ -89,14 +89,15 @@ const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
       when 'v' then format('create view pay.%I%s as', c.relname,
         ' with (' || array_to_string(c.reloptions, ', ') || ')')
-      else format('create%s table pay.%I (', case c.relpersistence when 'u' then ' unlogged' else '' end,
-        c.relname)
+      else format('create%s table pay.%I (',
+        case c.relpersistence when 'u' then ' unlogged' else '' end, c.relname)
     end
     from relation c`,
   `select a.attrelid, 2, a.attnum, concat('  ', quote_ident(a.attname), ' ',
       format_type(a.atttypid, a.atttypmod),
       case when a.attcollation not in (0, t.typcollation)
-        then ' collate ' || (select quote_ident(collname) from pg_collation where oid = a.attcollation)
+        then ' collate ' || (
+          select quote_ident(collname) from pg_collation where oid = a.attcollation)
       end,
       case a.attgenerated when 's'
         then format(' generated always as (%s) stored', pg_get_expr(d.adbin, d.adrelid))
@@ -126,12 +127,14 @@ const RELATION_PARTS = [
   `select objoid, 7, objsubid, case objsubid
       when 0 then format('comment on table %s is %L;', objoid::regclass, description)
       else format('comment on column %s.%I is %L;', objoid::regclass,
-        (select attname from pg_attribute where attrelid = objoid and attnum = objsubid), description)
+        (select attname from pg_attribute where attrelid = objoid and attnum = objsubid),
+        description)
     end
     from pg_description where classoid = 'pg_class'::regclass`,
   `select indrelid, 8, 0, pg_get_indexdef(indexrelid) || ';'
     from pg_index
-    where not exists (select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))`,
+    where not exists (
+      select from pg_constraint where conindid = indexrelid and contype in ('p', 'u', 'x'))`,
   `select c.oid, 9, 0, format('alter table %s %s row level security;', c.oid::regclass, word)
     from relation c
     cross join lateral (values
@@ -177,9 +180,11 @@ const FUNCTIONS = `
   join (
     select oid, 1, rtrim(pg_get_functiondef(oid), e'\\n') || ';' from routine
     union all
-    select oid, 2, format('alter function %s owner to %s;', signature, proowner::regrole) from routine
+    select oid, 2, format('alter function %s owner to %s;', signature, proowner::regrole)
+    from routine
     union all
-    select oid, 3, format('comment on function %s is %L;', signature, obj_description(oid, 'pg_proc'))
+    select oid, 3,
+      format('comment on function %s is %L;', signature, obj_description(oid, 'pg_proc'))
     from routine where obj_description(oid, 'pg_proc') is not null
     union all
     select oid, 4, line from routine p cross join lateral (${

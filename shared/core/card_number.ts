@@ -54,9 +54,9 @@ export function cardBrand(digits: string): CardBrand {
  *
  * Digits stand in groups, one space or dash between two groups, and any groups in a row may be the
  * number: "4242424242424242 123" is one with a CVC behind it. A part of a group is not: an innocent
- * long number would nearly always hold one. Digits of every script count, as do their full-width and
- * circled forms, and dashes and spaces of every kind; invisible characters and marks are passed over.
- * One in ten innocent candidates has a right check digit by chance. Linear in the text.
+ * long number would nearly always hold one. Digits of every script count, as do their full-width
+ * and circled forms, and dashes and spaces of every kind; invisible characters and marks are passed
+ * over. One in ten innocent candidates has a right check digit by chance. Linear in the text.
  */
 export function containsCardNumber(text: string): boolean {
   let groups: number[][] = [];

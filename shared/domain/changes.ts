@@ -34,11 +34,13 @@ export type Decide<T extends Subject> = (subject: T) => Change | null | Promise<
 
 /**
  * How often a change is decided when other isolates change the payment too (architecture §2). Each
- * time but the first it may have lost to any of them; with 4 and no pause 4 % of 50 refunds racing on
- * two isolates ran out of turns, with these none did.
+ * time but the first it may have lost to any of them; with 4 and no pause 4 % of 50 refunds racing
+ * on two isolates ran out of turns, with these none did.
  */
 const MAX_DECISIONS = 10;
-/** Longest pause before deciding again; the limit doubles with each loss, up to the second figure. */
+/**
+ * Longest pause before deciding again; the limit doubles with each loss, up to the second figure.
+ */
 const PAUSE_MS = { first: 2, last: 64 };
 /** No id of anything: asks the database for a kept answer alone. */
 const NO_ID = "none";

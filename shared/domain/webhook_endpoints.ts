@@ -212,7 +212,5 @@ function replyOf(written: Written, master_secret: string): Reply | null {
         `Cannot add an endpoint: there are ${MAX_ENDPOINTS} already`,
         { param: "url" },
       );
-    case "off":
-      throw new Error("unexpected outcome");
   }
 }

@@ -3,6 +3,7 @@
  */
 
 import { ApiError } from "../core/errors.ts";
+import { renderError } from "../domain/error_body.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import { EmptyQuery } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
@@ -87,15 +88,16 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
     async run({ deps, request, id }) {
-      const written = await deps.webhook_store.redeliver(request.access, id, request.idempotency);
-      if ("answer" in written) {
-        return { answer: written.answer, replayed: written.outcome === "replay" };
-      }
-      throw new ApiError(
+      const { access, context, idempotency } = request;
+      const error = new ApiError(
         "invalid_state",
         "Cannot redeliver: the endpoint is gone or disabled",
         { current_status: "disabled", allowed: ["enabled"] },
       );
+      const refusal = { status: error.status, body: renderError(error, context.request_id) };
+      const written = await deps.webhook_store.redeliver(access, id, refusal, idempotency);
+      if (!("answer" in written)) throw new Error("unexpected outcome");
+      return { answer: written.answer, replayed: written.outcome === "replay" };
     },
   }),
   operation({

@@ -43,7 +43,7 @@ export interface EndpointChange {
 /** What came of a change that is written one by one. */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
-  | { outcome: "stale" | "full" | "off" };
+  | { outcome: "stale" | "full" };
 
 /** An attempt to make, claimed from the outbox. */
 export interface ClaimedDelivery {
@@ -103,7 +103,13 @@ export interface WebhookStore {
     change: EndpointChange,
     idempotency: Idempotency | null,
   ): Promise<Written>;
-  redeliver(access: Access, id: string, idempotency: Idempotency | null): Promise<Written>;
+  /** Makes a delivery due again; the answer is `refusal` when its endpoint is gone or disabled. */
+  redeliver(
+    access: Access,
+    id: string,
+    refusal: Answer,
+    idempotency: Idempotency | null,
+  ): Promise<Written>;
   beginTrigger(access: Access, delivery: TriggeredDelivery): Promise<void>;
   endTrigger(
     access: Access,
@@ -145,7 +151,7 @@ const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
 const REDELIVER = `select * from pay.redeliver(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_id => $8::text)`;
+  p_fingerprint => $7::text, p_id => $8::text, p_refusal => $9::text)`;
 const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_endpoint_id => $4::text, p_event_id => $5::text, p_type => $6::text,
@@ -208,8 +214,10 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
       return written(row, change.answer);
     },
 
-    async redeliver(access, id, idempotency) {
-      const row = await write(access, REDELIVER, [...keyed(access, idempotency), id]);
+    async redeliver(access, id, refusal, idempotency) {
+      const parameters = [...keyed(access, idempotency), id, refusal.body];
+      const row = await write(access, REDELIVER, parameters);
+      if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
       return written(row, { status: 200, body: row.body ?? "" });
     },
@@ -281,5 +289,5 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
 function written(row: Row, answer: Answer): Written {
   if (row.outcome === "committed") return { outcome: "committed", answer };
   if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-  return { outcome: row.outcome as "stale" | "full" | "off" };
+  return { outcome: row.outcome as "stale" | "full" };
 }

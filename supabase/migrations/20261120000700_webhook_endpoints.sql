@@ -114,8 +114,8 @@ end
 $$;
 
 -- Puts a delivery in line again, at once. Its earlier attempts stay recorded.
--- Outcomes: committed (body) | replay | conflict | expired | not_found | off (the endpoint is gone or
---           disabled) | unauthorized | forbidden.
+-- p_refusal  the 409 to answer, and to keep, when the endpoint is gone or disabled
+-- Outcomes: committed (body) | replay | conflict | expired | not_found | off | unauthorized | forbidden.
 create function pay.redeliver(
   p_key_hash text,
   p_scope text,
@@ -124,7 +124,8 @@ create function pay.redeliver(
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
-  p_id text
+  p_id text,
+  p_refusal text
 )
 returns table (
   outcome text, api_key_id text, remaining integer, status smallint, body text
@@ -160,13 +161,17 @@ begin
   for update;
   if v_delivery.id is null then
     outcome := 'not_found';
-  elsif not exists (
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    return next;
+    return;
+  end if;
+  if exists (
     select from pay.webhook_endpoints t
     where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
-    outcome := 'off';
-  else
     outcome := 'committed';
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.leased_until is null then
@@ -175,16 +180,16 @@ begin
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
+    status := 200;
     body := pay.webhook_delivery_body(v_delivery);
-    update pay.idempotency_keys k set body = redeliver.body
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key;
-    return next;
-    return;
+  else
+    outcome := 'off';
+    status := 409;
+    body := p_refusal;
   end if;
-  delete from pay.idempotency_keys k
+  update pay.idempotency_keys k set status = redeliver.status, body = redeliver.body
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key and k.request_id = p_request_id;
+    and k.key = p_idempotency_key;
   return next;
 end
 $$;
@@ -301,7 +306,7 @@ $$;
 grant execute on function pay.change_webhook_endpoint(
   text, text, timestamptz, integer, text, text, text, smallint, text, text, integer, text) to pay_api;
 grant execute on function
-  pay.redeliver(text, text, timestamptz, integer, text, text, text, text) to pay_api;
+  pay.redeliver(text, text, timestamptz, integer, text, text, text, text, text) to pay_api;
 grant execute on function pay.begin_trigger(
   text, text, timestamptz, text, text, text, text, text, text, timestamptz) to pay_api;
 grant execute on function pay.end_trigger(

@@ -15,8 +15,8 @@ set role pay_owner;
 -- p_leased_until  when another relay may think that this one is dead
 --
 -- Order: of one endpoint and subject only the earliest pending event is claimed. What waits for
--- another is looked at again when that one ends for good; or when its lease ends, or its next attempt
--- is due, in case nobody was there to see it end.
+-- another is let go when that one ends for good. It is looked at again when the other's next attempt
+-- is due, or in 5 seconds while one is under way: it may have come too late to be let go.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
 -- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
 create function pay.relay_turn(
@@ -41,6 +41,9 @@ declare
   v_under_way jsonb := p_under_way::jsonb;
   v_endpoints text[];
   v_rooms integer[];
+  v_environments text[];
+  v_ids text[];
+  v_rooms_of_ids integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -74,24 +77,33 @@ begin
   ) r
   where r.room > 0;
 
+  -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
+  select array_agg(c.environment_id), array_agg(c.id), array_agg(o.room)
+  into v_environments, v_ids, v_rooms_of_ids
+  from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+  cross join lateral (
+    select d.environment_id, d.id
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+    order by d.next_attempt_at, d.sequence
+    limit p_per_endpoint
+    for update skip locked
+  ) c;
+  exit when v_ids is null;
+
+  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
+  -- committed, and is seen, or will let the row go once we have.
   return query
   with
   candidate as materialized (
-    select c.*, o.endpoint_id, o.room
-    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
-    cross join lateral (
-      select d.environment_id, d.id, d.subject_id, d.sequence
-      from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      order by d.next_attempt_at, d.sequence
-      limit p_per_endpoint
-      for update skip locked
-    ) c
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, c.room
+    from unnest(v_environments, v_ids, v_rooms_of_ids) as c (environment_id, id, room)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   judged as materialized (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
-      blocker.next_attempt_at as blocked_until,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       row_number() over (
         partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
       ) as rank_of_endpoint
@@ -100,7 +112,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id
     join pay.environments e on e.id = c.environment_id
     left join lateral (
-      select d.next_attempt_at
+      select d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = c.environment_id
@@ -119,7 +131,10 @@ begin
   ),
   held_back as (
     update pay.webhook_deliveries d
-    set next_attempt_at = greatest(j.blocked_until, p_at + interval '1 second')
+    set next_attempt_at = case
+      when j.blocker_leased_until is not null then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end
     from judged j
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
@@ -144,15 +159,7 @@ begin
   from claimed c
   join free f on f.environment_id = c.environment_id and f.id = c.id
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-  -- All that was due may have had to wait for something earlier: then look behind it.
-  exit when found or not exists (
-    select from unnest(v_endpoints) as o (endpoint_id)
-    cross join lateral (
-      select from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      limit 1
-    ) due
-  );
+  exit when found;
   end loop;
 end
 $$;

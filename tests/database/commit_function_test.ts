@@ -1,6 +1,6 @@
 /**
- * pay.commit() with a list of several changes: each one's outcome, and that a change which does not go
- * through neither writes anything nor disturbs its neighbours. Called as the functions' role.
+ * pay.commit() with a list of several changes: each one's outcome, and that a change which does not
+ * go through neither writes anything nor disturbs its neighbours. Called as the functions' role.
  */
 
 import assert from "node:assert/strict";
@@ -86,6 +86,17 @@ const CASES: [name: string, run: Case][] = [
       return { idempotency_key: "taken" };
     }),
   ],
+  ["a refund of the payment of an environment that is in the list itself", async (service) => {
+    const { key, other } = service;
+    return [
+      [
+        { change: await created(), key: other.text },
+        { change: refunded(await paid(service, other.text)), key: key.text },
+        { change: await created(), key: key.text },
+      ],
+      [["committed", CREATED], ["stale", NOTHING], ["committed", CREATED]],
+    ];
+  }],
   ["twins", async ({ key }) => {
     const asked = { key: key.text, idempotency_key: "twins" };
     return [

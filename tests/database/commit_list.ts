@@ -1,6 +1,6 @@
 /**
- * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is stored
- * of each afterwards.
+ * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is
+ * stored of each afterwards.
  */
 
 import assert from "node:assert/strict";
@@ -66,13 +66,14 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
         scope: scope ?? "payments:write",
         at_ms,
         request_id: idMint(at_ms)("req_"),
+        rate_limit: 0,
         observe: () => {},
       },
       change,
       idempotency_key ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) } : null,
     ).map((text) => JSON.parse(text))
   );
-  const parameters = [0, 1, 2, 3, 4].map((at) =>
+  const parameters = [0, 1, 2, 3, 4, 5].map((at) =>
     JSON.stringify(all.flatMap((one, i) => one[at].map((row: object) => ({ ...row, n: i + 1 }))))
   );
   const rows = await sql.unsafe(COMMIT, parameters);

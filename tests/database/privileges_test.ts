@@ -1,6 +1,6 @@
 /**
- * Who may do what in the schema `pay`, from the catalogue and by trying: tables belong to a role that
- * nobody can become, and the callers may execute their entry functions and nothing else.
+ * Who may do what in the schema `pay`, from the catalogue and by trying: tables belong to a role
+ * that nobody can become, and the callers may execute their entry functions and nothing else.
  */
 
 import assert from "node:assert/strict";
@@ -41,7 +41,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "a role of ours that can log in or pass over security",
     `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator')
-     and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb or rolreplication)`,
+     and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb
+       or rolreplication)`,
     "alter role pay_owner bypassrls",
   ],
   [
@@ -123,7 +124,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "an entry function that runs with its caller's rights",
     // wake_relay posts with the rights of the job that calls it; it reads through due_relay.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
-     and proname <> 'wake_relay' and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
+     and proname <> 'wake_relay'
+     and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
     "alter function pay.load security invoker",
   ],
   [
@@ -138,8 +140,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     `select conname from pg_constraint c
      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
      where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
-       and conrelid::regclass::text not in ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets',
-         'pay.settings')
+       and conrelid::regclass::text not in
+         ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
@@ -193,7 +195,8 @@ Deno.test("privileges", async (t) => {
     ) {
       await t.step(`${role} may execute ${entries.join(", ")} and nothing else`, async () => {
         const rows = await catalogue(`select proname from pg_proc
-          where pronamespace = 'pay'::regnamespace and has_function_privilege('${role}', oid, 'execute')
+          where pronamespace = 'pay'::regnamespace
+            and has_function_privilege('${role}', oid, 'execute')
           order by proname collate "C"`);
         assert.deepEqual(rows.map(({ proname }) => proname), entries);
       });

@@ -42,7 +42,8 @@ Deno.test("row-level security", async (t) => {
     );
     await t.step("a key's hash: its secret alone", async () => {
       const [secret] = await tenants.service.sql`
-        select hash::text from pay.api_key_secrets where environment_id = ${tenants.environments.own}`;
+        select hash::text from pay.api_key_secrets
+        where environment_id = ${tenants.environments.own}`;
       const seen = await look({ "pay.key_hashes": `{"\\${secret!.hash}"}` });
       const own_secret = {
         select: { own: 1 },

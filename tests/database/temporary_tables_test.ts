@@ -1,4 +1,6 @@
-/** A caller's temporary tables never stand in for the tables of `pay` (security design §1, fact 3). */
+/**
+ * A caller's temporary tables never stand in for the tables of `pay` (security design §1, fact 3).
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -27,8 +29,9 @@ Deno.test("entry functions take no temporary table for one of ours", async (t) =
       ["reset_sandbox", `select outcome from pay.reset_sandbox($1, null, now(), 'r', null, null)`],
       [
         "commit",
-        `select outcome from pay.commit(json_build_array(json_build_object('n', 1, 'key_hash', $1::text,
-           'at', now()))::text, '[]', '[]', '[]', '[]')`,
+        `select outcome from pay.commit(
+           json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text,
+           '[]', '[]', '[]', '[]')`,
       ],
     ];
     for (const [name, text] of calls) {

@@ -37,6 +37,7 @@ function decide(authorization: Authorization, body: Record<string, unknown> = {}
     authorize: () => Promise.resolve(authorization),
     cancel: () => assert.fail("not asked to cancel"),
     refund: () => assert.fail("not asked to refund"),
+    transfer: () => assert.fail("not asked to transfer"),
   };
   return decideCreate(
     CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),

@@ -6,7 +6,7 @@ import {
   decideAuthenticate,
   decideCancel,
 } from "../../shared/domain/move_payment.ts";
-import { answerOnly } from "../../shared/domain/payment_change.ts";
+import { answerOnly } from "../../shared/domain/resource_change.ts";
 import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/change.ts";

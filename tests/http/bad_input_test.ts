@@ -1,6 +1,6 @@
 /**
- * Paths, queries and headers that no honest client sends: each is answered by a 4xx in form and never
- * by a 500, and none stores anything.
+ * Paths, queries and headers that no honest client sends: each is answered by a 4xx in form and
+ * never by a 500, and none stores anything.
  */
 
 import assert from "node:assert/strict";

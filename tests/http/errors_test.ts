@@ -121,7 +121,8 @@ serviceCase("an unforeseen failure of the database tells nothing", async (t, ser
       raise exception '${canary}' using detail = '${canary}', hint = '${canary}',
         table = '${canary}', errcode = coalesce(nullif(new.reference, ''), 'P0001');
     end $$;
-    create trigger betray before insert on pay.payments for each row execute function pay.betray()`);
+    create trigger betray before insert on pay.payments
+      for each row execute function pay.betray()`);
   const message = "Something went wrong on our side: try again";
   for (const [code] of DATABASE_ERRORS.filter(([code]) => /^[0-9A-Z]{5}$/.test(code))) {
     if (code === "EPIPE") continue;

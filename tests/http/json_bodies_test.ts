@@ -1,6 +1,6 @@
 /**
- * Bodies at the edge: every vector of refused JSON on every kind of mutating route, the size limit to
- * the byte, media types and encodings. Whatever is refused is a 4xx that stores nothing.
+ * Bodies at the edge: every vector of refused JSON on every kind of mutating route, the size limit
+ * to the byte, media types and encodings. Whatever is refused is a 4xx that stores nothing.
  */
 
 import assert from "node:assert/strict";

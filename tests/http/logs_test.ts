@@ -1,6 +1,6 @@
 /**
- * Logs and stored data: log lines hold their allow-list and nothing else, and what a merchant sends in
- * confidence is found in no log and in no table, whatever becomes of the request.
+ * Logs and stored data: log lines hold their allow-list and nothing else, and what a merchant sends
+ * in confidence is found in no log and in no table, whatever becomes of the request.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
- * Every route of the interface with the scope that it needs, as the contract has them and apart from
- * the product's own tables: whoever adds an operation adds a row here, and the tests of the edge run
- * on it.
+ * Every route of the interface with the scope that it needs, as the contract has them and apart
+ * from the product's own tables: whoever adds an operation adds a row here, and the tests of the
+ * edge run on it.
  */
 
 import { PAYMENTS_OPERATIONS } from "../../shared/http/payments_operations.ts";

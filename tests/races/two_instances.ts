@@ -121,14 +121,17 @@ export async function assertSound({ sql }: TestService): Promise<void> {
     union all
     select 'body of ' || p.id from pay.payments p
     where (body::json ->> 'status', (body::json ->> 'sequence')::int,
-      (body::json ->> 'amount_refunded')::bigint) is distinct from (status, sequence, amount_refunded)
+      (body::json ->> 'amount_refunded')::bigint)
+      is distinct from (status, sequence, amount_refunded)
     union all
     select 'ledger of ' || transaction_id from pay.ledger_entries
     group by environment_id, transaction_id, currency
     having sum(case direction when 'debit' then amount_minor else -amount_minor end) <> 0
     union all
     select 'available of ' || p.id from pay.payments p
-    where (select coalesce(sum(case direction when 'credit' then amount_minor else -amount_minor end), 0)
+    where (
+        select coalesce(sum(case direction when 'credit' then amount_minor
+          else -amount_minor end), 0)
         from pay.ledger_entries e
         where e.environment_id = p.environment_id and e.subject_id = p.id and account = 'available')
       <> case when status in ('completed', 'partially_refunded') then amount_minor - amount_refunded

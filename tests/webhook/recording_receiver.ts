@@ -116,8 +116,9 @@ export async function deliveriesOf(
 ): Promise<any[]> {
   const page = await service.call("GET", `${DELIVERIES}?limit=100${query}`, options);
   assert.equal(page.status, 200, page.text);
-  // deno-lint-ignore no-explicit-any
-  return page.body.data.sort((a: any, b: any) => a.event_id < b.event_id ? -1 : 1);
+  const order = (a: Record<string, string>, b: Record<string, string>) =>
+    a.event_id! + a.endpoint_id! < b.event_id! + b.endpoint_id! ? -1 : 1;
+  return page.body.data.sort(order);
 }
 
 /** Waits until something is so. Errors: it is not so in time. */

@@ -1,0 +1,223 @@
+/** The delivery log and sending a delivery again by hand (contract §4). */
+
+import assert from "node:assert/strict";
+import { assertRefused } from "../http/service_case.ts";
+import {
+  addEndpoint,
+  DELIVERIES,
+  deliveriesOf,
+  ENDPOINTS,
+  settle,
+  shown,
+} from "./recording_receiver.ts";
+import type { TestService } from "../support/service.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+
+function redeliver(service: TestService, id: string, idempotency_key?: string) {
+  return service.call("POST", `${DELIVERIES}/${id}/redeliver`, {
+    ...(idempotency_key && { idempotency_key }),
+  });
+}
+
+webhookCase("POST /redeliver sends a delivered event again", async (t, service, hooks) => {
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  const [before] = await deliveriesOf(service);
+  service.setClock(AT + 1000);
+  const answer = await redeliver(service, before.id, "again");
+  await settle(service);
+  await t.step("answers the delivery, due now", () => {
+    const next_attempt_at = new Date(AT + 1000).toISOString();
+    assert.deepEqual([answer.status, answer.body], [200, {
+      ...before,
+      status: "pending",
+      next_attempt_at,
+    }]);
+  });
+  await t.step("as the same bytes, as its second attempt", () => {
+    assert.deepEqual(shown(hooks.arrivals), ["payment.created 1", "payment.created 2"]);
+    assert.equal(hooks.arrivals[0]!.text, hooks.arrivals[1]!.text);
+  });
+  await t.step("both attempts are recorded", async () => {
+    const [after] = await deliveriesOf(service);
+    assert.equal(after.status, "delivered");
+    assert.deepEqual(after.attempts.map(({ number }: { number: number }) => number), [1, 2]);
+    assert.deepEqual(after.attempts[0], before.attempts[0]);
+  });
+  await t.step("a replay sends nothing", async () => {
+    const again = await redeliver(service, before.id, "again");
+    await settle(service);
+    assert.equal(again.text, answer.text);
+    assert.equal(hooks.arrivals.length, 2);
+  });
+});
+
+webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) => {
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "pending" });
+  hooks.judge = () => 500;
+  for (const after_ms of [0, 5_000, 65_000, 665_000]) {
+    service.setClock(AT + after_ms);
+    await settle(service);
+  }
+  const [failed] = await deliveriesOf(service);
+  assert.equal(failed.status, "failed");
+  await t.step("that fails again is failed again, without another attempt", async () => {
+    await redeliver(service, failed.id);
+    await settle(service);
+    const [after] = await deliveriesOf(service);
+    assert.deepEqual([after.status, after.attempts.length], ["failed", 5]);
+  });
+  await t.step("that is taken is delivered", async () => {
+    hooks.judge = () => 200;
+    await redeliver(service, failed.id);
+    await settle(service);
+    const [after] = await deliveriesOf(service);
+    assert.deepEqual([after.status, after.attempts.length], ["delivered", 6]);
+  });
+});
+
+webhookCase("POST /redeliver of a pending delivery does not wait for its time", async (
+  _,
+  service,
+  hooks,
+) => {
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"));
+  hooks.judge = () => 500;
+  await service.make({ outcome: "success" });
+  await settle(service);
+  const [first, second] = await deliveriesOf(service);
+  hooks.judge = () => 200;
+  // The second still waits for the first.
+  await redeliver(service, second.id);
+  await settle(service);
+  assert.deepEqual(shown(hooks.arrivals), ["payment.created 1"]);
+  await redeliver(service, first.id);
+  await settle(service);
+  assert.deepEqual(shown(hooks.arrivals), [
+    "payment.created 1",
+    "payment.created 2",
+    "payment.completed 1",
+  ]);
+});
+
+webhookCase(
+  "POST /redeliver while an attempt is under way adds none",
+  async (_, service, hooks) => {
+    await addEndpoint(service, hooks.url("/"));
+    const answers: (() => void)[] = [];
+    hooks.judge = async () => {
+      const [pending] = await deliveriesOf(service);
+      assert.equal((await redeliver(service, pending.id)).status, 200);
+      return await new Promise((resolve) => answers.push(() => resolve(200)));
+    };
+    await service.make({ outcome: "pending" });
+    while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    answers[0]!();
+    await settle(service);
+    assert.equal(hooks.arrivals.length, 1);
+    assert.equal((await deliveriesOf(service))[0].status, "delivered");
+  },
+);
+
+webhookCase("POST /redeliver where nothing can be delivered", async (t, service, hooks) => {
+  service.setClock(AT);
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  hooks.judge = () => 500;
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } });
+  const [cancelled] = await deliveriesOf(service);
+  assert.deepEqual([cancelled.status, cancelled.next_attempt_at], ["cancelled", null]);
+  const refused = await redeliver(service, cancelled.id, "off");
+  await t.step("the endpoint is disabled: 409", () => {
+    assertRefused(refused, 409, "invalid_state");
+    const { current_status, allowed } = refused.body.error;
+    assert.deepEqual([current_status, allowed], ["disabled", ["enabled"]]);
+  });
+  await t.step("the endpoint is enabled again: a cancelled one is delivered", async () => {
+    await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" } });
+    hooks.judge = () => 200;
+    assert.equal((await redeliver(service, cancelled.id)).status, 200);
+    await settle(service);
+    assert.equal((await deliveriesOf(service))[0].status, "delivered");
+  });
+  await t.step("the refusal is kept under its key", async () => {
+    const again = await redeliver(service, cancelled.id, "off");
+    assert.deepEqual([again.status, again.text], [409, refused.text]);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+  });
+  await t.step("the endpoint is deleted: 409", async () => {
+    await service.call("DELETE", `${ENDPOINTS}/${id}`);
+    assertRefused(await redeliver(service, cancelled.id), 409, "invalid_state");
+  });
+  await t.step(
+    "an unknown delivery and another environment's: 404, and no key is kept",
+    async () => {
+      for (const key of [service.key.text, service.other.text]) {
+        const unknown = key === service.key.text ? `whd_${"0".repeat(26)}` : cancelled.id;
+        const path = `${DELIVERIES}/${unknown}/redeliver`;
+        const answer = await service.call("POST", path, { key, idempotency_key: "none" });
+        assertRefused(answer, 404, "not_found");
+      }
+      const kept = await service.sql`select from pay.idempotency_keys where key = 'none'`;
+      assert.equal(kept.length, 0);
+    },
+  );
+});
+
+webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
+  const good = await addEndpoint(service, hooks.url("/good"));
+  const bad = await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
+  await addEndpoint(service, hooks.url("/x"), {}, { key: service.other.text });
+  await service.make({ outcome: "success" }, { key: service.other.text });
+  hooks.judge = ({ path }) => path === "/bad" ? 500 : 200;
+  const { body: first } = await service.make({ outcome: "success" });
+  const { body: second } = await service.make({ outcome: "pending" });
+  await settle(service);
+  const all = await deliveriesOf(service);
+  const created = hooks.at("/good").find(({ event }) => event.data.object.id === second.id)!.event;
+  const cases: [query: string, expected: number, (row: Record<string, unknown>) => boolean][] = [
+    ["", 5, () => true],
+    [`&endpoint_id=${good.id}`, 3, ({ endpoint_id }) => endpoint_id === good.id],
+    [`&endpoint_id=${bad.id}`, 2, ({ endpoint_id }) => endpoint_id === bad.id],
+    [`&payment_id=${first.id}`, 3, ({ payment_id }) => payment_id === first.id],
+    [`&event_id=${created.id}`, 2, ({ event_id }) => event_id === created.id],
+    ["&status=pending", 2, ({ status }) => status === "pending"],
+    ["&status=delivered", 3, ({ status }) => status === "delivered"],
+    ["&status=failed", 0, () => false],
+    [
+      `&status=pending&payment_id=${second.id}`,
+      1,
+      ({ payment_id, status }) => payment_id === second.id && status === "pending",
+    ],
+    [`&endpoint_id=${bad.id}&status=delivered`, 0, () => false],
+  ];
+  for (const [query, expected, wants] of cases) {
+    await t.step(query.replace(/_[0-9a-z]{26}/g, "_…") || "none", async () => {
+      const rows = await deliveriesOf(service, query);
+      assert.equal(rows.length, expected);
+      assert.deepEqual(rows, all.filter(wants));
+    });
+  }
+  await t.step("one by its id, as it is listed", async () => {
+    const read = await service.call("GET", `${DELIVERIES}/${all[0].id}`);
+    assert.deepEqual(read.body, all[0]);
+    const foreign = await service.call("GET", `${DELIVERIES}/${all[0].id}`, {
+      key: service.other.text,
+    });
+    assertRefused(foreign, 404, "not_found");
+  });
+  for (const query of ["status=sent", "endpoint_id=x", "event_id=pay_1", "limit=0"]) {
+    await t.step(`${query}: 400`, async () => {
+      const answer = await service.call("GET", `${DELIVERIES}?${query}`);
+      assertRefused(answer, 400, "invalid_parameter", query.split("=")[0]!);
+    });
+  }
+});

@@ -1,0 +1,198 @@
+/**
+ * `POST /webhooks/trigger` (interface §4): one synchronous attempt of an event, signed with the
+ * endpoint's real secret, that changes no payment.
+ */
+
+import assert from "node:assert/strict";
+import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { EVENT_TYPES } from "../../shared/schema/webhook.ts";
+import { assertRefused, paymentIn, PAYMENTS } from "../http/service_case.ts";
+import { recordOf } from "../http/payment_records.ts";
+import {
+  addEndpoint,
+  DELIVERIES,
+  ENDPOINTS,
+  EVENTS,
+  settle,
+  TRIGGER,
+} from "./recording_receiver.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";
+
+webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hooks) => {
+  // Not subscribed to anything of it: a trigger is for the endpoint that it names.
+  const { id: endpoint_id, secret } = await addEndpoint(service, hooks.url("/"), {
+    events: ["transfer.created"],
+  });
+  await addEndpoint(service, hooks.url("/other"));
+  const payment = await paymentIn(service, "completed");
+  await settle(service);
+  const before = await recordOf(service, payment.id);
+  hooks.arrivals.length = 0;
+
+  for (const event of EVENT_TYPES) {
+    const name = event.startsWith("transfer.") ? `${event} is no event of a payment` : event;
+    await t.step(name, async () => {
+      hooks.arrivals.length = 0;
+      const body = { endpoint_id, event, payment_id: payment.id };
+      const answer = await service.call("POST", TRIGGER, { body });
+      if (event.startsWith("transfer.")) {
+        assertRefused(answer, 400, "invalid_parameter", "event");
+        assert.equal(hooks.arrivals.length, 0);
+        return;
+      }
+      assert.equal(answer.status, 200, answer.text);
+      const [arrival, ...more] = hooks.arrivals;
+      assert.equal(more.length, 0);
+      assert.equal(arrival!.path, "/");
+      assert.equal(arrival!.headers.get("Webhook-Attempt"), "1");
+      const header = arrival!.headers.get("Payment-Signature");
+      const payload = await verifyWebhook(arrival!.bytes, header, secret);
+      assert.deepEqual([payload.type, payload.triggered], [event, true]);
+      // deno-lint-ignore no-explicit-any
+      const { object } = payload.data as any;
+      if (event.startsWith("payment.")) assert.deepEqual(object, payment);
+      if (event === "refund.completed") {
+        assert.deepEqual([object.object, object.payment_id, object.amount], [
+          "refund",
+          payment.id,
+          1000,
+        ]);
+      }
+      if (["ping", "webhook_endpoint.disabled"].includes(event)) {
+        assert.equal(object.id, endpoint_id);
+        assert.equal(object.secret, undefined);
+      }
+      const { id, attempts, status, next_attempt_at, event_id, event_type, payment_id } =
+        answer.body;
+      assert.deepEqual([status, next_attempt_at, event_id, event_type, payment_id], [
+        "delivered",
+        null,
+        payload.id,
+        event,
+        payment.id,
+      ]);
+      assert.deepEqual([attempts.length, attempts[0].response_status], [1, 200]);
+      assert.equal((await service.call("GET", `${DELIVERIES}/${id}`)).text, answer.text);
+      assert.equal((await service.call("GET", `${EVENTS}/${event_id}`)).text, arrival!.text);
+    });
+  }
+  await t.step("changes nothing of the payment", async () => {
+    const after = await recordOf(service, payment.id);
+    const real = after.events.filter(({ sequence }) => sequence !== null);
+    assert.deepEqual(real, before.events);
+    assert.equal(after.body, before.body);
+    assert.deepEqual(after.ledger, before.ledger);
+    assert.equal(
+      (await service.call("GET", `${PAYMENTS}/${payment.id}/refunds`)).body.data.length,
+      0,
+    );
+  });
+  await t.step("leaves nothing for the relay", async () => {
+    hooks.arrivals.length = 0;
+    service.setClock(Date.now() + 86_400_000);
+    await settle(service);
+    service.setClock(null);
+    assert.equal(hooks.arrivals.length, 0);
+  });
+});
+
+const FAILURES: [name: string, judge: () => number, response_status: number][] = [
+  ["500", () => 500, 500],
+  ["302", () => 302, 302],
+  ["410, which turns nothing off here", () => 410, 410],
+];
+webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, service, hooks) => {
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const payment_id = (await service.make()).body.id;
+  const body = { endpoint_id, event: "payment.completed", payment_id };
+  for (const [name, judge, response_status] of FAILURES) {
+    await t.step(name, async () => {
+      hooks.judge = judge;
+      const answer = await service.call("POST", ALIAS, { body });
+      assert.equal(answer.status, 200);
+      const { status, attempts, next_attempt_at } = answer.body;
+      assert.deepEqual([status, next_attempt_at, attempts.length], ["failed", null, 1]);
+      assert.deepEqual([attempts[0].response_status, attempts[0].error], [response_status, null]);
+    });
+  }
+  await t.step("nobody there", async () => {
+    const nobody = await addEndpoint(service, "http://127.0.0.1:2/");
+    const answer = await service.call("POST", TRIGGER, {
+      body: { ...body, endpoint_id: nobody.id },
+    });
+    assert.equal(answer.status, 200);
+    assert.deepEqual([answer.body.status, answer.body.attempts[0].error], [
+      "failed",
+      "connection_failed",
+    ]);
+  });
+  await t.step("and nothing is tried again", async () => {
+    const before = hooks.arrivals.length;
+    service.setClock(Date.now() + 86_400_000);
+    await settle(service);
+    assert.equal(hooks.arrivals.length, before);
+    const endpoint = await service.call("GET", `${ENDPOINTS}/${endpoint_id}`);
+    assert.equal(endpoint.body.status, "enabled");
+  });
+});
+
+webhookCase("POST /webhooks/trigger refuses", async (t, service, hooks) => {
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const foreign = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
+    key: service.other.text,
+  });
+  const payment_id = (await service.make()).body.id;
+  const strange = (await service.make({}, { key: service.other.text })).body.id;
+  const event = "payment.completed";
+  const cases: [string, Record<string, unknown>, number, string, string?][] = [
+    ["an unknown kind", { endpoint_id, payment_id, event: "payment.paid" }, 400, "event"],
+    ["a pattern", { endpoint_id, payment_id, event: "payment.*" }, 400, "event"],
+    ["no kind", { endpoint_id, payment_id }, 400, "event"],
+    ["no endpoint", { event, payment_id }, 400, "endpoint_id"],
+    ["no payment", { event, endpoint_id }, 400, "payment_id"],
+    ["an unknown endpoint", { event, payment_id, endpoint_id: `whe_${"0".repeat(26)}` }, 404, ""],
+    ["an unknown payment", { event, endpoint_id, payment_id: `pay_${"0".repeat(26)}` }, 404, ""],
+    ["an endpoint that is no id", { event, payment_id, endpoint_id: "x" }, 404, ""],
+    ["another environment's endpoint", { event, payment_id, endpoint_id: foreign.id }, 404, ""],
+    ["another environment's payment", { event, endpoint_id, payment_id: strange }, 404, ""],
+  ];
+  hooks.arrivals.length = 0;
+  for (const [name, body, status, param] of cases) {
+    await t.step(`${name}: ${status}`, async () => {
+      const answer = await service.call("POST", TRIGGER, { body, idempotency_key: "refused" });
+      if (status === 404) assertRefused(answer, 404, "not_found");
+      else assertRefused(answer, 400, "invalid_parameter", param);
+    });
+  }
+  await t.step("a live key: 403", async () => {
+    const body = { endpoint_id, event, payment_id };
+    const answer = await service.call("POST", TRIGGER, { body, key: service.live.text });
+    assertRefused(answer, 403, "test_key_required");
+  });
+  await t.step("and nothing was sent, written or kept", async () => {
+    assert.equal(hooks.arrivals.length, 0);
+    const written = await service.sql`select from pay.events where sequence is null`;
+    const kept = await service.sql`select from pay.idempotency_keys`;
+    assert.deepEqual([written.length, kept.length], [0, 0]);
+  });
+});
+
+webhookCase("POST /webhooks/trigger: a replay sends nothing again", async (_, service, hooks) => {
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const payment_id = (await service.make()).body.id;
+  const body = { endpoint_id, event: "payment.refunded", payment_id };
+  const first = await service.call("POST", TRIGGER, { body, idempotency_key: "once" });
+  for (const path of [TRIGGER, ALIAS]) {
+    const again = await service.call("POST", path, { body, idempotency_key: "once" });
+    assert.equal(again.text, first.text);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+  }
+  const other = await service.call("POST", TRIGGER, {
+    body: { ...body, event: "ping" },
+    idempotency_key: "once",
+  });
+  assertRefused(other, 409, "idempotency_conflict");
+  assert.equal(hooks.arrivals.length, 1);
+});
