@@ -24,6 +24,7 @@ create table pay.api_key_secrets (
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_key_secrets_pkey PRIMARY KEY (hash),
   constraint api_key_secrets_api_key_fkey FOREIGN KEY (api_key_id) REFERENCES pay.api_keys(id),
   constraint api_key_secrets_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
@@ -39,9 +40,12 @@ alter table pay.api_key_secrets owner to pay_owner;
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
+comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
+create policy api_key_secrets_of_worker on pay.api_key_secrets as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
   using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 
@@ -68,6 +72,8 @@ alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
 create policy api_keys_of_environment on pay.api_keys as permissive for all to pay_owner
   using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy api_keys_of_worker on pay.api_keys as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
 -- table pay.environments
 create table pay.environments (
@@ -145,6 +151,26 @@ create policy idempotency_keys_of_environment on pay.idempotency_keys as permiss
 create policy idempotency_keys_of_worker on pay.idempotency_keys as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.ledger_deltas
+create table pay.ledger_deltas (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  currency text collate "C" not null,
+  debit_account text collate "C" not null,
+  credit_account text collate "C" not null,
+  amount_minor bigint not null,
+  constraint ledger_deltas_pkey PRIMARY KEY (environment_id, id)
+);
+alter table pay.ledger_deltas owner to pay_owner;
+comment on table pay.ledger_deltas is 'Ledger transactions that are not in the totals yet.';
+comment on column pay.ledger_deltas.id is 'The ledger transaction''s.';
+alter table pay.ledger_deltas enable row level security;
+alter table pay.ledger_deltas force row level security;
+create policy ledger_deltas_of_environment on pay.ledger_deltas as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy ledger_deltas_of_worker on pay.ledger_deltas as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
 -- table pay.ledger_entries
 create table pay.ledger_entries (
   environment_id text collate "C" not null,
@@ -179,6 +205,24 @@ create policy ledger_entries_write on pay.ledger_entries as permissive for inser
   with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
 CREATE CONSTRAINT TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION pay.check_ledger_transaction();
 
+-- table pay.ledger_totals
+create table pay.ledger_totals (
+  environment_id text collate "C" not null,
+  currency text collate "C" not null,
+  account text collate "C" not null,
+  debits_minor numeric not null,
+  credits_minor numeric not null,
+  constraint ledger_totals_pkey PRIMARY KEY (environment_id, currency, account)
+);
+alter table pay.ledger_totals owner to pay_owner;
+comment on table pay.ledger_totals is 'Sums of the ledger entries that have been rolled up.';
+alter table pay.ledger_totals enable row level security;
+alter table pay.ledger_totals force row level security;
+create policy ledger_totals_of_environment on pay.ledger_totals as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy ledger_totals_of_worker on pay.ledger_totals as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
 -- table pay.ledger_transactions
 create table pay.ledger_transactions (
   environment_id text collate "C" not null,
@@ -188,11 +232,11 @@ create table pay.ledger_transactions (
   refund_id text collate "C",
   created_at timestamp with time zone not null,
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_transactions_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text])))
+  constraint ledger_transactions_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text])))
 );
 alter table pay.ledger_transactions owner to pay_owner;
 comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
-comment on column pay.ledger_transactions.subject_id is 'The payment whose money moves.';
+comment on column pay.ledger_transactions.subject_id is 'The payment or transfer whose money moves.';
 alter table pay.ledger_transactions enable row level security;
 alter table pay.ledger_transactions force row level security;
 create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions as permissive for delete to pay_owner
@@ -249,6 +293,24 @@ create policy payments_of_environment on pay.payments as permissive for all to p
 create policy payments_of_worker on pay.payments as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.rate_counters
+create unlogged table pay.rate_counters (
+  environment_id text collate "C" not null,
+  api_key_id text collate "C" not null,
+  stripe smallint not null,
+  window_number bigint not null,
+  current_count integer not null,
+  previous_count integer not null,
+  constraint rate_counters_pkey PRIMARY KEY (environment_id, api_key_id, stripe),
+  constraint rate_counters_stripe_in_range CHECK (((stripe >= 0) AND (stripe <= 63)))
+) with (fillfactor=50);
+alter table pay.rate_counters owner to pay_owner;
+comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
+alter table pay.rate_counters enable row level security;
+alter table pay.rate_counters force row level security;
+create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+
 -- table pay.refunds
 create table pay.refunds (
   environment_id text collate "C" not null,
@@ -283,6 +345,34 @@ comment on table pay.settings is 'Where the relay is and the token that wakes it
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- table pay.transfers
+create table pay.transfers (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  status text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  sequence integer not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  body text not null,
+  constraint transfers_pkey PRIMARY KEY (environment_id, id),
+  constraint transfers_amount_minor_in_range CHECK (((amount_minor >= 1) AND (amount_minor <= '999999999999'::bigint))),
+  constraint transfers_sequence_positive CHECK ((sequence > 0)),
+  constraint transfers_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=90);
+alter table pay.transfers owner to pay_owner;
+comment on table pay.transfers is 'A transfer as it stands now.';
+comment on column pay.transfers.sequence is 'Number of the transfer''s newest event; what a change compares and sets.';
+comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
+CREATE INDEX transfers_status ON pay.transfers USING btree (environment_id, status, id);
+alter table pay.transfers enable row level security;
+alter table pay.transfers force row level security;
+create policy transfers_of_environment on pay.transfers as permissive for all to pay_owner
+  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+create policy transfers_of_worker on pay.transfers as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
 -- table pay.webhook_deliveries
@@ -357,9 +447,100 @@ create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permi
 create policy webhook_endpoints_of_worker on pay.webhook_endpoints as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
--- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+-- function pay.account_sums(text)
+CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
+ RETURNS TABLE(currency text, account text, debits_minor numeric, credits_minor numeric)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select x.currency, x.account, sum(x.debits_minor), sum(x.credits_minor)
+  from (
+    select t.currency, t.account, t.debits_minor, t.credits_minor
+    from pay.ledger_totals t where t.environment_id = p_environment_id
+    union all
+    select d.currency, side.account, side.debits_minor, side.credits_minor
+    from (
+      select d.currency, d.debit_account, d.credit_account, sum(d.amount_minor) as amount_minor
+      from pay.ledger_deltas d where d.environment_id = p_environment_id
+      group by d.currency, d.debit_account, d.credit_account
+    ) d
+    cross join lateral (
+      values (d.debit_account, d.amount_minor, 0::numeric), (d.credit_account, 0::numeric, d.amount_minor)
+    ) as side (account, debits_minor, credits_minor)
+  ) x
+  group by x.currency, x.account
+$function$;
+alter function pay.account_sums(text) owner to pay_owner;
+
+-- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  update pay.api_key_secrets s
+  set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
+  where s.api_key_id = p_id and s.revoked_at is null;
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
+    p_at, p_expires_at
+  from pay.api_keys k where k.id = p_id;
+end
+$function$;
+alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+
+-- function pay.api_key_body(pay.api_keys)
+CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select row_to_json(t)::text from (
+    select
+      k.id,
+      'api_key' as object,
+      k.name,
+      k.scopes,
+      k.livemode,
+      (
+        select coalesce(json_agg(json_build_object(
+          'prefix', s.prefix,
+          'last4', s.last_four,
+          'created_at', pay.wire_time(s.created_at),
+          'expires_at', pay.wire_time(s.expires_at)
+        ) order by s.created_at desc, s.hash), '[]'::json)
+        from pay.api_key_secrets s
+        where s.api_key_id = k.id and s.revoked_at is null
+      ) as secrets,
+      (
+        select pay.wire_time(max(s.last_used_at)) from pay.api_key_secrets s where s.api_key_id = k.id
+      ) as last_used_at,
+      pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.revoked_at) as revoked_at
+  ) t
+$function$;
+alter function pay.api_key_body(pay.api_keys) owner to pay_owner;
+
+-- function pay.available_minor(text,text)
+CREATE OR REPLACE FUNCTION pay.available_minor(p_environment_id text, p_currency text)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select coalesce(sum(s.credits_minor - s.debits_minor), 0)
+  from pay.account_sums(p_environment_id) s
+  where s.currency = p_currency and s.account = 'available'
+$function$;
+alter function pay.available_minor(text,text) owner to pay_owner;
+
+-- function pay.balance(text,text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -368,7 +549,49 @@ AS $function$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
+  if outcome = 'ok' then
+    perform pay.roll_up_deltas(v_access.environment_id, 100000)
+    where (
+      select count(*) from (
+        select from pay.ledger_deltas d where d.environment_id = v_access.environment_id limit 10000
+      ) few
+    ) = 10000;
+    select json_build_object(
+      'object', 'balance',
+      'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),
+      'balances', coalesce(json_agg(json_build_object(
+        'currency', s.currency,
+        'account', s.account,
+        'debits_minor', s.debits_minor,
+        'credits_minor', s.credits_minor,
+        'amount_minor', s.credits_minor - s.debits_minor
+      ) order by s.currency, s.account), '[]'::json)
+    )::text
+    into body
+    from pay.account_sums(v_access.environment_id) s;
+  end if;
+  return next;
+end
+$function$;
+alter function pay.balance(text,text,timestamp with time zone,integer) owner to pay_owner;
+grant execute on function pay.balance(text,text,timestamp with time zone,integer) to pay_api;
+
+-- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' and not exists (
@@ -414,9 +637,95 @@ AS $function$
 $function$;
 alter function pay.call_off_deliveries(text,text) owner to pay_owner;
 
--- function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text)
-CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+-- function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text)
+CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
+AS $function$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+  v_scopes text[];
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key,
+      p_fingerprint, p_status, '');
+    outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+
+  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  if p_action = 'create' then
+    v_scopes := case when p_scopes is not null then
+      array(select json_array_elements_text(p_scopes::json))
+    end;
+  else
+    select * into v_key from pay.api_keys k
+    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    for update;
+    v_scopes := v_key.scopes;
+  end if;
+  outcome := case
+    when p_action <> 'create' and v_key.id is null then 'not_found'
+    -- Null is every scope.
+    when v_caller.scopes is not null and (v_scopes is null or not v_scopes <@ v_caller.scopes)
+      then 'wider'
+    else 'committed'
+  end;
+  if outcome <> 'committed' then
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    return next;
+    return;
+  end if;
+
+  case p_action
+    when 'create' then
+      insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
+      values (p_id, v_access.environment_id, v_caller.livemode, p_name, v_scopes, p_at);
+      perform pay.add_api_key_secret(
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_at);
+    when 'rotate' then
+      perform pay.add_api_key_secret(
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_older_expire_at);
+    when 'revoke' then
+      perform pay.end_api_key(p_id, p_at);
+  end case;
+  select * into v_key from pay.api_keys k
+  where k.environment_id = v_access.environment_id and k.id = p_id;
+  body := pay.api_key_body(v_key);
+  if p_secret is not null then
+    body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
+  end if;
+  update pay.idempotency_keys k set body = change_api_key.body
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = p_idempotency_key;
+  return next;
+end
+$function$;
+alter function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) owner to pay_owner;
+grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) to pay_api;
+
+-- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -431,7 +740,7 @@ declare
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -444,9 +753,10 @@ begin
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       p_status, p_body);
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -497,8 +807,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
-grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,text,text,text,smallint,text,text,integer,text) to pay_api;
+alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) to pay_api;
 
 -- function pay.check_ledger_transaction()
 CREATE OR REPLACE FUNCTION pay.check_ledger_transaction()
@@ -531,8 +841,8 @@ end
 $function$;
 alter function pay.check_ledger_transaction() owner to pay_owner;
 
--- function pay.claim_idempotency_key(text,text,timestamp with time zone,text,text,text,smallint,text)
-CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT status smallint, OUT body text)
+-- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -543,16 +853,25 @@ declare
   v_kept record;
 begin
   outcome := 'ok';
-  if p_key is null then
-    return;
+  if p_rate > 0 then
+    remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
   end if;
-  insert into pay.idempotency_keys
-    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-  values
-    (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-      p_body, p_at)
-  on conflict on constraint idempotency_keys_pkey do nothing;
-  if found then
+  if p_key is not null and (remaining is null or remaining >= 0) then
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    values
+      (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
+        p_body, p_at)
+    on conflict on constraint idempotency_keys_pkey do nothing;
+  end if;
+  -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
+  if p_key is null or (found and (remaining is null or remaining >= 0)) then
+    if remaining < 0 then
+      outcome := 'rate_limited';
+      remaining := 0;
+    elsif remaining is not null then
+      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+    end if;
     return;
   end if;
   select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
@@ -562,10 +881,21 @@ begin
   if v_kept.created_at > p_at - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
+      remaining := remaining + 1;
       status := v_kept.status;
       body := v_kept.body;
-    else
-      outcome := 'conflict';
+      return;
+    end if;
+    outcome := 'conflict';
+  end if;
+  if remaining < 0 then
+    outcome := 'rate_limited';
+    remaining := 0;
+    return;
+  end if;
+  if outcome = 'conflict' then
+    if remaining is not null then
+      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
     end if;
     return;
   end if;
@@ -575,11 +905,11 @@ begin
   outcome := 'expired';
 end
 $function$;
-alter function pay.claim_idempotency_key(text,text,timestamp with time zone,text,text,text,smallint,text) owner to pay_owner;
+alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.commit(text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_refunds text, p_ledger text, p_events text)
- RETURNS TABLE(n integer, outcome text, api_key_id text, status smallint, body text, deliveries bigint)
+-- function pay.commit(text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, remaining integer, status smallint, body text, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -597,13 +927,70 @@ declare
   v_committed integer[];
   v_api_keys text[];
   v_deliveries bigint;
+  v_locked integer[] := '{}';
+  v_short integer[] := '{}';
+  v_limited integer[] := '{}';
+  v_is_idle boolean;
+  v_request record;
 begin
   select array_agg(decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id) into v_environments
+  select array_agg(distinct s.environment_id),
+    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_environments, v_is_idle
   from pay.api_key_secrets s where s.hash = any (v_hashes);
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+
+  -- What most changes need not pay for stands in statements of its own, here and below.
+  if exists (
+    select from json_to_recordset(v_changes) as c (expects_id text) where c.expects_id is not null
+  ) then
+    with
+    asked as materialized (
+      select c.n, c.expects_id, c.expects_sequence, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(v_changes) as c (
+        n integer, key_hash text, expects_id text, expects_sequence integer
+      )
+      where c.expects_id is not null
+    ),
+    payment as materialized (
+      select c.n, p.id
+      from asked c
+      join pay.api_key_secrets s on s.hash = c.hash
+      join pay.payments p
+        on p.environment_id = s.environment_id
+        and p.id = c.expects_id
+        and p.sequence = c.expects_sequence
+      order by p.environment_id, p.id
+      for update of p
+    ),
+    transfer as materialized (
+      select c.n, t.id
+      from asked c
+      join pay.api_key_secrets s on s.hash = c.hash
+      join pay.transfers t
+        on t.environment_id = s.environment_id
+        and t.id = c.expects_id
+        and t.sequence = c.expects_sequence
+      order by t.environment_id, t.id
+      for update of t
+    )
+    -- Of several changes of one resource in the list the first goes through.
+    select coalesce(array_agg(l.n), '{}') into v_locked
+    from (
+      select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
+    ) l;
+  end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, now());
+  end if;
+  if p_changes like '%"rate":%' then
+    v_limited := pay.limited_changes(v_changes);
+  end if;
+  if p_transfers <> '[]' then
+    v_short := pay.lock_funds(v_changes, p_transfers::json);
+  end if;
 
   with
   -- Decoded here: in a join with a table under row-level security the call would bar the index.
@@ -625,21 +1012,10 @@ begin
     join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
   ),
-  locked as materialized (
-    select c.n, p.environment_id, p.id
-    from change c
-    join pay.payments p
-      on p.environment_id = c.environment_id
-      and p.id = c.expects_id
-      and p.sequence = c.expects_sequence
-    order by p.environment_id, p.id
-    for update of p
-  ),
   ready as materialized (
     select * from change c
-    where c.expects_id is null
-      -- Of several changes of one payment in the list the first goes through.
-      or c.n in (select min(l.n) from locked l group by l.environment_id, l.id)
+    where (c.expects_id is null or c.n = any (v_locked))
+      and c.n <> all (v_short) and c.n <> all (v_limited)
   ),
   claimed as (
     insert into pay.idempotency_keys
@@ -661,39 +1037,18 @@ begin
         and k.request_id = c.request_id
     )
   ),
-  payment as materialized (
-    select p.*, w.environment_id, w.expects_id
+  payment_made as (
+    insert into pay.payments
+      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+        sequence, created_at, updated_at, body)
+    select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
+      p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
     from json_to_recordset(p_payments::json) as p (
       n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
       method_kind text, reference text, sequence integer, created_at timestamptz,
       updated_at timestamptz, body text
     )
-    join won w on w.n = p.n
-  ),
-  payment_made as (
-    insert into pay.payments
-      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-        sequence, created_at, updated_at, body)
-    select environment_id, id, status, amount_minor, amount_refunded, currency, method_kind,
-      reference, sequence, created_at, updated_at, body
-    from payment
-    where expects_id is null
-  ),
-  payment_changed as (
-    update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
-      updated_at = p.updated_at, body = p.body
-    from payment p
-    where t.environment_id = p.environment_id and t.id = p.expects_id
-  ),
-  refund_made as (
-    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
-    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
-    from json_to_recordset(p_refunds::json) as r (
-      n integer, id text, payment_id text, amount_minor bigint, currency text,
-      created_at timestamptz, body text
-    )
-    join won w on w.n = r.n
+    join won w on w.n = p.n and w.expects_id is null
   ),
   movement as materialized (
     select l.*, w.environment_id
@@ -707,6 +1062,11 @@ begin
   ledger_transaction_made as (
     insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
     select environment_id, id, kind, subject_id, refund_id, created_at from movement
+  ),
+  ledger_delta_made as (
+    insert into pay.ledger_deltas
+      (environment_id, id, currency, debit_account, credit_account, amount_minor)
+    select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
   ),
   ledger_entries_made as (
     insert into pay.ledger_entries
@@ -744,33 +1104,63 @@ begin
       and t.events && pay.patterns_of(e.type)
     returning 1
   )
-  select array_agg(w.n), array_agg(w.api_key_id), (select count(*) from delivery_made)
-  into v_committed, v_api_keys, v_deliveries
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id),
+    (select count(*) from delivery_made)
+  into v_committed, v_api_keys, v_environments, v_deliveries
   from won w;
+
+  if v_locked <> '{}' and p_payments <> '[]' then
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
+      updated_at = p.updated_at, body = p.body
+    from json_to_recordset(p_payments::json) as p (
+      n integer, id text, status text, amount_refunded bigint, sequence integer,
+      updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = p.n
+    where p.n = any (v_locked) and t.environment_id = w.environment_id and t.id = p.id;
+  end if;
+  if p_refunds <> '[]' then
+    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
+    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+    from json_to_recordset(p_refunds::json) as r (
+      n integer, id text, payment_id text, amount_minor bigint, currency text,
+      created_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n;
+  end if;
+  if p_transfers <> '[]' then
+    insert into pay.transfers
+      (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+    select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+      r.updated_at, r.body
+    from json_to_recordset(p_transfers::json) as r (
+      n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+      created_at timestamptz, updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
+    where r.n <> all (v_locked);
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from json_to_recordset(p_transfers::json) as r (
+      n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+    )
+    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
+    where r.n = any (v_locked) and t.environment_id = w.environment_id and t.id = r.id;
+  end if;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
-      select t.n, 'committed', t.api_key_id, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys) as t (n, api_key_id);
+      select t.n, 'committed', t.api_key_id, case when p_changes like '%"rate":%' then
+          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
+        end, null::smallint, null::text, v_deliveries
+      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
   end if;
 
-  -- A new statement and so a new snapshot: it sees the answers that the losers waited for.
-  with asked as materialized (
-    select c.*, decode(c.key_hash, 'hex') as hash
-    from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, at timestamptz, idempotency_key text
-    )
-    where c.n <> all (coalesce(v_committed, '{}'))
-  )
-  delete from pay.idempotency_keys i
-  using asked c, pay.api_key_secrets s
-  where s.hash = c.hash
-    and i.environment_id = s.environment_id
-    and i.api_key_id = s.api_key_id
-    and i.key = c.idempotency_key
-    and i.created_at <= c.at - pay.idempotency_retention();
-  return query
+  -- A new statement and so a new snapshot: it sees the answers that the losers waited for. Looked up
+  -- one by one, by the whole key: without statistics a join would read all keys of the environment.
+  for v_request in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
@@ -778,21 +1168,21 @@ begin
         fingerprint text, expects_id text
       )
     )
-    select
-      c.n,
+    select c.n, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+      i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
         when s.hash is null then 'unauthorized'
+        when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
+        when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
+        when c.n = any (v_limited) then 'rate_limited'
         when i.key is not null then 'conflict'
+        when c.n = any (v_short) then 'insufficient'
         when c.expects_id is not null then 'stale'
         else 'expired'
-      end,
-      s.api_key_id,
-      i.status,
-      i.body,
-      v_deliveries
+      end as outcome
     from asked c
     left join pay.api_key_secrets s
       on s.hash = c.hash
@@ -800,14 +1190,41 @@ begin
       and (s.expires_at is null or s.expires_at > c.at)
     left join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join pay.idempotency_keys i
-      on i.environment_id = s.environment_id
-      and i.api_key_id = s.api_key_id
-      and i.key = c.idempotency_key;
+    left join lateral (
+      select o.key, o.fingerprint, o.status, o.body, o.created_at
+      from pay.idempotency_keys o
+      where o.environment_id = s.environment_id
+        and o.api_key_id = s.api_key_id
+        and o.key = c.idempotency_key
+      limit 1
+    ) i on true
+  loop
+    n := v_request.n;
+    outcome := v_request.outcome;
+    api_key_id := v_request.api_key_id;
+    status := v_request.status;
+    body := v_request.body;
+    remaining := null;
+    deliveries := v_deliveries;
+    if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
+      remaining := pay.count_change(
+        v_changes, n, v_request.environment_id, api_key_id, outcome <> 'replay');
+    elsif outcome = 'rate_limited' then
+      remaining := 0;
+    elsif outcome = 'expired' then
+      delete from pay.idempotency_keys o
+      where o.environment_id = v_request.environment_id
+        and o.api_key_id = v_request.api_key_id
+        and o.key = v_request.idempotency_key
+        -- Not one that a twin has claimed meanwhile.
+        and o.created_at = v_request.kept_at;
+    end if;
+    return next;
+  end loop;
 end
 $function$;
-alter function pay.commit(text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.commit(text,text,text,text,text) to pay_api;
+alter function pay.commit(text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text,text) to pay_api;
 
 -- function pay.configure_relay(text,text)
 CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
@@ -833,6 +1250,89 @@ end
 $function$;
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
+
+-- function pay.count_change(json,integer,text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.count_change(p_changes json, p_n integer, p_environment_id text, p_api_key_id text, p_count boolean)
+ RETURNS integer
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, p_count)
+    + case when p_count then 0 else 1 end)
+  from json_to_recordset(p_changes) as c (n integer, at timestamptz, rate integer)
+  where c.n = p_n and c.rate > 0
+$function$;
+alter function pay.count_change(json,integer,text,text,boolean) owner to pay_owner;
+
+-- function pay.count_request(text,text,timestamp with time zone,integer,boolean)
+CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  v_seconds numeric := extract(epoch from p_at);
+  v_window bigint := floor(v_seconds / 2);
+  v_fresh numeric := 1 - (v_seconds / 2 - v_window);
+  v_left integer;
+  v_stripe smallint;
+begin
+  select floor(2 * p_rate - 1 - coalesce(sum(
+    case
+      when c.window_number = v_window then c.current_count + c.previous_count * v_fresh
+      when c.window_number = v_window - 1 then c.current_count * v_fresh
+      else 0
+    end), 0))
+  into v_left
+  from pay.rate_counters c
+  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id;
+  if v_left < 0 or not p_count then
+    return greatest(v_left, -1);
+  end if;
+
+  select c.stripe into v_stripe
+  from pay.rate_counters c
+  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  order by c.stripe limit 1
+  for update skip locked;
+  if v_stripe is not null then
+    update pay.rate_counters c
+    set window_number = v_window,
+      current_count = 1 + case when c.window_number = v_window then c.current_count else 0 end,
+      previous_count = case
+        when c.window_number = v_window then c.previous_count
+        when c.window_number = v_window - 1 then c.current_count
+        else 0
+      end
+    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      and c.stripe = v_stripe;
+  else
+    -- All stripes are held: one more. With 64 of them held this request goes uncounted.
+    for v_stripe in
+      select free.n from generate_series(0, 63) as free (n)
+      where not exists (
+        select from pay.rate_counters c
+        where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+          and c.stripe = free.n
+      )
+      order by free.n
+    loop
+      continue when not pg_try_advisory_xact_lock(
+        hashtextextended('stripe ' || p_api_key_id, v_stripe));
+      insert into pay.rate_counters
+        (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
+      values (p_environment_id, p_api_key_id, v_stripe, v_window, 1, 0)
+      on conflict on constraint rate_counters_pkey do nothing;
+      exit when found;
+    end loop;
+  end if;
+  return v_left;
+end
+$function$;
+alter function pay.count_request(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
+comment on function pay.count_request(text,text,timestamp with time zone,integer,boolean) is 'Internal.';
 
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
@@ -936,9 +1436,24 @@ $function$;
 alter function pay.due_relay() owner to pay_owner;
 grant execute on function pay.due_relay() to pay_operator;
 
--- function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text)
-CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_delivery_id text, p_delivered boolean, p_attempt text)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+-- function pay.end_api_key(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
+  update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
+  where s.api_key_id = p_id;
+end
+$function$;
+alter function pay.end_api_key(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text)
+CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_delivery_id text, p_delivered boolean, p_attempt text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -950,7 +1465,7 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome <> 'ok' then
@@ -969,23 +1484,24 @@ begin
   end if;
   body := pay.webhook_delivery_body(v_delivery);
   select * into v_claim from pay.claim_idempotency_key(
-    v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+    v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
     200::smallint, body);
   if v_claim.outcome = 'ok' then
     outcome := 'committed';
   else
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
   return next;
 end
 $function$;
-alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text) owner to pay_owner;
-grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,text,boolean,text) to pay_api;
+alter function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text) owner to pay_owner;
+grant execute on function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text) to pay_api;
 
--- function pay.enter(text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, OUT outcome text, OUT api_key_id text, OUT environment_id text)
+-- function pay.enter(text,text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -997,9 +1513,11 @@ CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timesta
 AS $function$
 declare
   v_hash bytea := decode(p_key_hash, 'hex');
+  v_used_at timestamptz;
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  select s.api_key_id, s.environment_id into api_key_id, environment_id
+  select s.api_key_id, s.environment_id, s.last_used_at
+  into api_key_id, environment_id, v_used_at
   from pay.api_key_secrets s
   where s.hash = v_hash
     and s.revoked_at is null
@@ -1018,10 +1536,39 @@ begin
     ) then 'ok'
     else 'forbidden'
   end;
+  if v_used_at is null or v_used_at < p_at - interval '1 hour' then
+    perform pay.note_use(array[v_hash], p_at);
+  end if;
+  if p_rate > 0 then
+    remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
+    if remaining < 0 then
+      outcome := 'rate_limited';
+      remaining := 0;
+    end if;
+  end if;
 end
 $function$;
-alter function pay.enter(text,text,timestamp with time zone) owner to pay_owner;
-comment on function pay.enter(text,text,timestamp with time zone) is 'Internal: authenticates a key hash and opens its environment.';
+alter function pay.enter(text,text,timestamp with time zone,integer) owner to pay_owner;
+comment on function pay.enter(text,text,timestamp with time zone,integer) is 'Internal: authenticates a key hash and opens its environment.';
+
+-- function pay.find_environment(text,boolean)
+CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode
+    order by e.id limit 1
+  );
+end
+$function$;
+alter function pay.find_environment(text,boolean) owner to pay_owner;
+grant execute on function pay.find_environment(text,boolean) to pay_operator;
 
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
@@ -1073,9 +1620,43 @@ AS $function$
 $function$;
 alter function pay.ledger_entry_body(pay.ledger_entries) owner to pay_owner;
 
--- function pay.list(text,text,timestamp with time zone,text,integer,text,text,text)
-CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
- RETURNS TABLE(outcome text, api_key_id text, data text, has_more boolean, next_cursor text)
+-- function pay.limited_changes(json)
+CREATE OR REPLACE FUNCTION pay.limited_changes(p_changes json)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_change record;
+  v_limited integer[] := '{}';
+begin
+  for v_change in
+    with asked as materialized (
+      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_changes) as c (
+        n integer, key_hash text, at timestamptz, rate integer
+      )
+      where c.rate > 0
+    )
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id
+    from asked c
+    join pay.api_key_secrets s on s.hash = c.hash
+  loop
+    if pay.count_request(
+      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false) < 0
+    then
+      v_limited := v_limited || v_change.n;
+    end if;
+  end loop;
+  return v_limited;
+end
+$function$;
+alter function pay.limited_changes(json) owner to pay_owner;
+
+-- function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, data text, has_more boolean, next_cursor text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1083,6 +1664,8 @@ CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestam
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
@@ -1094,9 +1677,10 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
   if outcome <> 'ok' then
     return next;
     return;
@@ -1113,7 +1697,11 @@ begin
   case p_kind
     when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
     when 'refunds' then v_columns := array['payment_id'];
+    when 'transfers' then v_columns := array['status', 'currency'];
     when 'events' then v_columns := array['type', 'subject_id'];
+    when 'api_keys' then
+      v_columns := '{}'::text[];
+      v_body := 'pay.api_key_body(t)';
     when 'webhook_endpoints' then v_columns := '{}'::text[];
     when 'webhook_deliveries' then
       v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
@@ -1175,12 +1763,40 @@ begin
   return next;
 end
 $function$;
-alter function pay.list(text,text,timestamp with time zone,text,integer,text,text,text) owner to pay_owner;
-grant execute on function pay.list(text,text,timestamp with time zone,text,integer,text,text,text) to pay_api;
+alter function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) owner to pay_owner;
+grant execute on function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) to pay_api;
 
--- function pay.load(text,text,timestamp with time zone,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text, detail text)
+-- function pay.list_api_keys()
+CREATE OR REPLACE FUNCTION pay.list_api_keys()
+ RETURNS TABLE(id text, environment_id text, account text, environment_name text, livemode boolean, name text, scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamp with time zone, created_at timestamp with time zone, revoked_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select k.id, k.environment_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+      n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
+    from pay.api_keys k
+    join pay.environments e on e.id = k.environment_id
+    left join lateral (
+      select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
+        (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
+        (count(*) filter (where s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > now())))::integer as secrets,
+        max(s.last_used_at) as last_used_at
+      from pay.api_key_secrets s where s.api_key_id = k.id
+    ) n on true
+    order by e.account, k.environment_id, k.id;
+end
+$function$;
+alter function pay.list_api_keys() owner to pay_owner;
+grant execute on function pay.list_api_keys() to pay_operator;
+
+-- function pay.load(text,text,timestamp with time zone,integer,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1194,9 +1810,12 @@ declare
   v_access record;
   v_kept record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
+  select * into v_access from pay.enter(
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  remaining := v_access.remaining;
   if outcome = 'ok' and p_idempotency_key is not null then
     select k.fingerprint, k.status, k.body into v_kept
     from pay.idempotency_keys k
@@ -1204,13 +1823,25 @@ begin
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
       and k.created_at > p_at - pay.idempotency_retention();
-    if found then
-      if v_kept.fingerprint = decode(p_fingerprint, 'hex') then
-        outcome := 'replay';
-        status := v_kept.status;
-        body := v_kept.body;
-      else
+    if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
+      outcome := 'replay';
+      status := v_kept.status;
+      body := v_kept.body;
+      if p_rate > 0 then
+        remaining := 1 + pay.count_request(
+          v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
+      end if;
+    else
+      if found then
         outcome := 'conflict';
+      end if;
+      if p_rate > 0 then
+        remaining := pay.count_request(
+          v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
+        if remaining < 0 then
+          outcome := 'rate_limited';
+          remaining := 0;
+        end if;
       end if;
     end if;
   end if;
@@ -1221,6 +1852,12 @@ begin
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'refunds' then
         select t.body into body from pay.refunds t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'transfers' then
+        select t.body into body from pay.transfers t
+        where t.environment_id = v_access.environment_id and t.id = p_id;
+      when 'api_keys' then
+        select pay.api_key_body(t) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -1241,8 +1878,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.load(text,text,timestamp with time zone,text,text,text,text) owner to pay_owner;
-grant execute on function pay.load(text,text,timestamp with time zone,text,text,text,text) to pay_api;
+alter function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
+grant execute on function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
 
 -- function pay.load_webhook_endpoint(text,text)
 CREATE OR REPLACE FUNCTION pay.load_webhook_endpoint(p_environment_id text, p_id text)
@@ -1260,6 +1897,71 @@ end
 $function$;
 alter function pay.load_webhook_endpoint(text,text) owner to pay_owner;
 grant execute on function pay.load_webhook_endpoint(text,text) to pay_api;
+
+-- function pay.lock_funds(json,json)
+CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_short integer[] := '{}';
+begin
+  for v_draw in
+    with asked as materialized (
+      select c.n, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_changes) as c (n integer, key_hash text, expects_id text)
+      where c.expects_id is null
+    )
+    select c.n, s.environment_id, t.currency, t.amount_minor
+    from asked c
+    join pay.api_key_secrets s on s.hash = c.hash
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    order by s.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A statement after the lock, so that it sees what the one before has taken.
+      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.amount_minor > v_left then
+      v_short := v_short || v_draw.n;
+    else
+      v_left := v_left - v_draw.amount_minor;
+    end if;
+  end loop;
+  return v_short;
+end
+$function$;
+alter function pay.lock_funds(json,json) owner to pay_owner;
+
+-- function pay.note_use(bytea[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  update pay.api_key_secrets s
+  set last_used_at = p_at
+  from (
+    select o.hash from pay.api_key_secrets o
+    where o.hash = any (p_hashes)
+      and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
+    for update skip locked
+  ) idle
+  where s.hash = idle.hash;
+end
+$function$;
+alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
+comment on function pay.note_use(bytea[],timestamp with time zone) is 'Internal.';
 
 -- function pay.patterns_of(text)
 CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
@@ -1300,31 +2002,105 @@ begin
         ('events', 'evt_', true),
         ('ledger_entries', 'le_', false),
         ('ledger_transactions', 'txn_', false),
+        ('transfers', 'tr_', false),
         ('refunds', 're_', false),
         ('payments', 'pay_', false)
       ) as k (table_name, prefix, of_live_too)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
+      -- A ledger entry that goes is taken off the balance that it is part of.
+      if v_kind.table_name = 'ledger_entries' then
+        v_total := v_total + pay.purge_ledger_entries(
+          v_environment.id, pay.id_floor('le_', v_cut), p_batch);
+        continue;
+      end if;
       execute format(
         'delete from pay.%1$I t using (
            select o.id from pay.%1$I o
            where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 for update skip locked
+           order by o.id limit $3 %2$s
          ) old
          where t.environment_id = $1 and t.id = old.id',
-        v_kind.table_name
+        v_kind.table_name,
+        -- Nobody may lock rows of the ledger, as nobody may change them.
+        case when v_kind.table_name <> 'ledger_transactions' then 'for update skip locked' end
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;
     end loop;
   end loop;
+  perform pay.roll_up_balances();
   return v_total;
 end
 $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
+
+-- function pay.purge_ledger_entries(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_ledger_entries(p_environment_id text, p_before text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+    return 0;
+  end if;
+  with gone as materialized (
+    delete from pay.ledger_entries t using (
+      select o.id from pay.ledger_entries o
+      where o.environment_id = p_environment_id and o.id < p_before
+      order by o.id limit p_batch
+    ) old
+    where t.environment_id = p_environment_id and t.id = old.id
+    returning t.currency, t.account, t.direction, t.amount_minor
+  ),
+  taken_off as (
+    insert into pay.ledger_totals as t
+      (environment_id, currency, account, debits_minor, credits_minor)
+    select p_environment_id, g.currency, g.account,
+      -coalesce(sum(g.amount_minor) filter (where g.direction = 'debit'), 0),
+      -coalesce(sum(g.amount_minor) filter (where g.direction = 'credit'), 0)
+    from gone g
+    group by g.currency, g.account
+    on conflict on constraint ledger_totals_pkey do update
+    set debits_minor = t.debits_minor + excluded.debits_minor,
+      credits_minor = t.credits_minor + excluded.credits_minor
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
+end
+$function$;
+alter function pay.purge_ledger_entries(text,text,integer) owner to pay_owner;
+
+-- function pay.rebuild_totals(text)
+CREATE OR REPLACE FUNCTION pay.rebuild_totals(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
+  delete from pay.ledger_totals t where t.environment_id = p_environment_id;
+  with deltas_gone as (
+    delete from pay.ledger_deltas d where d.environment_id = p_environment_id
+  )
+  insert into pay.ledger_totals (environment_id, currency, account, debits_minor, credits_minor)
+  select e.environment_id, e.currency, e.account,
+    coalesce(sum(e.amount_minor) filter (where e.direction = 'debit'), 0),
+    coalesce(sum(e.amount_minor) filter (where e.direction = 'credit'), 0)
+  from pay.ledger_entries e
+  where e.environment_id = p_environment_id
+  group by e.environment_id, e.currency, e.account;
+end
+$function$;
+alter function pay.rebuild_totals(text) owner to pay_owner;
 
 -- function pay.record_attempts(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone)
@@ -1406,9 +2182,9 @@ end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+-- function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1420,14 +2196,15 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -1472,8 +2249,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.redeliver(text,text,timestamp with time zone,text,text,text,text,text) to pay_api;
+alter function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_limit integer, p_per_endpoint integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -1491,6 +2268,9 @@ declare
   v_under_way jsonb := p_under_way::jsonb;
   v_endpoints text[];
   v_rooms integer[];
+  v_environments text[];
+  v_ids text[];
+  v_rooms_of_ids integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -1524,24 +2304,33 @@ begin
   ) r
   where r.room > 0;
 
+  -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
+  select array_agg(c.environment_id), array_agg(c.id), array_agg(o.room)
+  into v_environments, v_ids, v_rooms_of_ids
+  from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+  cross join lateral (
+    select d.environment_id, d.id
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+    order by d.next_attempt_at, d.sequence
+    limit p_per_endpoint
+    for update skip locked
+  ) c;
+  exit when v_ids is null;
+
+  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
+  -- committed, and is seen, or will let the row go once we have.
   return query
   with
   candidate as materialized (
-    select c.*, o.endpoint_id, o.room
-    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
-    cross join lateral (
-      select d.environment_id, d.id, d.subject_id, d.sequence
-      from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      order by d.next_attempt_at, d.sequence
-      limit p_per_endpoint
-      for update skip locked
-    ) c
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, c.room
+    from unnest(v_environments, v_ids, v_rooms_of_ids) as c (environment_id, id, room)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   judged as materialized (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
-      blocker.next_attempt_at as blocked_until,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       row_number() over (
         partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
       ) as rank_of_endpoint
@@ -1550,7 +2339,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id
     join pay.environments e on e.id = c.environment_id
     left join lateral (
-      select d.next_attempt_at
+      select d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = c.environment_id
@@ -1569,7 +2358,10 @@ begin
   ),
   held_back as (
     update pay.webhook_deliveries d
-    set next_attempt_at = greatest(j.blocked_until, p_at + interval '1 second')
+    set next_attempt_at = case
+      when j.blocker_leased_until is not null then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end
     from judged j
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
@@ -1594,24 +2386,16 @@ begin
   from claimed c
   join free f on f.environment_id = c.environment_id and f.id = c.id
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-  -- All that was due may have had to wait for something earlier: then look behind it.
-  exit when found or not exists (
-    select from unnest(v_endpoints) as o (endpoint_id)
-    cross join lateral (
-      select from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      limit 1
-    ) due
-  );
+  exit when found;
   end loop;
 end
 $function$;
 alter function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
 
--- function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text)
-CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text)
- RETURNS TABLE(outcome text, api_key_id text, status smallint, body text)
+-- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1624,12 +2408,13 @@ declare
   v_environment text;
   v_payments bigint;
   v_refunds bigint;
+  v_transfers bigint;
   v_entries bigint;
   v_events bigint;
   v_deliveries bigint;
   v_keys bigint;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -1640,9 +2425,10 @@ begin
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
     outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
     status := v_claim.status;
     body := v_claim.body;
   end if;
@@ -1651,50 +2437,70 @@ begin
     return;
   end if;
 
-  -- Changes that commit meanwhile must be gone whole or stay whole. Payments and kept answers go by
-  -- one snapshot, so that no key is forgotten whose payment stays; a change of a payment that is being
-  -- deleted waits for its row and finds it gone. Then goes what belongs to no payment any more: each
-  -- statement sees a later create with all its rows or not at all.
+  -- Changes that commit meanwhile must be gone whole or stay whole. Payments, transfers and kept
+  -- answers go by one snapshot, so that no key is forgotten whose payment stays; a change of a payment
+  -- that is being deleted has its row locked: this waits for it, later ones find the row gone.
   with payments_gone as (
     delete from pay.payments t where t.environment_id = v_environment returning 1
+  ),
+  transfers_gone as (
+    delete from pay.transfers t where t.environment_id = v_environment returning 1
   ),
   keys_gone as (
     delete from pay.idempotency_keys t
     where t.environment_id = v_environment and t.request_id <> p_request_id
     returning 1
   )
-  select (select count(*) from payments_gone), (select count(*) from keys_gone)
-  into v_payments, v_keys;
-  delete from pay.webhook_deliveries t
-  where t.environment_id = v_environment and not exists (
-    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
-  );
-  get diagnostics v_deliveries = row_count;
-  delete from pay.events t
-  where t.environment_id = v_environment and not exists (
-    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
-  );
-  get diagnostics v_events = row_count;
-  delete from pay.ledger_entries t
-  where t.environment_id = v_environment and not exists (
-    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
-  );
-  get diagnostics v_entries = row_count;
-  delete from pay.ledger_transactions t
-  where t.environment_id = v_environment and not exists (
-    select from pay.payments p where p.environment_id = v_environment and p.id = t.subject_id
-  );
-  delete from pay.refunds t
-  where t.environment_id = v_environment and not exists (
-    select from pay.payments p where p.environment_id = v_environment and p.id = t.payment_id
-  );
-  get diagnostics v_refunds = row_count;
+  select (select count(*) from payments_gone), (select count(*) from transfers_gone),
+    (select count(*) from keys_gone)
+  into v_payments, v_transfers, v_keys;
+  -- Then goes what belongs to nothing any more, by one snapshot again: it sees what the changes that
+  -- were waited for have written, and each later create with all its rows or not at all. What stays
+  -- is few, and is looked up once for all five tables.
+  with stays as materialized (
+    select p.id from pay.payments p where p.environment_id = v_environment
+    union all
+    select r.id from pay.transfers r where r.environment_id = v_environment
+  ),
+  deliveries_gone as (
+    delete from pay.webhook_deliveries t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  events_gone as (
+    delete from pay.events t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  entries_gone as (
+    delete from pay.ledger_entries t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+    returning 1
+  ),
+  ledger_transactions_gone as (
+    delete from pay.ledger_transactions t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.subject_id)
+  ),
+  refunds_gone as (
+    delete from pay.refunds t
+    where t.environment_id = v_environment
+      and not exists (select from stays s where s.id = t.payment_id)
+    returning 1
+  )
+  select (select count(*) from deliveries_gone), (select count(*) from events_gone),
+    (select count(*) from entries_gone), (select count(*) from refunds_gone)
+  into v_deliveries, v_events, v_entries, v_refunds;
+  perform pay.rebuild_totals(v_environment);
 
   outcome := 'committed';
   body := format(
-    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":0,'
+    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
     '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    v_payments, v_refunds, v_entries, v_events, v_deliveries, v_keys
+    v_payments, v_refunds, v_transfers, v_entries, v_events, v_deliveries, v_keys
   );
   update pay.idempotency_keys k set body = reset_sandbox.body
   where k.environment_id = v_environment
@@ -1703,8 +2509,119 @@ begin
   return next;
 end
 $function$;
-alter function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text) owner to pay_owner;
-grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,text,text,text) to pay_api;
+alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) to pay_api;
+
+-- function pay.revoke_api_key(text)
+CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if not found then
+    return false;
+  end if;
+  perform pay.end_api_key(p_id, now());
+  return true;
+end
+$function$;
+alter function pay.revoke_api_key(text) owner to pay_owner;
+grant execute on function pay.revoke_api_key(text) to pay_operator;
+
+-- function pay.roll_up_balances(integer)
+CREATE OR REPLACE FUNCTION pay.roll_up_balances(p_batch integer DEFAULT 10000)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_environment_id text;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  -- One index probe for each environment that has deltas.
+  loop
+    select min(d.environment_id) into v_environment_id from pay.ledger_deltas d
+    where d.environment_id > coalesce(v_environment_id, '');
+    exit when v_environment_id is null;
+    v_total := v_total + pay.roll_up_deltas(v_environment_id, p_batch);
+  end loop;
+  return v_total;
+end
+$function$;
+alter function pay.roll_up_balances(integer) owner to pay_owner;
+grant execute on function pay.roll_up_balances(integer) to pay_api;
+grant execute on function pay.roll_up_balances(integer) to pay_operator;
+
+-- function pay.roll_up_deltas(text,integer)
+CREATE OR REPLACE FUNCTION pay.roll_up_deltas(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+    return 0;
+  end if;
+  with taken as materialized (
+    delete from pay.ledger_deltas d
+    using (
+      select o.id from pay.ledger_deltas o
+      where o.environment_id = p_environment_id
+      order by o.id limit p_batch for update skip locked
+    ) old
+    where d.environment_id = p_environment_id and d.id = old.id
+    returning d.currency, d.debit_account, d.credit_account, d.amount_minor
+  ),
+  added as (
+    insert into pay.ledger_totals as t
+      (environment_id, currency, account, debits_minor, credits_minor)
+    select p_environment_id, s.currency, s.account, sum(s.debits_minor), sum(s.credits_minor)
+    from (
+      select currency, debit_account as account, amount_minor as debits_minor, 0 as credits_minor from taken
+      union all
+      select currency, credit_account, 0, amount_minor from taken
+    ) s
+    group by s.currency, s.account
+    order by s.currency, s.account
+    on conflict on constraint ledger_totals_pkey do update
+    set debits_minor = t.debits_minor + excluded.debits_minor,
+      credits_minor = t.credits_minor + excluded.credits_minor
+  )
+  select count(*) into v_rows from taken;
+  return v_rows;
+end
+$function$;
+alter function pay.roll_up_deltas(text,integer) owner to pay_owner;
+
+-- function pay.rotate_api_key(text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if not found then
+    return false;
+  end if;
+  perform pay.add_api_key_secret(
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, null, p_older_expire_at);
+  return true;
+end
+$function$;
+alter function pay.rotate_api_key(text,text,text,text,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.rotate_api_key(text,text,text,text,timestamp with time zone) to pay_operator;
 
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)

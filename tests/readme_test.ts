@@ -10,9 +10,8 @@ import { join } from "node:path";
 import { ERROR_CATALOGUE } from "../shared/core/errors.ts";
 import { nextStatuses } from "../shared/domain/lifecycle.ts";
 import { TEST_CARDS } from "../shared/domain/test_values.ts";
-import { PAYMENTS_OPERATIONS } from "../shared/http/payments_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../shared/http/sandbox_operations.ts";
-import { WEBHOOK_OPERATIONS } from "../shared/http/webhook_operations.ts";
 import { OUTCOMES, PAYMENT_STATUSES } from "../shared/schema/payment.ts";
 import { assertAnswer, NamesOfRun } from "./readme_answers.ts";
 import { codeTexts, shellExamples, tableRows, uncheckedCurls } from "./readme_document.ts";
@@ -121,7 +120,7 @@ Deno.test("README.md lists every operation, and no other", () => {
       return `${method} ${path}`;
     });
   });
-  const served = [...PAYMENTS_OPERATIONS, ...WEBHOOK_OPERATIONS, ...SANDBOX_OPERATIONS]
+  const served = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
     .map(({ method, paths }) => `${method} ${paths[0].replace(/:(\w+)/g, "{$1}")}`);
   assert.deepEqual(shown.sort(), served.sort());
 });

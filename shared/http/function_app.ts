@@ -18,7 +18,7 @@ import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { observe } from "./observe.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
-import { parseBody, parseQuery, unknownParametersHeader } from "./parse_input.ts";
+import { asSent, parseBody, parseQuery, unknownParametersHeader } from "./parse_input.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
@@ -108,6 +108,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       id: ID_FORM.test(id) ? id : UNKNOWN_ID,
       body: body?.input,
       query: query.input,
+    }).catch((error) => {
+      throw asSent(error, sent);
     });
     return respond(c, outcome);
   });

@@ -4,7 +4,7 @@
  */
 
 import { z } from "zod";
-import { invalidParameter } from "../core/errors.ts";
+import { ApiError, invalidParameter } from "../core/errors.ts";
 import { NO_PLACES, type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** Names reported in `Unknown-Parameters`, at most. */
@@ -60,6 +60,14 @@ function check<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
   const issue = result.error.issues[0]!;
   const param = paramOf(value, issue.path);
   throw invalidParameter(param, `Invalid "${param}": ${reasonOf(issue, value)}`);
+}
+
+/** An error of a rule, naming its field as it was sent: `iban`, not `iban.iban`, of plain text. */
+export function asSent(error: unknown, sent: ReadBody | null): unknown {
+  if (!(error instanceof ApiError) || sent === null || !error.details.param) return error;
+  const param = paramOf(sent.value, error.details.param.split("."));
+  if (param === "" || param === error.details.param) return error;
+  return new ApiError(error.code, error.message, { ...error.details, param }, error.headers);
 }
 
 /** The path of an issue, as far as the sent value has objects: `iban`, not `iban.iban`, of text. */

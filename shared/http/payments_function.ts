@@ -6,10 +6,18 @@ import type { Dependencies } from "./dependencies.ts";
 import { API_KEY_OPERATIONS } from "./api_key_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
-import { PAYMENTS_FUNCTION } from "./operation.ts";
+import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
 import { TRANSFER_OPERATIONS } from "./transfer_operations.ts";
 import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
+
+/** Every operation of the function. */
+export const PAYMENTS_FUNCTION_OPERATIONS: readonly Operation[] = [
+  ...PAYMENTS_OPERATIONS,
+  ...TRANSFER_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
+  ...API_KEY_OPERATIONS,
+];
 
 /** Answers requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
@@ -17,12 +25,7 @@ export function createPaymentsFunction(
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
-    [
-      ...PAYMENTS_OPERATIONS,
-      ...TRANSFER_OPERATIONS,
-      ...WEBHOOK_OPERATIONS,
-      ...API_KEY_OPERATIONS,
-    ],
+    PAYMENTS_FUNCTION_OPERATIONS,
     deps,
     (app) => serveInternalRoutes(app, deps),
   );

@@ -9,7 +9,9 @@ import { environmentColumn, startTenants } from "./tenants.ts";
 
 /** Functions that the HTTP functions call. */
 const ENTRY_FUNCTIONS = [
+  "balance",
   "begin_trigger",
+  "change_api_key",
   "change_webhook_endpoint",
   "commit",
   "disable_webhook_endpoint",
@@ -21,6 +23,7 @@ const ENTRY_FUNCTIONS = [
   "redeliver",
   "relay_turn",
   "reset_sandbox",
+  "roll_up_balances",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
@@ -28,7 +31,12 @@ const OPERATOR_FUNCTIONS = [
   "create_api_key",
   "create_environment",
   "due_relay",
+  "find_environment",
+  "list_api_keys",
   "purge",
+  "revoke_api_key",
+  "roll_up_balances",
+  "rotate_api_key",
   "wake_relay",
 ];
 /** What security definer functions run with: temporary tables come last (security design §1). */
@@ -83,7 +91,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "a table without a policy",
     `select relname from pg_class c where relnamespace = 'pay'::regnamespace
      and relkind in ('r', 'p') and not exists (select from pg_policy where polrelid = c.oid)`,
-    "drop policy api_keys_of_environment on pay.api_keys",
+    "drop policy rate_counters_of_environment on pay.rate_counters",
   ],
   [
     "a policy for anyone but pay_owner",

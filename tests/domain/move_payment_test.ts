@@ -152,7 +152,7 @@ for (const [name, payment, decide, http, events, ledger, members] of MOVES) {
     assert.deepEqual(payment, before, "the payment that was given is left as it was");
     const summary = summaryOf(change);
     assert.deepEqual({ ...summary, refunds: [] }, { events, ledger, refunds: [] });
-    assert.deepEqual(change.expects, { payment_id: payment.id, sequence: 3 });
+    assert.deepEqual(change.expects, { id: payment.id, sequence: 3 });
     const sequence = 3 + events.length;
     const expected = { ...payment, ...members, sequence, updated_at: NOW };
     assert.deepEqual(JSON.parse(change.payment!.body), expected);
@@ -211,8 +211,9 @@ Deno.test("answerOnly() moves nothing and holds for the payment as it is", () =>
   const answer = { status: 409, body: "{}" };
   assert.deepEqual(answerOnly(PENDING, answer), {
     answer,
-    expects: { payment_id: PENDING.id, sequence: 3 },
+    expects: { id: PENDING.id, sequence: 3 },
     payment: null,
+    transfer: null,
     refunds: [],
     ledger: [],
     events: [],

@@ -153,14 +153,14 @@ const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["an unknown settlement", { settlement: "later" }, "settlement"],
   ["a card by manual settlement", { ...card({}), settlement: "manual" }, "settlement"],
   ["no kind by manual settlement", { settlement: "manual" }, "settlement"],
-  ["an IBAN with a wrong check digit", { iban: "DE88370400440532013000" }, "iban.iban"],
+  ["an IBAN with a wrong check digit", { iban: "DE88370400440532013000" }, "iban"],
   ["the same as an object", { iban: { iban: "DE88370400440532013000" } }, "iban.iban"],
   ["a bad BIC", { iban: { iban: "DE89370400440532013000", bic: "X" } }, "iban.bic"],
   ["an IBAN as a number", { iban: 89 }, "iban"],
   [
     "a wallet with a wrong checksum",
     { wallet: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD" },
-    "wallet.address",
+    "wallet",
   ],
   ["the same as an object", {
     wallet: { address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD" },

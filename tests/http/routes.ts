@@ -4,9 +4,7 @@
  * edge run on it.
  */
 
-import { PAYMENTS_OPERATIONS } from "../../shared/http/payments_operations.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
-import { WEBHOOK_OPERATIONS } from "../../shared/http/webhook_operations.ts";
+import type { Operation } from "../../shared/http/operation.ts";
 
 /** A route: `:pay` stands for an id of that kind. */
 export type Route = [method: string, path: string, scope: string];
@@ -22,6 +20,16 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-payments/v1/refunds", "payments:read"],
   ["GET", "/api-v1-payments/v1/refunds/:re", "payments:read"],
   ["GET", "/api-v1-payments/v1/ledger_entries", "ledger:read"],
+  ["GET", "/api-v1-payments/v1/balance", "ledger:read"],
+  ["POST", "/api-v1-payments/v1/transfers", "transfers:write"],
+  ["GET", "/api-v1-payments/v1/transfers", "transfers:read"],
+  ["GET", "/api-v1-payments/v1/transfers/:tr", "transfers:read"],
+  ["POST", "/api-v1-payments/v1/transfers/:tr/cancel", "transfers:write"],
+  ["POST", "/api-v1-payments/v1/api_keys", "keys:write"],
+  ["GET", "/api-v1-payments/v1/api_keys", "keys:write"],
+  ["GET", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["POST", "/api-v1-payments/v1/api_keys/:key/rotate", "keys:write"],
+  ["DELETE", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
   ["POST", "/api-v1-payments/v1/sandbox/:pay/advance", "sandbox:write"],
   ["POST", "/api-v1-payments/v1/webhook_endpoints", "webhooks:write"],
   ["GET", "/api-v1-payments/v1/webhook_endpoints", "webhooks:read"],
@@ -40,6 +48,8 @@ export const ROUTES: Route[] = [
   ["POST", "/api-v1-sandbox/v1/payments/:pay/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/payments/:pay/authenticate", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/payments/:pay/authenticate", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/transfers/:tr/advance", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
@@ -78,10 +88,25 @@ export function pathOf([, path]: Route, id?: string): string {
 
 /** `METHOD /path` of every operation that the product serves, in the words of the table. */
 export function servedRoutes(): string[] {
-  return Object.entries({
-    "api-v1-payments": [...PAYMENTS_OPERATIONS, ...WEBHOOK_OPERATIONS],
-    "api-v1-sandbox": SANDBOX_OPERATIONS,
-  }).flatMap(([name, operations]) =>
-    operations.flatMap(({ method, paths }) => paths.map((path) => `${method} /${name}${path}`))
+  return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
+    paths.map((path) => `${method} /${function_name}${path}`)
   );
+}
+
+/** Every operation, from every `shared/http/*_operations.ts`, so that a new file is not missed. */
+const OPERATIONS = (await Promise.all(operationFiles().map(readOperations))).flat();
+
+function operationFiles(): URL[] {
+  const folder = new URL("../../shared/http/", import.meta.url);
+  return [...Deno.readDirSync(folder)]
+    .filter(({ name }) => name.endsWith("_operations.ts"))
+    .map(({ name }) => new URL(name, folder));
+}
+
+async function readOperations(file: URL) {
+  const tables = Object.values(await import(file.href)).filter(Array.isArray) as Operation[][];
+  // An alias belongs to another function than its home; the file tells which one serves it.
+  const is_sandbox = file.pathname.endsWith("/sandbox_operations.ts");
+  const function_name = is_sandbox ? "api-v1-sandbox" : "api-v1-payments";
+  return tables.flat().map((operation) => ({ function_name, operation }));
 }

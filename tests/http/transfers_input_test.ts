@@ -31,7 +31,7 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
     { destination: { iban: "DE89 3704 0044 0532 0130 01" } },
     400,
     "invalid_parameter",
-    "destination.iban.iban",
+    "destination.iban",
   ],
   [
     "an IBAN that is none",
@@ -45,14 +45,14 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
     { currency: "USDC", destination: { wallet: ZERO } },
     400,
     "invalid_parameter",
-    "destination.wallet.address",
+    "destination.wallet",
   ],
   [
-    "a malformed address",
+    "an address that is too short",
     { currency: "USDC", destination: { wallet: "0x1234" } },
     400,
     "invalid_parameter",
-    "destination.wallet.address",
+    "destination.wallet",
   ],
   [
     "an address of another network",

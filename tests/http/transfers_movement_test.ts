@@ -85,7 +85,12 @@ Deno.test("transfer movements", async (t) => {
     })[step]!;
   try {
     await service.make({ amount_minor: 100_000, outcome: "success" });
-    await service.make({ amount_minor: 100_000, currency: "USDC", outcome: "success" });
+    await service.make({
+      amount_minor: 100_000,
+      currency: "USDC",
+      method_kind: "stablecoin",
+      outcome: "success",
+    });
     for (const [name, create, steps, status, ledger, events] of CASES) {
       await t.step(`${name}: ${ledger.join(", ")}`, async () => {
         const made = await service.call("POST", TRANSFERS, {

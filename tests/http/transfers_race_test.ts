@@ -30,7 +30,12 @@ Deno.test("racing transfers", async (t) => {
   };
   try {
     await first.make({ amount_minor: 100, outcome: "success" });
-    await first.make({ amount_minor: 50, currency: "USDC", outcome: "success" });
+    await first.make({
+      amount_minor: 50,
+      currency: "USDC",
+      method_kind: "stablecoin",
+      outcome: "success",
+    });
     await t.step("100 EUR and 50 USDC: 14 and 7 of 7 each fit, of 80", async () => {
       const answers = await Promise.all(
         Array.from(

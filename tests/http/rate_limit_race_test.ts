@@ -1,0 +1,114 @@
+/**
+ * The rate limit under concurrency: how far it can be passed, and that requests of one key never wait
+ * for each other's commit.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { startSecondService } from "../support/second_service.ts";
+import type { TestService } from "../support/service.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+
+const RATE = 20;
+const POOL = 10;
+const START = Date.parse("2030-01-01T00:00:00Z");
+
+serviceCase("rate limit, two isolates", async (t, first) => {
+  const second = startSecondService(first, {
+    rate_limit: RATE,
+    max_connections: POOL,
+    clock: () => START,
+  });
+  first.setClock(START);
+  try {
+    const body = { amount: 1, currency: "EUR" };
+    /** [name, one request; true when it was admitted] */
+    const kinds: [string, (i: number, key: string) => Promise<boolean>][] = [
+      ["creates", async (i, key) => {
+        const answer = await [first, second][i % 2]!.call("POST", PAYMENTS, { key, body });
+        return admitted(answer.status, 201);
+      }],
+      ["reads", async (i, key) => {
+        const answer = await [first, second][i % 2]!.call("GET", PAYMENTS, { key });
+        return admitted(answer.status, 200);
+      }],
+      ["keyed creates", async (i, key) => {
+        const options = { key, body, idempotency_key: `k${i}` };
+        return admitted(
+          (await [first, second][i % 2]!.call("POST", PAYMENTS, options)).status,
+          201,
+        );
+      }],
+    ];
+    for (const [name, send] of kinds) {
+      await t.step(`400 ${name} at once pass the limit by ${2 * POOL} at most`, async () => {
+        const { text } = await first.issueKey(first.key.environment_id);
+        const answers = await Promise.all(Array.from({ length: 400 }, (_, i) => send(i, text)));
+        const over = answers.filter((is_admitted) => is_admitted).length - 2 * RATE;
+        console.log(`${name}: ${over} over the limit, ${2 * POOL} connections`);
+        assert.ok(over >= 0 && over <= 2 * POOL, `${over} over the limit`);
+        assert.equal(await send(401, text), false);
+      });
+    }
+  } finally {
+    await second.close();
+  }
+}, { rate_limit: RATE, max_connections: POOL });
+
+serviceCase("counting waits for nobody", async (t, service) => {
+  await t.step("of a new key, with 80 requests that have not committed", async () => {
+    const { text } = await service.issueKey(service.key.environment_id);
+    await holdOpen(service, text, 80);
+    const [row] = await service.sql`
+      select count(*)::int as stripes, sum(current_count)::int as counted from pay.rate_counters
+      where api_key_id = (select api_key_id from pay.api_key_secrets
+        where hash = decode(${parseApiKey(text)!.hash}, 'hex'))`;
+    assert.deepEqual(row, { stripes: 64, counted: 64 });
+  });
+  await t.step("of a key with stripes of its own, and a create passes beside them", async () => {
+    const { text } = await service.issueKey(service.key.environment_id);
+    await holdOpen(service, text, 5);
+    await holdOpen(service, text, 30, async () => {
+      const made = await service.pay({}, { key: text });
+      assert.equal(made.status, 201, made.text);
+    });
+  });
+}, { rate_limit: 1000 });
+
+/** Opens so many transactions one after another, each with a counted request, before any commits. */
+async function holdOpen(
+  service: TestService,
+  key: string,
+  requests: number,
+  meanwhile: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const sql = postgres(service.database.functions_url, { max: requests, onnotice: () => {} });
+  try {
+    const held: postgres.ReservedSql[] = [];
+    for (let i = 0; i < requests; i++) {
+      const connection = await sql.reserve();
+      held.push(connection);
+      await connection`begin`;
+      // Whoever had to wait would be told so.
+      await connection`set local lock_timeout = '500ms'`;
+      const [row] = await connection`
+        select outcome from pay.load(
+          p_key_hash => ${parseApiKey(key)!.hash}, p_scope => null, p_at => now(), p_rate => 1000,
+          p_kind => null, p_id => null, p_idempotency_key => null, p_fingerprint => null)`;
+      assert.equal(row!.outcome, "ok");
+    }
+    await meanwhile();
+    for (const connection of held) {
+      await connection`commit`;
+      connection.release();
+    }
+  } finally {
+    await sql.end();
+  }
+}
+
+function admitted(status: number, expected: number): boolean {
+  assert.ok(status === expected || status === 429, `status ${status}`);
+  return status === expected;
+}

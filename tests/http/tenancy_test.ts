@@ -1,0 +1,207 @@
+/**
+ * Two environments × every route × every kind of id: what is another's answers exactly as what nobody
+ * has, and stays as it is. The routes are read from the product's tables, so a new one is covered.
+ */
+
+import assert from "node:assert/strict";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { ROUTES, servedRoutes } from "./routes.ts";
+import { APPROVED, LEDGER, paymentIn, SANDBOX, serviceCase } from "./service_case.ts";
+
+const V1 = "/api-v1-payments/v1";
+
+/** Bodies that would do where an id is the caller's own; nothing elsewhere. */
+const BODIES: [RegExp, Record<string, unknown>][] = [
+  [/transfers\/:id\/advance$/, { to: "completed" }],
+  [/advance$/, { to: "completed" }],
+  [/\/transfers$/, { amount: 1, currency: "EUR", destination: APPROVED.sepa }],
+  [/\/payments$/, { amount: 1, currency: "EUR" }],
+  [/\/api_keys$/, { name: "made" }],
+  [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
+  [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
+];
+
+/** Query parameters that hold an id, by list. */
+const FILTERS: [path: string, parameter: string, prefix: string][] = [
+  [`${V1}/payments`, "starting_after", "pay"],
+  [`${V1}/refunds`, "starting_after", "re"],
+  [`${V1}/refunds`, "payment_id", "pay"],
+  [`${V1}/transfers`, "starting_after", "tr"],
+  [LEDGER, "starting_after", "le"],
+  [LEDGER, "payment_id", "pay"],
+  [LEDGER, "transfer_id", "tr"],
+  [LEDGER, "transaction_id", "txn"],
+  [`${V1}/events`, "starting_after", "evt"],
+  [`${V1}/events`, "payment_id", "pay"],
+  [`${V1}/webhook_endpoints`, "starting_after", "whe"],
+  [`${V1}/webhook_deliveries`, "starting_after", "whd"],
+  [`${V1}/webhook_deliveries`, "endpoint_id", "whe"],
+  [`${V1}/webhook_deliveries`, "event_id", "evt"],
+  [`${V1}/webhook_deliveries`, "payment_id", "pay"],
+  [`${V1}/api_keys`, "starting_after", "key"],
+];
+
+serviceCase("what belongs to another environment", async (t, service) => {
+  const foreign = await fill(service);
+  const before = await contentOf(service, service.other.environment_id);
+  const routes = servedRoutes().map((route) => route.split(" ") as [string, string]);
+
+  await t.step("every table has something to be found", () => {
+    const empty = Object.entries(before).filter(([, rows]) => rows.length === 0);
+    assert.deepEqual(empty.map(([table]) => table), ["ledger_totals"]);
+  });
+  for (const [method, path] of routes.filter(([, path]) => path.includes(":id"))) {
+    for (const [prefix, id] of Object.entries(foreign)) {
+      await t.step(`${method} ${path} with a foreign ${prefix}_`, async () => {
+        const ask = (id: string) =>
+          service.call(method, path.replace(":id", id), {
+            ...(method !== "GET" && { body: bodyOf(path) }),
+          });
+        const answer = await ask(id);
+        assert.equal(answer.status, 404, answer.text);
+        assertSame(answer, id, await ask(unknownOf(prefix)), unknownOf(prefix));
+        // A sub-collection says in its address whose it would be, and nothing more.
+        assert.ok(!answer.text.includes(id));
+      });
+    }
+  }
+  for (const [path, parameter, prefix] of FILTERS) {
+    await t.step(`GET ${path}?${parameter}= a foreign id`, async () => {
+      const ask = (id: string) => service.call("GET", `${path}?${parameter}=${id}`);
+      const unknown = unknownOf(prefix);
+      const answer = await ask(foreign[prefix]!);
+      assertSame(answer, foreign[prefix]!, await ask(unknown), unknown);
+      assert.ok(answer.status === 400 || answer.body.data.length === 0, answer.text);
+    });
+  }
+  await t.step("every filter that takes an id is in the table above", async () => {
+    const source = await Deno.readTextFile(
+      new URL("../../shared/schema/list.ts", import.meta.url),
+    ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
+      await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url));
+    const found = [...source.matchAll(/(\w+): id\("(\w+)_"\)\.optional/g)]
+      .map(([, parameter, prefix]) => `${parameter} ${prefix}`);
+    const listed = FILTERS.map(([, parameter, prefix]) => `${parameter} ${prefix}`);
+    assert.ok(found.length >= 10);
+    assert.deepEqual([...new Set(found)].sort(), [...new Set(listed)].sort());
+  });
+  await t.step("trigger takes neither a foreign endpoint nor a foreign payment", async () => {
+    const own = await service.call("POST", `${V1}/webhook_endpoints`, {
+      body: { url: "http://127.0.0.1:47999/hook" },
+    });
+    const payment = await service.make();
+    const ask = (endpoint_id: string, payment_id: string) =>
+      service.call("POST", `${SANDBOX}/webhooks/trigger`, {
+        body: { endpoint_id, payment_id, event: "payment.completed" },
+      });
+    for (
+      const [endpoint_id, payment_id] of [
+        [foreign.whe!, payment.body.id],
+        [own.body.id, foreign.pay!],
+      ]
+    ) {
+      const answer = await ask(endpoint_id, payment_id);
+      assert.equal(answer.status, 404, answer.text);
+    }
+  });
+  for (const [method, path] of routes.filter(([, path]) => !path.includes(":id"))) {
+    await t.step(`${method} ${path} shows nothing of another environment`, async () => {
+      const answer = await service.call(method, path, {
+        ...(method !== "GET" && { body: bodyOf(path) }),
+      });
+      for (const id of Object.values(foreign)) assert.ok(!answer.text.includes(id), answer.text);
+    });
+  }
+  await t.step("an idempotency key of another environment is a key of its own", async () => {
+    const [kept] = await service.sql`select key from pay.idempotency_keys
+      where environment_id = ${service.other.environment_id}`;
+    const answer = await service.pay({ amount: 77 }, { idempotency_key: kept!.key });
+    assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
+  });
+  await t.step("after all that the other environment is as it was", async () => {
+    assert.deepEqual(await contentOf(service, service.other.environment_id), before);
+  });
+  await t.step("the routes asked are all", () => {
+    assert.equal(routes.length, ROUTES.length);
+  });
+});
+
+/** Puts one of each thing into the other environment; an id of each kind. */
+async function fill(service: TestService): Promise<Record<string, string>> {
+  const options = { key: service.other.text };
+  const post = async (path: string, body: unknown = {}) => {
+    const answer = await service.call("POST", path, { ...options, body });
+    assert.ok(answer.status < 300, answer.text);
+    return answer.body;
+  };
+  const endpoint = await post(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:47999/hook" });
+  const paid = await post(`${SANDBOX}/payments`, {
+    amount: 1000,
+    currency: "EUR",
+    outcome: "success",
+  });
+  const refund = await post(`${V1}/payments/${paid.id}/refund`, { amount: 1 });
+  const transfer = await post(`${V1}/transfers`, {
+    amount: 1,
+    currency: "EUR",
+    destination: APPROVED.sepa,
+    settlement: "manual",
+  });
+  await service.pay({}, { ...options, idempotency_key: "theirs" });
+  await paymentIn(service, "completed");
+  const first = async (path: string) => (await service.call("GET", path, options)).body.data[0];
+  const entry = await first(LEDGER);
+  return {
+    pay: paid.id,
+    re: refund.id,
+    tr: transfer.id,
+    evt: (await first(`${V1}/events`)).id,
+    whe: endpoint.id,
+    whd: (await first(`${V1}/webhook_deliveries`)).id,
+    le: entry.id,
+    txn: entry.transaction_id,
+    key: service.other.id,
+  };
+}
+
+/** What to compare of the tables that the relay is at meanwhile. */
+const CHANGED_BY_RELAY: Record<string, string> = {
+  webhook_deliveries: "t.id",
+  webhook_endpoints: "t.body",
+};
+
+/** Everything that an environment holds, but for when its secrets were used. */
+async function contentOf(service: TestService, environment_id: string) {
+  const tables = await service.sql<{ name: string }[]>`
+    select table_name as name from information_schema.columns
+    where table_schema = 'pay' and column_name = 'environment_id'
+      and table_name not in ('api_key_secrets', 'rate_counters') order by 1`;
+  const content: Record<string, string[]> = {};
+  for (const { name } of tables) {
+    const shown = CHANGED_BY_RELAY[name] ?? "t::text";
+    const rows = await service.sql.unsafe(
+      `select ${shown} as row from pay.${name} t where environment_id = $1 order by 1`,
+      [environment_id],
+    );
+    content[name] = rows.map(({ row }) => row);
+  }
+  return content;
+}
+
+function bodyOf(path: string): Record<string, unknown> {
+  return BODIES.find(([form]) => form.test(path))?.[1] ?? {};
+}
+
+function unknownOf(prefix: string): string {
+  return `${prefix}_${"0".repeat(26)}`;
+}
+
+/** Two answers that differ in nothing but their request's id, and the id that was asked for. */
+function assertSame(answer: TestAnswer, id: string, other: TestAnswer, other_id: string): void {
+  const shown = ({ status, text, headers }: TestAnswer, id: string) => ({
+    status,
+    text: text.replaceAll(id, "ID").replaceAll(headers.get("Request-Id")!, "REQUEST"),
+    headers: Object.fromEntries([...headers].filter(([name]) => name !== "request-id")),
+  });
+  assert.deepEqual(shown(answer, id), shown(other, other_id));
+}

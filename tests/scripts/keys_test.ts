@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { startService } from "../support/service.ts";
+import { createEmptyDatabase } from "../support/database.ts";
+import { launchStart, PROJECT_DIR } from "../support/local_start.ts";
+import { withTemporaryFolder } from "../support/temporary_folder.ts";
+import { renderKeyTable } from "../../scripts/key_table.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
+
+interface Ended {
+  code: number;
+  /** Standard output: what a script takes. */
+  out: string;
+  /** Standard error: what a person reads. */
+  said: string;
+}
+
+/** Runs the command as a child without a terminal, to its end. */
+async function keys(env: Record<string, string>, ...args: string[]): Promise<Ended> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "scripts/keys.ts", ...args],
+    cwd: PROJECT_DIR,
+    env: { DATABASE_URL: "", API_KEY_PREFIX: "", ...env },
+    stdin: "null",
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, out: decoder.decode(stdout), said: decoder.decode(stderr) };
+}
+
+/** The id that a create has told. */
+function idIn({ said }: Ended): string {
+  return /key_[0-9a-z]{26}/.exec(said)![0];
+}
+
+Deno.test("keys with DATABASE_URL", async (t) => {
+  const service = await startService();
+  const env = { DATABASE_URL: service.database.url };
+  const status = async (key: string, method = "GET") =>
+    (await service.call(method, PAYMENTS, { key, body: method === "GET" ? undefined : {} })).status;
+  try {
+    await t.step("create prints a working secret alone, and never again", async () => {
+      const made = await keys(env, "create", "--mode", "test", "--account", "acme");
+      assert.equal(made.code, 0, made.said);
+      assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
+      assert.ok(!made.said.includes(made.out.trim()));
+      assert.match(made.said, /Made env_[0-9a-z]{26}, the test environment of "acme"/);
+      assert.equal(await status(made.out.trim()), 200);
+      const listed = await keys(env, "list");
+      assert.ok(listed.out.includes(`sk_test_...${made.out.trim().slice(-4)}`), listed.out);
+      assert.ok(!listed.out.includes(made.out.trim()));
+      const [row] = await service.sql`select k::text from pay.api_keys k where id = ${idIn(made)}`;
+      assert.ok(!row!.k.includes(made.out.trim()));
+    });
+    await t.step("a second key joins the account's environment, of each mode one", async () => {
+      const again = await keys(env, "create", "--mode", "test", "--account", "acme");
+      assert.ok(!again.said.includes("Made env_"), again.said);
+      const live = await keys(env, "create", "--mode", "live", "--account", "acme");
+      assert.match(live.out, /^sk_live_/);
+      const rows = await service.sql`
+        select livemode from pay.environments where account = 'acme' order by 1`;
+      assert.deepEqual(rows.map(({ livemode }) => livemode), [false, true]);
+    });
+    await t.step("--environment, --name, --scopes, --expires and --prefix hold", async () => {
+      const made = await keys(
+        env,
+        ...["create", "--mode", "test", "--environment", service.key.environment_id],
+        ...["--name", "nightly", "--scopes", "payments:read, events:read"],
+        ...["--expires", "2999-01-01T00:00:00Z", "--prefix", "acme"],
+      );
+      assert.equal(made.code, 0, made.said);
+      assert.match(made.out, /^acme_test_/);
+      const key = made.out.trim();
+      assert.equal(await status(key), 200);
+      assert.equal(await status(key, "POST"), 403);
+      service.setClock(Date.parse("2999-01-01T00:00:00Z"));
+      assert.equal(await status(key), 401);
+      service.setClock(null);
+      const listed = await keys(env, "list");
+      assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*acme_test_\\.\\.\\.`));
+      assert.match(listed.out, /only payments:read events:read/);
+    });
+    await t.step("API_KEY_PREFIX is the prefix unless --prefix is", async () => {
+      const prefixed = { ...env, API_KEY_PREFIX: "shop" };
+      assert.match((await keys(prefixed, "create", "--mode", "test")).out, /^shop_test_/);
+      const other = await keys(prefixed, "create", "--mode", "test", "--prefix", "own");
+      assert.match(other.out, /^own_test_/);
+    });
+    await t.step("rotate adds a secret; the older ones end after --expires-in", async () => {
+      const made = await keys(env, "create", "--mode", "test", "--prefix", "turn");
+      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "60");
+      assert.equal(turned.code, 0, turned.said);
+      assert.match(turned.out, /^turn_test_/);
+      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
+        200,
+        200,
+      ]);
+      service.setClock(Date.now() + 61_000);
+      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
+        401,
+        200,
+      ]);
+      service.setClock(null);
+    });
+    await t.step("revoke without a terminal asks for --yes, and does it then", async () => {
+      const made = await keys(env, "create", "--mode", "test");
+      const refused = await keys(env, "revoke", idIn(made));
+      assert.equal(refused.code, 1);
+      assert.match(refused.said, /--yes/);
+      assert.equal(await status(made.out.trim()), 200);
+      const done = await keys(env, "revoke", idIn(made), "--yes");
+      assert.equal(done.code, 0, done.said);
+      assert.equal(await status(made.out.trim()), 401);
+      const again = await keys(env, "revoke", idIn(made), "--yes");
+      assert.deepEqual([again.code, /revoked already/.test(again.said)], [1, true]);
+      const late = await keys(env, "rotate", idIn(made));
+      assert.deepEqual([late.code, late.out], [1, ""]);
+    });
+    /** [arguments, what is said, exit code] */
+    const refusals: [string[], RegExp, number][] = [
+      [["create"], /^--mode is required/, 2],
+      [["create", "--mode", "prod"], /^--mode "prod"/, 2],
+      [["create", "--mode", "test", "--scopes", "payments:read,all"], /^--scopes "all"/, 2],
+      [["create", "--mode", "test", "--scopes", ""], /^--scopes/, 2],
+      [["create", "--mode", "test", "--expires", "2020-01-01T00:00:00Z"], /^--expires .* past/, 2],
+      [["create", "--mode", "test", "--expires", "tomorrow"], /^--expires "tomorrow"/, 2],
+      [["create", "--mode", "test", "--prefix", "Sk_"], /^--prefix "Sk_"/, 2],
+      [["create", "--mode", "test", "--name", ""], /^--name/, 2],
+      [["create", "--mode", "test", "--environment", "env_1"], /^--environment "env_1"/, 2],
+      [["create", "--mode", "test", "--environment", `env_${"0".repeat(26)}`], /^--environment/, 1],
+      [["create", "--mode", "test", "--nope"], /--nope/, 2],
+      [["create", "--mode", "test", "--yes"], /--yes/, 2],
+      [["rotate"], /key_\.\.\./, 2],
+      [["rotate", UNKNOWN_KEY], /no such key/, 1],
+      [["rotate", UNKNOWN_KEY, "--expires-in", "604801"], /^--expires-in "604801"/, 2],
+      [["revoke", UNKNOWN_KEY, "--yes"], /no such key/, 1],
+      [["destroy"], /^Unknown command "destroy"/, 2],
+    ];
+    for (const [args, said, code] of refusals) {
+      await t.step(`refuses ${args.join(" ")}`, async () => {
+        const refused = await keys(env, ...args);
+        assert.equal(refused.code, code, refused.said);
+        assert.match(refused.said, said);
+        assert.equal(refused.out, "");
+      });
+    }
+    await t.step(
+      "refuses a mode that the environment is not of, and a secret for an id",
+      async () => {
+        const place = ["--environment", service.live.environment_id];
+        const refused = await keys(env, "create", "--mode", "test", ...place);
+        assert.match(refused.said, /^--mode test contradicts --environment/);
+        const secret = await keys(env, "revoke", service.key.text, "--yes");
+        assert.equal(secret.code, 2);
+        assert.ok(!secret.said.includes(service.key.text));
+      },
+    );
+  } finally {
+    await service.close();
+  }
+});
+
+Deno.test("keys names a database that will not do", async () => {
+  const away = await keys({ DATABASE_URL: "postgres://user:hush@127.0.0.1:1/none" }, "list");
+  assert.equal(away.code, 1);
+  assert.match(away.said, /^DATABASE_URL /);
+  assert.doesNotMatch(away.said, /hush/);
+  const empty = await createEmptyDatabase();
+  try {
+    const { code, said } = await keys({ DATABASE_URL: empty.url }, "list");
+    assert.deepEqual([code, /^DATABASE_URL .*supabase\/migrations/.test(said)], [1, true], said);
+  } finally {
+    await empty.drop();
+  }
+});
+
+Deno.test("keys uses the embedded server, running or not", (t) =>
+  withTemporaryFolder(async (data_dir) => {
+    const env = { DATA_DIR: data_dir };
+    const url_path = join(data_dir, "operator_url");
+    const made = await keys(env, "create", "--mode", "test");
+    await t.step("when nothing runs, for the moment", async () => {
+      assert.equal(made.code, 0, made.said);
+      assert.match(made.out, /^sk_test_/);
+      await assert.rejects(Deno.stat(join(data_dir, "postgres", "postmaster.pid")));
+    });
+    let start = await launchStart(env);
+    const status = async (key: string) =>
+      (await fetch(start.base_url + PAYMENTS, { headers: { Authorization: `Bearer ${key}` } }))
+        .status;
+    await t.step("while a start runs, that one", async () => {
+      assert.equal((await Deno.stat(url_path)).mode! & 0o777, 0o600);
+      assert.equal(await status(made.out.trim()), 200);
+      const done = await keys(env, "revoke", idIn(made), "--yes");
+      assert.equal(done.code, 0, done.said);
+      assert.equal(await status(made.out.trim()), 401);
+    });
+    await t.step("after kill -9, not what that one has left", async () => {
+      await start.end("SIGKILL");
+      assert.ok((await Deno.stat(url_path)).isFile);
+      const listed = await keys(env, "list");
+      assert.equal(listed.code, 0, listed.said);
+      assert.match(listed.out, new RegExp(`${idIn(made)} .*revoked `));
+      await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);
+    });
+    await t.step("an orderly end leaves nothing", async () => {
+      start = await launchStart(env);
+      await start.end();
+      await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);
+    });
+  }));
+
+Deno.test("renderKeyTable() fits the terminal", () => {
+  const at = new Date("2026-01-02T03:04:05Z");
+  const key = {
+    id: UNKNOWN_KEY,
+    environment_id: `env_${"0".repeat(26)}`,
+    account: "demo",
+    environment_name: "A sandbox with a name of some length, so that it must be cut",
+    livemode: false,
+    name: "a name that is quite long\nand has a line end",
+    scopes: [
+      "payments:read",
+      "payments:write",
+      "refunds:write",
+      "webhooks:read",
+      "events:read",
+      "keys:write",
+    ],
+    prefix: "sk_test_",
+    last_four: "AbCd",
+    secrets: 1,
+    last_used_at: at,
+    created_at: at,
+    revoked_at: null,
+  };
+  const table = renderKeyTable([key, { ...key, name: "short", revoked_at: at }], 80);
+  for (const line of table.split("\n")) assert.ok(line.length <= 80, line);
+  assert.equal(table.split("\n").length, 8, table);
+  assert.ok(renderKeyTable([key], null).includes("quite long and has a line end"));
+});
