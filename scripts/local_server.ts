@@ -99,9 +99,8 @@ function answer(functions: EdgeFunctions, request: Request): Response | Promise<
   if (path.startsWith(MOUNT + "/")) {
     const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
     if (Object.hasOwn(functions, name)) {
-      const url = request.url.slice(0, path_start) + path.slice(MOUNT.length);
-      const { method, headers, body } = request;
-      return functions[name as keyof EdgeFunctions](new Request(url, { method, headers, body }));
+      // As it is: the functions cut the mount off themselves, which spares a copy of each request.
+      return functions[name as keyof EdgeFunctions](request);
     }
   }
   if (path === "/" && request.method === "GET") return renderIndex(request.url);

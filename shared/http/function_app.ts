@@ -5,6 +5,7 @@
  */
 
 import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
@@ -49,7 +50,7 @@ export function createFunctionApp(
   deps: Dependencies,
   serveInternal?: (app: Hono<Env>) => void,
 ): Hono<Env> {
-  const app = new Hono<Env>();
+  const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = operations.flatMap((operation) =>
     operation.paths.map((path) => ({ operation, path: `/${name}${path}` }))
   );
@@ -68,6 +69,14 @@ export function createFunctionApp(
   app.notFound((c) => keyFirst(c, null, () => refuseRoute(c, routes)));
   app.onError((error, c) => renderFailure(c, error));
   return app;
+}
+
+/** Where functions are mounted when the caller did not cut it off: the local server. */
+const MOUNT = "/functions/v1";
+
+function pathBehindMount(request: Request): string {
+  const path = getPath(request);
+  return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
 /** Answers a request to an operation. */

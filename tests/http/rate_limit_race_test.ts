@@ -104,7 +104,8 @@ async function holdOpen(
       connection.release();
     }
   } finally {
-    await sql.end();
+    // Also of what is still open when an assertion has failed.
+    await sql.end({ timeout: 1 });
   }
 }
 

@@ -1,0 +1,158 @@
+/**
+ * The balance: exact at any moment, and quick whatever the history.
+ */
+
+import assert from "node:assert/strict";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { startSecondService } from "../support/second_service.ts";
+import { fillLedger } from "../support/filled_sandbox.ts";
+import { APPROVED, LEDGER, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+
+const BALANCE = "/api-v1-payments/v1/balance";
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+/** Operations of each writer. */
+const TURNS = 60;
+
+serviceCase("GET /v1/balance", async (t, service) => {
+  await t.step("of an environment without a movement is empty", async () => {
+    const { body } = await service.call("GET", BALANCE);
+    assert.deepEqual(body, { object: "balance", livemode: false, balances: [] });
+    const live = await service.call("GET", BALANCE, { key: service.live.text });
+    assert.deepEqual(live.body, { object: "balance", livemode: true, balances: [] });
+  });
+  await t.step("is by currency and account, credits less debits", async () => {
+    const paid = await service.make({ amount_minor: 1000, outcome: "success" });
+    await service.make({ amount_minor: 70, currency: "USD", outcome: "chargeback" });
+    await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { body: { amount: 300 } });
+    await service.call("POST", TRANSFERS, {
+      body: { amount: 50, currency: "EUR", destination: APPROVED.sepa, settlement: "manual" },
+    });
+    const { body } = await service.call("GET", BALANCE);
+    const row = (
+      currency: string,
+      account: string,
+      debits_minor: number,
+      credits_minor: number,
+    ) => ({
+      currency,
+      account,
+      debits_minor,
+      credits_minor,
+      amount_minor: credits_minor - debits_minor,
+    });
+    assert.deepEqual(body.balances, [
+      row("EUR", "available", 350, 1000),
+      row("EUR", "in_transit", 0, 50),
+      row("EUR", "processor", 1000, 300),
+      row("USD", "available", 70, 70),
+      row("USD", "chargebacks", 0, 70),
+      row("USD", "processor", 70, 0),
+    ]);
+  });
+});
+
+serviceCase("the balance equals the entries at every moment", async (_t, first) => {
+  const second = startSecondService(first);
+  const environment_id = first.key.environment_id;
+  const key_hash = parseApiKey(first.key.text)!.hash;
+  let is_writing = true;
+  const writer = async (call: typeof second.call) => {
+    for (let i = 0; i < TURNS; i++) {
+      const made = await call("POST", `${SANDBOX}/payments`, {
+        body: { amount_minor: 100 + i, currency: i % 3 ? "EUR" : "USD", outcome: "success" },
+      });
+      assert.equal(made.status, 201, made.text);
+      await call("POST", `${PAYMENTS}/${made.body.id}/refund`, { body: { amount: 10 } });
+      const sent = await call("POST", TRANSFERS, {
+        body: { amount: 20, currency: "EUR", destination: APPROVED.sepa, settlement: "manual" },
+      });
+      if (sent.status === 201) await call("POST", `${TRANSFERS}/${sent.body.id}/cancel`);
+    }
+  };
+  const rollUps = async () => {
+    let moved = 0;
+    for (let batch = 1; is_writing; batch = batch % 7 + 1) {
+      const [row] = await first.sql`select pay.roll_up_balances(${batch})::int as rows`;
+      moved += row!.rows;
+    }
+    return moved;
+  };
+  /** Reads the balance and the entries in one snapshot, again and again. */
+  const reader = async () => {
+    let reads = 0;
+    for (; is_writing; reads++) {
+      await first.sql.begin("isolation level repeatable read", async (sql) => {
+        const [shown] = await sql`
+          select body from pay.balance(
+            p_key_hash => ${key_hash}, p_scope => null, p_at => now(), p_rate => 0)`;
+        const entries = await sql`
+          select currency, account,
+            coalesce(sum(amount_minor) filter (where direction = 'debit'), 0)::int as debits_minor,
+            coalesce(sum(amount_minor) filter (where direction = 'credit'), 0)::int as credits_minor
+          from pay.ledger_entries where environment_id = ${environment_id}
+          group by 1, 2 order by 1, 2`;
+        assert.deepEqual(
+          JSON.parse(shown!.body).balances,
+          entries.map((row) => ({ ...row, amount_minor: row.credits_minor - row.debits_minor })),
+        );
+      });
+    }
+    return reads;
+  };
+  try {
+    await first.make({ outcome: "success" });
+    const watching = Promise.all([reader(), rollUps()]);
+    watching.catch(() => {});
+    await Promise.all([
+      writer(first.call),
+      writer(second.call),
+      writer(first.call),
+      writer(second.call),
+    ])
+      .finally(() => is_writing = false);
+    const [reads, moved] = await watching;
+    console.log(`${reads} readings equal their entries; ${moved} deltas were rolled up meanwhile`);
+    assert.ok(reads > 10 && moved > 10);
+  } finally {
+    await second.close();
+  }
+});
+
+serviceCase("the balance of a million ledger entries", async (t, service) => {
+  await fillLedger(service.sql, service.key.environment_id, 500_000);
+  await service.sql`analyze`;
+  const read = async () => {
+    const started = performance.now();
+    const answer = await service.call("GET", BALANCE);
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.body.balances.map((b: { amount_minor: number }) => b.amount_minor), [
+      50_000_000,
+      -50_000_000,
+    ]);
+    return Math.round(performance.now() - started);
+  };
+  await t.step("readings roll it up on their way, and are quick from then on", async () => {
+    const readings = [];
+    for (let i = 0; i < 6; i++) readings.push(await read());
+    const rolled = Math.min(await read(), await read(), await read());
+    console.log(`rolling up: ${readings.join(", ")} ms; rolled up: ${rolled} ms`);
+    const [left] = await service.sql`select count(*)::int as n from pay.ledger_deltas`;
+    assert.ok(left!.n < 10_000, `${left!.n} deltas are left`);
+    assert.ok(rolled < 50, `${rolled} ms`);
+  });
+  await t.step("a transfer out of it is quick as well", async () => {
+    const started = performance.now();
+    const sent = await service.call("POST", TRANSFERS, {
+      body: { amount: 50_000_000, currency: "EUR", destination: APPROVED.sepa },
+    });
+    const elapsed_ms = performance.now() - started;
+    assert.equal(sent.status, 201, sent.text);
+    console.log(`a transfer: ${Math.round(elapsed_ms)} ms`);
+    assert.ok(elapsed_ms < 200);
+    const more = await service.call("POST", TRANSFERS, {
+      body: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
+    });
+    assert.equal(more.status, 402);
+    assert.equal((await service.call("GET", `${LEDGER}?limit=1`)).body.has_more, true);
+  });
+});
