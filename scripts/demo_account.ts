@@ -10,11 +10,13 @@ import { generateApiKey, type KeyMode, parseApiKey } from "../shared/core/api_ke
 import { idMint } from "../shared/core/ids.ts";
 import type { DemoKeys } from "./credentials.ts";
 
-const ENVIRONMENTS = {
+/** The account's environments, whoever makes them first: the start, or an operator's command. */
+export const DEMO_ENVIRONMENTS = {
   test: { id: "env_00000000000000000000000001", name: "Demo sandbox" },
   live: { id: "env_00000000000000000000000002", name: "Demo live" },
 } as const;
-const ACCOUNT = "demo";
+/** Whose they are. */
+export const DEMO_ACCOUNT = "demo";
 const KEY_NAME = "Demo key";
 /** SQLSTATE unique_violation: what was to be made is there. */
 const EXISTS = "23505";
@@ -49,10 +51,10 @@ async function ensureKey(
 ): Promise<string> {
   const is_ours = stored !== undefined && parseApiKey(stored)?.mode === mode;
   if (is_ours && await accepts(stored)) return stored;
-  const { id, name } = ENVIRONMENTS[mode];
+  const { id, name } = DEMO_ENVIRONMENTS[mode];
   await madeOrThere(sql`
     select pay.create_environment(
-      p_id => ${id}, p_account => ${ACCOUNT}, p_livemode => ${
+      p_id => ${id}, p_account => ${DEMO_ACCOUNT}, p_livemode => ${
     mode === "live"
   }, p_name => ${name})`);
   if (is_ours && await createKey(sql, mode, stored)) return stored;
@@ -66,7 +68,7 @@ async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise
   const { hash, prefix, last_four } = parseApiKey(key)!;
   return await madeOrThere(sql`
     select pay.create_api_key(
-      p_id => ${idMint(Date.now())("key_")}, p_environment_id => ${ENVIRONMENTS[mode].id},
+      p_id => ${idMint(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
       p_name => ${KEY_NAME}, p_scopes => ${null}::text[], p_secret_hash => ${hash},
       p_prefix => ${prefix}, p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`);
 }

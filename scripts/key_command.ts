@@ -8,6 +8,7 @@ import { DEFAULT_KEY_PREFIX, generateApiKey, type KeyMode } from "../shared/core
 import { isId } from "../shared/core/ids.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S, SCOPES } from "../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../shared/schema/limits.ts";
+import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** What the operator asks for. */
 export type KeyCommand =
@@ -64,7 +65,6 @@ const FLAGS = {
 type Flag = typeof FLAGS[keyof typeof FLAGS][number];
 type Values = Partial<Record<Exclude<Flag, "yes">, string>> & { yes?: boolean };
 
-const DEFAULT_ACCOUNT = "demo";
 /** RFC 3339, to the minute or finer, with an offset: a time that means the same everywhere. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
@@ -135,7 +135,7 @@ function readPlace({ mode, account, environment }: Values) {
   if (environment === undefined) {
     return {
       mode,
-      account: readName("--account", account ?? DEFAULT_ACCOUNT),
+      account: readName("--account", account ?? DEMO_ACCOUNT),
       environment_id: null,
     } as const;
   }

@@ -10,6 +10,7 @@ import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { generateApiKey, type KeyMode, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
 import { KEY_USAGE, type KeyCommand, readKeyCommand, UsageError } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
 import { MigrationError } from "./migrate.ts";
@@ -112,12 +113,15 @@ async function ensureEnvironment(
   };
   const known = await find();
   if (known !== null) return known;
-  const id = idMint(Date.now())("env_");
+  // A start finds the demo account's by their fixed ids.
+  const { id, name } = account === DEMO_ACCOUNT
+    ? DEMO_ENVIRONMENTS[mode]
+    : { id: idMint(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
   try {
     await sql`
       select pay.create_environment(
         p_id => ${id}, p_account => ${account}, p_livemode => ${livemode},
-        p_name => ${livemode ? "Live" : "Sandbox"})`;
+        p_name => ${name})`;
   } catch (error) {
     // Someone was quicker, and a live environment is the account's only one.
     const made = codeOf(error) === SQLSTATE.unique_violation ? await find() : null;

@@ -183,6 +183,8 @@ Deno.test("keys uses the embedded server, running or not", (t) =>
     await t.step("when nothing runs, for the moment", async () => {
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_/);
+      const live = await keys(env, "create", "--mode", "live");
+      assert.match(live.out, /^sk_live_/, live.said);
       await assert.rejects(Deno.stat(join(data_dir, "postgres", "postmaster.pid")));
     });
     let start = await launchStart(env);
@@ -192,6 +194,8 @@ Deno.test("keys uses the embedded server, running or not", (t) =>
     await t.step("while a start runs, that one", async () => {
       assert.equal((await Deno.stat(url_path)).mode! & 0o777, 0o600);
       assert.equal(await status(made.out.trim()), 200);
+      const listed = await keys(env, "list");
+      assert.equal(listed.out.match(/^demo (test|live) env_/gm)!.length, 2, listed.out);
       const done = await keys(env, "revoke", idIn(made), "--yes");
       assert.equal(done.code, 0, done.said);
       assert.equal(await status(made.out.trim()), 401);
