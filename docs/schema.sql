@@ -402,10 +402,10 @@ comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON 
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
-CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (environment_id, endpoint_id, id);
-CREATE INDEX webhook_deliveries_event ON pay.webhook_deliveries USING btree (environment_id, event_id);
-CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (environment_id, endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
-CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (environment_id, subject_id, id);
+CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
+CREATE INDEX webhook_deliveries_event ON pay.webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
@@ -1986,26 +1986,29 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.idempotency_keys t using (
+  -- Materialized, and below an array: a batch that is read again for each row has no limit.
+  with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
     limit p_batch for update skip locked
-  ) old
+  )
+  delete from pay.idempotency_keys t using old
   where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
   get diagnostics v_total = row_count;
 
   for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
     for v_kind in
       select * from (values
-        ('webhook_deliveries', 'whd_', true),
-        ('events', 'evt_', true),
-        ('ledger_entries', 'le_', false),
-        ('ledger_transactions', 'txn_', false),
-        ('transfers', 'tr_', false),
-        ('refunds', 're_', false),
-        ('payments', 'pay_', false)
-      ) as k (table_name, prefix, of_live_too)
+        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
+        ('events', 'evt_', true, 'for update skip locked'),
+        -- Not locked: a lock would need a policy that lets someone update, and nobody may.
+        ('ledger_entries', 'le_', false, ''),
+        ('ledger_transactions', 'txn_', false, ''),
+        ('transfers', 'tr_', false, 'for update skip locked'),
+        ('refunds', 're_', false, 'for update skip locked'),
+        ('payments', 'pay_', false, 'for update skip locked')
+      ) as k (table_name, prefix, of_live_too, lock)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
@@ -2016,15 +2019,13 @@ begin
         continue;
       end if;
       execute format(
-        'delete from pay.%1$I t using (
+        'delete from pay.%1$I t
+         where t.environment_id = $1 and t.id = any (array(
            select o.id from pay.%1$I o
            where o.environment_id = $1 and o.id < $2
            order by o.id limit $3 %2$s
-         ) old
-         where t.environment_id = $1 and t.id = old.id',
-        v_kind.table_name,
-        -- Nobody may lock rows of the ledger, as nobody may change them.
-        case when v_kind.table_name <> 'ledger_transactions' then 'for update skip locked' end
+         ))',
+        v_kind.table_name, v_kind.lock
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;
@@ -2270,7 +2271,6 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
-  v_rooms_of_ids integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -2306,15 +2306,14 @@ begin
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id), array_agg(c.id), array_agg(o.room)
-  into v_environments, v_ids, v_rooms_of_ids
+  select array_agg(c.environment_id), array_agg(c.id) into v_environments, v_ids
   from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
   cross join lateral (
     select d.environment_id, d.id
     from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
     order by d.next_attempt_at, d.sequence
-    limit p_per_endpoint
+    limit o.room
     for update skip locked
   ) c;
   exit when v_ids is null;
@@ -2324,8 +2323,8 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, c.room
-    from unnest(v_environments, v_ids, v_rooms_of_ids) as c (environment_id, id, room)
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    from unnest(v_environments, v_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   judged as materialized (
@@ -2368,7 +2367,7 @@ begin
   ),
   free as materialized (
     select * from judged j
-    where j.enabled and j.blocked_until is null and j.rank_of_endpoint <= j.room
+    where j.enabled and j.blocked_until is null
     order by j.rank_of_endpoint
     limit p_limit
   ),

@@ -68,17 +68,20 @@ comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON 
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
 
+-- Only the primary key begins with the environment here. A row that is sought by both parts of its
+-- key has then one index to be found by: before the first analyze the planner takes any that begins
+-- alike, and reads the whole environment (measured: a turn of the relay went from 2 to 18 ms).
+--
 -- The relay: endpoints that have something pending, and what is due at each.
 create index webhook_deliveries_due on pay.webhook_deliveries (endpoint_id, next_attempt_at, sequence)
   where status = 'pending';
 -- The relay: is an earlier event of the same payment still being tried?
-create index webhook_deliveries_order
-  on pay.webhook_deliveries (environment_id, endpoint_id, subject_id, sequence)
+create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
 -- Lists with event_id=, payment_id= and endpoint_id=.
-create index webhook_deliveries_event on pay.webhook_deliveries (environment_id, event_id);
-create index webhook_deliveries_subject on pay.webhook_deliveries (environment_id, subject_id, id);
-create index webhook_deliveries_endpoint on pay.webhook_deliveries (environment_id, endpoint_id, id);
+create index webhook_deliveries_event on pay.webhook_deliveries (event_id);
+create index webhook_deliveries_subject on pay.webhook_deliveries (subject_id, id);
+create index webhook_deliveries_endpoint on pay.webhook_deliveries (endpoint_id, id);
 
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;

@@ -43,7 +43,6 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
-  v_rooms_of_ids integer[];
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -79,15 +78,14 @@ begin
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id), array_agg(c.id), array_agg(o.room)
-  into v_environments, v_ids, v_rooms_of_ids
+  select array_agg(c.environment_id), array_agg(c.id) into v_environments, v_ids
   from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
   cross join lateral (
     select d.environment_id, d.id
     from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
     order by d.next_attempt_at, d.sequence
-    limit p_per_endpoint
+    limit o.room
     for update skip locked
   ) c;
   exit when v_ids is null;
@@ -97,8 +95,8 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, c.room
-    from unnest(v_environments, v_ids, v_rooms_of_ids) as c (environment_id, id, room)
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    from unnest(v_environments, v_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   judged as materialized (
@@ -141,7 +139,7 @@ begin
   ),
   free as materialized (
     select * from judged j
-    where j.enabled and j.blocked_until is null and j.rank_of_endpoint <= j.room
+    where j.enabled and j.blocked_until is null
     order by j.rank_of_endpoint
     limit p_limit
   ),

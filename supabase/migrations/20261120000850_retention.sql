@@ -96,26 +96,29 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.idempotency_keys t using (
+  -- Materialized, and below an array: a batch that is read again for each row has no limit.
+  with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
     limit p_batch for update skip locked
-  ) old
+  )
+  delete from pay.idempotency_keys t using old
   where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
   get diagnostics v_total = row_count;
 
   for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
     for v_kind in
       select * from (values
-        ('webhook_deliveries', 'whd_', true),
-        ('events', 'evt_', true),
-        ('ledger_entries', 'le_', false),
-        ('ledger_transactions', 'txn_', false),
-        ('transfers', 'tr_', false),
-        ('refunds', 're_', false),
-        ('payments', 'pay_', false)
-      ) as k (table_name, prefix, of_live_too)
+        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
+        ('events', 'evt_', true, 'for update skip locked'),
+        -- Not locked: a lock would need a policy that lets someone update, and nobody may.
+        ('ledger_entries', 'le_', false, ''),
+        ('ledger_transactions', 'txn_', false, ''),
+        ('transfers', 'tr_', false, 'for update skip locked'),
+        ('refunds', 're_', false, 'for update skip locked'),
+        ('payments', 'pay_', false, 'for update skip locked')
+      ) as k (table_name, prefix, of_live_too, lock)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
@@ -126,15 +129,13 @@ begin
         continue;
       end if;
       execute format(
-        'delete from pay.%1$I t using (
+        'delete from pay.%1$I t
+         where t.environment_id = $1 and t.id = any (array(
            select o.id from pay.%1$I o
            where o.environment_id = $1 and o.id < $2
            order by o.id limit $3 %2$s
-         ) old
-         where t.environment_id = $1 and t.id = old.id',
-        v_kind.table_name,
-        -- Nobody may lock rows of the ledger, as nobody may change them.
-        case when v_kind.table_name <> 'ledger_transactions' then 'for update skip locked' end
+         ))',
+        v_kind.table_name, v_kind.lock
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;

@@ -16,6 +16,7 @@ import {
   EVENTS,
   settle,
 } from "./recording_receiver.ts";
+import { addLiveDelivery } from "./live_endpoint.ts";
 import { webhookCase } from "./webhook_case.ts";
 
 /** Path of an endpoint, its list of events, and what that stands for. */
@@ -166,14 +167,7 @@ webhookCase("a live environment's events arrive too, never at a private address"
   const live = { key: service.live.text };
   const { id } = await addEndpoint(service, "https://hooks.example.com/", {}, live);
   await service.sql`update pay.webhook_endpoints set url = ${hooks.url("/live")} where id = ${id}`;
-  await service.sql`insert into pay.events
-    (environment_id, id, type, subject_id, sequence, created_at, body)
-    values (${service.live.environment_id}, 'evt_1', 'payment.created', 'pay_1', 1, now(), '{}')`;
-  await service.sql`insert into pay.webhook_deliveries
-    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-      next_attempt_at, created_at)
-    values (${service.live.environment_id}, 'whd_1', 'evt_1', 'payment.created', ${id}, 'pay_1', 1,
-      'pending', now(), now())`;
+  await addLiveDelivery(service, id, Date.now());
   await settle(service);
   assert.equal(hooks.arrivals.length, 0);
   const [delivery] = await deliveriesOf(service, "", live);

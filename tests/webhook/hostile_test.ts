@@ -1,0 +1,195 @@
+/**
+ * Receivers that mean harm beside healthy ones (promise R13, security §2): the healthy are as quick
+ * as before, and no redirect or resolver leads to an address that may not be called.
+ */
+
+import assert from "node:assert/strict";
+import { startService, type TestService } from "../support/service.ts";
+import { measureLatencies, percentile, summary } from "./latencies.ts";
+import { openPublicReceiver, PUBLIC_ADDRESS } from "./live_endpoint.ts";
+import { type LoopbackReceiver, openReceiver, say, writeAll } from "./loopback_receiver.ts";
+import {
+  addEndpoint,
+  deliveriesOf,
+  openRecorder,
+  type RecordingReceiver,
+  settle,
+  until,
+} from "./recording_receiver.ts";
+import { TEST_AUTHORITY } from "./test_certificates.ts";
+
+const HEALTHY = 8;
+const PAYMENTS = 100;
+/** Twice the baseline is promised; the rest is for what else the machine does in a test run. */
+const ALLOWED_FACTOR = 2;
+const ALLOWED_MS = 40;
+const TIMEOUTS = { connect_ms: 300, total_ms: 600 };
+
+/** What the hostile receivers do; `canary` is where the redirects point. */
+function openHostile(canary: RecordingReceiver): [string, LoopbackReceiver][] {
+  const redirect = (status: number) =>
+    say(
+      `HTTP/1.1 ${status} Found\r\nLocation: ${canary.url("/internal")}\r\n` +
+        "Content-Length: 0\r\n\r\n",
+    );
+  const chunk = new TextEncoder().encode("x".repeat(65536));
+  return [
+    // Reads on, until the sender hangs up.
+    ["never answers", openReceiver(async (conn) => void await conn.read(new Uint8Array(1)))],
+    ["302", openReceiver(redirect(302))],
+    ["307", openReceiver(redirect(307))],
+    [
+      "streams without end",
+      openReceiver(async (conn) => {
+        await say("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")(conn, chunk);
+        for (;;) await writeAll(conn, chunk);
+      }),
+    ],
+    [
+      "one byte of a head a while",
+      openReceiver(async (conn) => {
+        for (const character of "HTTP/1.1 200 OK\r\nX-Slow: ".padEnd(500, "x")) {
+          await writeAll(conn, new TextEncoder().encode(character));
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      }),
+    ],
+    ["resets", openReceiver((conn) => conn.close())],
+  ];
+}
+
+Deno.test("hostile receivers delay nobody and reach nothing", async (t) => {
+  const canary = openRecorder();
+  const healthy = openRecorder();
+  const hostile = openHostile(canary);
+  const service = await startService({ webhook_sender: { timeouts: TIMEOUTS } });
+  try {
+    for (let i = 0; i < HEALTHY; i++) await addEndpoint(service, healthy.url(`/${i}`));
+    await measureLatencies(service, healthy, 10, HEALTHY);
+    const baseline = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
+    for (const [, { port }] of hostile) await addEndpoint(service, `http://127.0.0.1:${port}/`);
+    const beside = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
+    const failing = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
+    console.log(`healthy alone:          ${summary(baseline)}`);
+    console.log(`beside hostile ones:    ${summary(beside)}`);
+    console.log(`once those are failing: ${summary(failing)}`);
+    const limit = ALLOWED_FACTOR * percentile(baseline, 0.99) + ALLOWED_MS;
+
+    await t.step("every healthy delivery arrives, once", () => {
+      const ids = healthy.arrivals.map(({ path, event }) => `${path} ${event.id}`);
+      assert.equal(ids.length, (10 + 3 * PAYMENTS) * HEALTHY);
+      assert.equal(new Set(ids).size, ids.length);
+    });
+    await t.step("as soon as without them", () => {
+      assert.ok(percentile(beside, 0.99) < limit, `limit ${limit}`);
+      assert.ok(percentile(failing, 0.99) < limit, `limit ${limit}`);
+    });
+    await t.step("every hostile one was tried", () => {
+      for (const [name, { requests }] of hostile) assert.ok(requests.length > 0, name);
+    });
+    await t.step("no redirect was followed", () => {
+      assert.equal(canary.arrivals.length, 0);
+    });
+    await t.step("each is logged as what it is", async () => {
+      await until("each has an attempt on record", async () => {
+        const tried = await service.sql`
+          select from pay.webhook_deliveries where attempts <> '' group by endpoint_id`;
+        return tried.length === HEALTHY + hostile.length;
+      });
+      assert.deepEqual(await outcomesOf(service, hostile), {
+        "never answers": "timeout",
+        "302": 302,
+        "307": 307,
+        "streams without end": 200,
+        "one byte of a head a while": "timeout",
+        "resets": "connection_failed",
+      });
+    });
+  } finally {
+    await Promise.all([service.close(), ...hostile.map(([, receiver]) => receiver.close())]);
+    await Promise.all([canary.close(), healthy.close()]);
+  }
+});
+
+/** The one outcome that the attempts at each receiver had. */
+async function outcomesOf(service: TestService, receivers: [string, LoopbackReceiver][]) {
+  const outcomes: Record<string, unknown> = {};
+  const endpoints = await service.sql`select id, url from pay.webhook_endpoints`;
+  for (const [name, { port }] of receivers) {
+    const { id } = endpoints.find(({ url }) => url.endsWith(`:${port}/`))!;
+    const rows = await service.sql`
+      select attempts from pay.webhook_deliveries where endpoint_id = ${id}`;
+    const attempts = rows.flatMap(({ attempts }) => JSON.parse(`[${attempts}]`));
+    const kinds = new Set(attempts.map(({ response_status, error }) => response_status ?? error));
+    assert.equal(kinds.size, 1, `${name}: ${[...kinds]}`);
+    outcomes[name] = [...kinds][0];
+  }
+  return outcomes;
+}
+
+Deno.test("a name that turns to loopback is not followed there", async (t) => {
+  const canary = openRecorder();
+  const receiver = openPublicReceiver();
+  const dialled: string[] = [];
+  let address = PUBLIC_ADDRESS;
+  const service = await startService({
+    allow_private_webhooks: false,
+    webhook_sender: {
+      timeouts: TIMEOUTS,
+      resolve: () => Promise.resolve(address.split(" ")),
+      seam: {
+        ca_certs: [TEST_AUTHORITY],
+        dial(address) {
+          dialled.push(address);
+          const port = address === PUBLIC_ADDRESS ? receiver.port : canary.port;
+          return { address: "127.0.0.1", port };
+        },
+      },
+    },
+  });
+  try {
+    const { id } = await addEndpoint(service, "https://hooks.example.com/hook");
+    await service.make({ outcome: "pending" });
+    await settle(service);
+    await t.step("while it is public it is called", () => {
+      assert.deepEqual(receiver.attempts.get("/hook"), [1]);
+    });
+    dialled.length = 0;
+    const turned = [
+      "127.0.0.1",
+      "::1",
+      "169.254.169.254",
+      "10.0.0.1",
+      "::ffff:127.0.0.1",
+      `${PUBLIC_ADDRESS} 127.0.0.1`,
+      `127.0.0.1 ${PUBLIC_ADDRESS}`,
+    ];
+    for (address of turned) {
+      await t.step(`once it is ${address} nothing is`, async () => {
+        // Due now, whether or not an earlier attempt has failed.
+        await service.make({ outcome: "pending" });
+        await settle(service);
+        assert.deepEqual(dialled, []);
+        const rows = await deliveriesOf(service, `&endpoint_id=${id}&status=pending`);
+        const last = rows.at(-1);
+        assert.deepEqual(
+          [last.attempts[0].error, last.attempts[0].duration_ms],
+          ["connection_failed", 0],
+        );
+      });
+    }
+    await t.step("and an attempt on demand is not made either", async () => {
+      address = "127.0.0.1";
+      const { body: payment } = await service.make({ outcome: "pending" });
+      const { body } = await service.call("POST", "/api-v1-sandbox/webhooks/trigger", {
+        body: { endpoint_id: id, event: "ping", payment_id: payment.id },
+      });
+      assert.equal(body.attempts[0].error, "connection_failed");
+      assert.deepEqual(dialled, []);
+      assert.equal(canary.arrivals.length, 0);
+    });
+  } finally {
+    await service.close();
+    await Promise.all([canary.close(), receiver.close()]);
+  }
+});

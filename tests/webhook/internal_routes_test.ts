@@ -1,0 +1,110 @@
+/** What wakes the relay and retention over HTTP: guarded by a token, and nothing else to see. */
+
+import assert from "node:assert/strict";
+import type { Settings } from "../../shared/http/dependencies.ts";
+import { assertRefused, serviceCase } from "../http/service_case.ts";
+import { RELAY_TOKEN } from "../support/service.ts";
+import {
+  addEndpoint,
+  deliveriesOf,
+  RELAY,
+  RETENTION,
+  settle,
+  until,
+} from "./recording_receiver.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+const ROUTES = [RELAY, RETENTION];
+
+/** Everything that is not the token; of the same length and of others. */
+const WRONG: [name: string, header: string | null][] = [
+  ["no header", null],
+  ["an empty header", ""],
+  ["no scheme", RELAY_TOKEN],
+  ["another scheme", `Basic ${RELAY_TOKEN}`],
+  ["no token", "Bearer "],
+  ["the token but for its last character", `Bearer ${RELAY_TOKEN.slice(0, -1)}`],
+  ["the token with one more", `Bearer ${RELAY_TOKEN}x`],
+  ["the token in upper case", `Bearer ${RELAY_TOKEN.toUpperCase()}`],
+  ["the token twice", `Bearer ${RELAY_TOKEN}, Bearer ${RELAY_TOKEN}`],
+  ["null", "Bearer null"],
+];
+
+serviceCase("POST /internal/… takes the token and nothing else", async (t, service) => {
+  const call = (method: string, path: string, header: string | null) =>
+    service.call(method, path, {
+      key: null,
+      headers: header === null ? {} : { Authorization: header },
+    });
+  for (const path of ROUTES) {
+    for (const [name, header] of WRONG) {
+      await t.step(`${path}, ${name}: 401`, async () => {
+        service.takeStatements();
+        const answer = await call("POST", path, header);
+        assertRefused(answer, 401, "unauthorized");
+        assert.equal(answer.headers.get("WWW-Authenticate"), "Bearer");
+        assert.deepEqual(service.takeStatements(), []);
+      });
+    }
+    await t.step(`${path}, an API key: 401`, async () => {
+      assertRefused(await service.call("POST", path), 401, "unauthorized");
+      assertRefused(
+        await service.call("POST", path, { key: service.live.text }),
+        401,
+        "unauthorized",
+      );
+    });
+    await t.step(`GET ${path}: no such thing`, async () => {
+      assertRefused(await call("GET", path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
+      assertRefused(await service.call("GET", path), 404, "not_found");
+    });
+    await t.step(`${path} of the sandbox function: no such thing`, async () => {
+      const sandbox = path.replace("payments", "sandbox");
+      assertRefused(await call("POST", sandbox, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
+      assertRefused(await service.call("POST", sandbox), 404, "not_found");
+    });
+    await t.step(`${path}, the token in the query: 401`, async () => {
+      assertRefused(await call("POST", `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
+    });
+  }
+  await t.step("the token opens nothing else", async () => {
+    const answer = await service.call("GET", "/api-v1-payments/v1/payments", { key: RELAY_TOKEN });
+    assertRefused(answer, 401, "unauthorized");
+  });
+  await t.step("and is logged nowhere", () => {
+    assert.ok(!JSON.stringify(service.logs).includes(RELAY_TOKEN));
+    assert.ok(service.logs.some(({ route }) => route === `POST ${RELAY}`));
+  });
+});
+
+webhookCase("POST /internal/relay delivers what is due", async (_, service, hooks) => {
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"));
+  hooks.judge = () => 500;
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.judge = () => 200;
+  service.setClock(AT + 5_000);
+  // With a body and without, as pg_net and a person send it.
+  for (const body of [{}, undefined]) {
+    const answer = await service.call("POST", RELAY, { key: RELAY_TOKEN, body });
+    assert.deepEqual([answer.status, answer.body], [202, { status: "awake" }]);
+  }
+  await until("it has arrived", () => hooks.arrivals.length === 2);
+  await settle(service);
+  assert.equal((await deliveriesOf(service))[0].status, "delivered");
+});
+
+const UNSET = { relay_token: undefined } as unknown as Partial<Settings>;
+serviceCase("POST /internal/… where no token is set: 401", async (t, service) => {
+  for (const path of ROUTES) {
+    for (const header of ["Bearer null", "Bearer undefined", "Bearer ", `Bearer ${RELAY_TOKEN}`]) {
+      await t.step(`${path}, ${header}`, async () => {
+        const headers = { Authorization: header };
+        const answer = await service.call("POST", path, { key: null, headers });
+        assertRefused(answer, 401, "unauthorized");
+      });
+    }
+  }
+}, UNSET);

@@ -1,0 +1,163 @@
+/**
+ * `kill -9` of the whole server in the middle of its deliveries, twice (promises R1, R6, R7, R8): what
+ * was acknowledged is there, every event arrives, few arrive twice, none out of order, and every
+ * signature is fresh. Clients retry with their keys until they are answered.
+ */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { MASTER_SECRET, RELAY_TOKEN, startService } from "../support/service.ts";
+import { addEndpoint, openRecorder, until } from "./recording_receiver.ts";
+
+const SERVER = fileURLToPath(new URL("kill_server.ts", import.meta.url));
+/** Each has two events, and there is one endpoint. */
+const PAYMENTS = 1000;
+const CLIENTS = 8;
+/** The server is killed when so many deliveries have arrived. */
+const KILLS_AT = [600, 1300];
+const LEASE_MS = 2_500;
+const DUPLICATES_LIMIT = 0.05;
+const SIGNATURE_AGE_LIMIT_MS = 30_000;
+const DEADLINE_MS = 60_000;
+
+/** A server process. */
+interface Server {
+  base_url: string;
+  kill(): Promise<void>;
+}
+
+async function launch(database_url: string): Promise<Server> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", SERVER],
+    env: {
+      DATABASE_URL: database_url,
+      MASTER_SECRET,
+      RELAY_TOKEN,
+      LEASE_MS: String(LEASE_MS),
+    },
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("\n")) {
+    const { value, done } = await output.read();
+    assert.ok(!done, "the server ended before it served");
+    text += value;
+  }
+  return {
+    base_url: text.trim(),
+    async kill() {
+      child.kill("SIGKILL");
+      await child.status;
+      await output.cancel();
+    },
+  };
+}
+
+Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
+  // Of this service only the database, the key and the endpoint are used.
+  const service = await startService();
+  const hooks = openRecorder(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return 200;
+  });
+  const { secret } = await addEndpoint(service, hooks.url("/"));
+  let server = await launch(service.database.functions_url);
+  let retries = 0;
+
+  /** Creates one payment, however often it takes. */
+  async function pay(i: number): Promise<void> {
+    for (const started = Date.now(); Date.now() - started < DEADLINE_MS; retries++) {
+      const answer = await fetch(`${server.base_url}/api-v1-sandbox/payments`, {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${service.key.text}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": `payment-${i}`,
+        },
+        body: JSON.stringify({ amount_minor: 100, currency: "EUR", outcome: "success" }),
+      }).catch(() => null);
+      await answer?.body?.cancel();
+      if (answer?.status === 201) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail(`payment ${i} was not answered`);
+  }
+  let next = 0;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (next < PAYMENTS) await pay(next++);
+  });
+
+  try {
+    const under_way: number[] = [];
+    for (const arrived of KILLS_AT) {
+      await until(`${arrived} have arrived`, () => hooks.arrivals.length >= arrived, DEADLINE_MS);
+      await server.kill();
+      const [row] = await service.sql`
+        select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
+      under_way.push(row!.leased);
+      server = await launch(service.database.functions_url);
+    }
+    await Promise.all(clients);
+    await until("nothing is pending", async () => {
+      const pending = await service.sql`
+        select from pay.webhook_deliveries where status = 'pending' limit 1`;
+      return pending.length === 0;
+    }, DEADLINE_MS);
+
+    const first = new Map<string, (typeof hooks.arrivals)[number]>();
+    for (const arrival of hooks.arrivals) {
+      if (!first.has(arrival.event.id)) first.set(arrival.event.id, arrival);
+    }
+    const duplicates = hooks.arrivals.length - first.size;
+    console.log(
+      `kills ${KILLS_AT.length}, leased when killed ${under_way}, client retries ${retries}, ` +
+        `arrivals ${hooks.arrivals.length}, duplicates ${duplicates}`,
+    );
+    await t.step("both kills came in the middle of deliveries", () => {
+      for (const leased of under_way) assert.ok(leased > 0);
+    });
+    await t.step("each payment was made once", async () => {
+      const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
+      assert.equal(row!.payments, PAYMENTS);
+    });
+    await t.step("every event has arrived", async () => {
+      const events = await service.sql`select id from pay.events`;
+      assert.equal(events.length, 2 * PAYMENTS);
+      assert.deepEqual(events.filter(({ id }) => !first.has(id)), []);
+      assert.equal(first.size, events.length);
+    });
+    await t.step("and is recorded as delivered", async () => {
+      const rows = await service.sql`
+        select status, count(*)::int as deliveries from pay.webhook_deliveries group by status`;
+      assert.deepEqual(rows.map((row) => ({ ...row })), [
+        { status: "delivered", deliveries: 2 * PAYMENTS },
+      ]);
+    });
+    await t.step("few have arrived twice", () => {
+      assert.ok(duplicates < DUPLICATES_LIMIT * first.size, `${duplicates}`);
+    });
+    await t.step("none before an earlier one of its payment", () => {
+      const last = new Map<string, number>();
+      for (const { event } of first.values()) {
+        const { id } = event.data.object;
+        assert.equal(event.sequence, (last.get(id) ?? 0) + 1);
+        last.set(id, event.sequence);
+      }
+    });
+    await t.step("each signature is genuine and fresh", async () => {
+      for (const { bytes, headers, at_ms } of hooks.arrivals) {
+        const header = headers.get("Payment-Signature");
+        await verifyWebhook(bytes, header, secret, { now_ms: at_ms });
+        const age_ms = at_ms - Number(headers.get("Webhook-Timestamp")) * 1000;
+        assert.ok(age_ms < SIGNATURE_AGE_LIMIT_MS, `${age_ms}`);
+      }
+    });
+  } finally {
+    await server.kill();
+    await Promise.allSettled(clients);
+    await Promise.all([service.close(), hooks.close()]);
+  }
+});

@@ -1,0 +1,220 @@
+/**
+ * Retention (interface §8): what is over 30 days old goes, and keys over 24 hours; live payments
+ * stay, batches are small, and nobody waits.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { idFloor, type IdMint, idMint } from "../../shared/core/ids.ts";
+import { serviceCase } from "../http/service_case.ts";
+import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service.ts";
+import { RETENTION } from "./recording_receiver.ts";
+
+const NOW = Date.parse("2026-08-09T10:11:12.013Z");
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** Everything that is purged by age, children first. */
+const TABLES = [
+  "webhook_deliveries",
+  "events",
+  "ledger_entries",
+  "ledger_transactions",
+  "refunds",
+  "payments",
+] as const;
+/** What of a live environment is purged too. */
+const OF_LIVE_TOO: readonly string[] = ["webhook_deliveries", "events"];
+
+/** Writes one row of everything that hangs on a payment, all made at `at_ms`. */
+async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: number) {
+  const mint: IdMint = idMint(at_ms);
+  const at = new Date(at_ms).toISOString();
+  const [pay, event, txn, refund] = [mint("pay_"), mint("evt_"), mint("txn_"), mint("re_")];
+  await sql.begin(async (sql) => {
+    // The check at commit sees the entries of the environment that is open.
+    await sql`select set_config('pay.environment_ids', array[${environment_id}]::text, true)`;
+    await sql`insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded,
+        currency, method_kind, sequence, created_at, updated_at, body)
+      values (${environment_id}, ${pay}, 'refunded', 5, 5, 'EUR', 'card', 1, ${at}, ${at}, '{}')`;
+    await sql`insert into pay.refunds
+        (environment_id, id, payment_id, amount_minor, currency, created_at, body)
+      values (${environment_id}, ${refund}, ${pay}, 5, 'EUR', ${at}, '{}')`;
+    await sql`insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+      values (${environment_id}, ${event}, 'payment.created', ${pay}, 1, ${at}, '{}')`;
+    await sql`insert into pay.webhook_deliveries (environment_id, id, event_id, event_type,
+        endpoint_id, subject_id, sequence, status, created_at)
+      values (${environment_id}, ${mint("whd_")}, ${event}, 'payment.created', 'whe_x', ${pay}, 1,
+        'delivered', ${at})`;
+    await sql`insert into pay.ledger_transactions (environment_id, id, kind, subject_id, created_at)
+      values (${environment_id}, ${txn}, 'capture', ${pay}, ${at})`;
+    for (const [account, direction] of [["processor", "debit"], ["available", "credit"]]) {
+      await sql`insert into pay.ledger_entries (environment_id, id, transaction_id, subject_id,
+          account, direction, amount_minor, currency, created_at)
+        values (${environment_id}, ${
+        mint("le_")
+      }, ${txn}, ${pay}, ${account!}, ${direction!}, 5, 'EUR',
+          ${at})`;
+    }
+  });
+  return pay;
+}
+
+/** Rows of every table in an environment. */
+async function rowsOf({ sql }: TestService, { environment_id }: TestKey) {
+  const counts: Record<string, number> = {};
+  for (const table of TABLES) {
+    const [row] = await sql`select count(*)::int as rows from pay.${sql(table)}
+      where environment_id = ${environment_id}`;
+    counts[table] = row!.rows;
+  }
+  return counts;
+}
+
+/** The same number of rows in every table; twice as many entries. */
+function payments(count: number, live_count = count): Record<string, number> {
+  return Object.fromEntries(
+    TABLES.map((table) => [
+      table,
+      (OF_LIVE_TOO.includes(table) ? count : live_count) * (table === "ledger_entries" ? 2 : 1),
+    ]),
+  );
+}
+
+function purge(service: TestService, at_ms: number) {
+  service.setClock(at_ms);
+  return service.call("POST", RETENTION, { key: RELAY_TOKEN });
+}
+
+serviceCase("POST /internal/retention purges what is over 30 days", async (t, service) => {
+  // Made at this millisecond, the row is 30 days old at NOW and not over; the one before it is.
+  for (const age of [30 * DAY + 1, 30 * DAY, 30 * DAY - 1]) {
+    await insertPayment(service.sql, service.key.environment_id, NOW - age);
+    await insertPayment(service.sql, service.other.environment_id, NOW - age);
+    await insertPayment(service.sql, service.live.environment_id, NOW - age);
+  }
+  await t.step("nothing that is 30 days old, not even at the last moment", async () => {
+    const answer = await purge(service, NOW - 1);
+    assert.deepEqual([answer.status, answer.body], [200, { purged: 0 }]);
+    assert.deepEqual(await rowsOf(service, service.key), payments(3));
+  });
+  await t.step("everything that is older, in every sandbox", async () => {
+    const answer = await purge(service, NOW);
+    assert.deepEqual(answer.body, { purged: 2 * 7 + 2 });
+    assert.deepEqual(await rowsOf(service, service.key), payments(2));
+    assert.deepEqual(await rowsOf(service, service.other), payments(2));
+  });
+  await t.step("of a live environment events and deliveries, and no money", async () => {
+    assert.deepEqual(await rowsOf(service, service.live), payments(2, 3));
+  });
+  await t.step("a millisecond later what has become older", async () => {
+    assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 2 * 7 + 2 });
+    assert.deepEqual(await rowsOf(service, service.key), payments(1));
+  });
+  await t.step("and once more: nothing", async () => {
+    assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 0 });
+  });
+  await t.step("in the end nothing of a sandbox, and all payments of live", async () => {
+    await purge(service, NOW + 40 * DAY);
+    assert.deepEqual(await rowsOf(service, service.key), payments(0));
+    assert.deepEqual(await rowsOf(service, service.live), payments(0, 3));
+  });
+});
+
+serviceCase(
+  "POST /internal/retention purges payments as the API makes them",
+  async (_, service) => {
+    service.setClock(NOW);
+    await service.make({ outcome: "refunded" });
+    await service.make({ outcome: "chargeback" });
+    await service.make({ outcome: "pending" });
+    await purge(service, NOW + 30 * DAY);
+    assert.equal((await rowsOf(service, service.key)).payments, 3);
+    await purge(service, NOW + 30 * DAY + 1);
+    assert.deepEqual(await rowsOf(service, service.key), payments(0));
+  },
+);
+
+serviceCase("POST /internal/retention purges keys from 24 hours on", async (t, service) => {
+  service.setClock(NOW);
+  await service.pay({}, { idempotency_key: "first" });
+  service.setClock(NOW + 1);
+  await service.pay({}, { idempotency_key: "second" });
+  await service.pay({}, { idempotency_key: "live", key: service.live.text });
+  const kept = async () =>
+    (await service.sql`select key from pay.idempotency_keys order by key`).map(({ key }) => key);
+  for (
+    const [after_ms, expected] of [
+      [DAY - 1, ["first", "second"]],
+      [DAY, ["second"]],
+      [DAY + 1, []],
+    ] as [number, string[]][]
+  ) {
+    await t.step(`${after_ms} ms after the first`, async () => {
+      await purge(service, NOW + after_ms);
+      assert.deepEqual(await kept(), expected);
+    });
+  }
+});
+
+serviceCase("pay.purge() goes in batches until nothing is left", async (_, service) => {
+  for (let i = 0; i < 7; i++) {
+    await insertPayment(service.sql, service.key.environment_id, NOW - 31 * DAY);
+  }
+  const left: number[] = [];
+  for (let purged = -1; purged !== 0;) {
+    const [row] = await service.sql`
+      select pay.purge(p_at => ${new Date(NOW).toISOString()}, p_batch => 3)::int as purged`;
+    purged = row!.purged;
+    assert.ok(purged <= TABLES.length * 3);
+    left.push((await rowsOf(service, service.key)).ledger_entries!);
+  }
+  assert.deepEqual(left, [11, 8, 5, 2, 0, 0]);
+  assert.deepEqual(await rowsOf(service, service.key), payments(0));
+});
+
+serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service) => {
+  const { environment_id } = service.key;
+  const held = await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
+  await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
+  const writer = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const purger = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const at = new Date(NOW).toISOString();
+  try {
+    await t.step("what someone holds is left for the next time", async () => {
+      await writer.begin(async (sql) => {
+        await sql`select from pay.payments where id = ${held} for update`;
+        await purger`set lock_timeout = '1s'`;
+        await purger`select pay.purge(${at})`;
+      });
+      assert.equal((await rowsOf(service, service.key)).payments, 1);
+      await purger`select pay.purge(${at})`;
+      assert.equal((await rowsOf(service, service.key)).payments, 0);
+    });
+    await t.step("writers go on while a purge has not committed", async () => {
+      await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
+      service.setClock(NOW);
+      const { body: payment } = await service.make({ outcome: "pending" });
+      await purger.begin(async (sql) => {
+        await sql`select pay.purge(${at})`;
+        const started = performance.now();
+        assert.equal((await service.make()).status, 201);
+        const path = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
+        assert.equal((await service.call("POST", path)).status, 200);
+        assert.ok(performance.now() - started < 1000);
+      });
+    });
+  } finally {
+    await Promise.all([writer.end(), purger.end()]);
+  }
+});
+
+serviceCase("pay.id_floor() is idFloor()", async (_, { sql }) => {
+  const times = [0, 1, 31, 32, 33, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.now(), 4e12, 3.2e13];
+  for (const at_ms of times) {
+    const [row] = await sql`
+      select pay.id_floor('evt_', ${new Date(at_ms).toISOString()}::timestamptz) as floor`;
+    assert.equal(row!.floor, idFloor("evt_", at_ms));
+    const made = idMint(at_ms)("evt_");
+    assert.ok(made >= row!.floor && (at_ms === 0 || idMint(at_ms - 1)("evt_") < row!.floor));
+  }
+});

@@ -1,0 +1,258 @@
+/**
+ * What wakes the relay and retention in the database (architecture §4): three jobs, which call our
+ * own address exactly when something is due. pg_cron and pg_net are stood in for.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { openLocalServer } from "../../scripts/local_server.ts";
+import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import { cloneDatabase } from "../support/database.ts";
+import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
+import { openRecorder, until } from "./recording_receiver.ts";
+import { createScheduledDatabase, type ScheduledDatabase } from "./scheduled_database.ts";
+
+const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
+const ENVIRONMENT = `env_${"0".repeat(26)}`;
+
+/** Writes a delivery that is due after so many milliseconds. */
+async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pending") {
+  const due = status === "pending" ? new Date(Date.now() + due_in_ms).toISOString() : null;
+  await sql`insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, next_attempt_at, created_at)
+    values (${ENVIRONMENT}, ${idMint(Date.now())("whd_")}, 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
+      ${status}, ${due}, now())`;
+}
+
+Deno.test("the jobs of pg_cron", async (t) => {
+  const database = await createScheduledDatabase();
+  const { sql, jobs } = database;
+  try {
+    await t.step("are three, of the role that migrated", async () => {
+      const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
+      assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
+        [
+          "pay-cron-log",
+          "23 3 * * *",
+          "delete from cron.job_run_details where end_time < now() - interval '7 days'",
+        ],
+        ["pay-relay", "5 seconds", "select pay.wake_relay()"],
+        ["pay-retention", "*/5 * * * *", "select pay.purge()"],
+      ]);
+      assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
+    });
+    await t.step("pay-relay calls nothing while it is not configured", async () => {
+      await insertDelivery(sql, -1000);
+      await database.runJob("pay-relay");
+      assert.equal((await database.takeRequests()).length, 0);
+      assert.equal((await jobs`select * from pay.due_relay()`).length, 0);
+    });
+    await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
+    await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+    const cases: [name: string, due_in_ms: number, status: string, calls: number][] = [
+      ["nothing is there", NaN, "", 0],
+      ["something is due", -1000, "pending", 1],
+      ["a lease or a wait has run out", -86_400_000, "pending", 1],
+      ["all is due later", 60_000, "pending", 0],
+      ["all is delivered", 0, "delivered", 0],
+      ["all has failed", 0, "failed", 0],
+      ["all is cancelled", 0, "cancelled", 0],
+    ];
+    for (const [name, due_in_ms, status, calls] of cases) {
+      await t.step(`${name}: pay-relay makes ${calls} calls`, async () => {
+        await sql`delete from pay.webhook_deliveries`;
+        if (status) await insertDelivery(sql, due_in_ms, status);
+        await database.runJob("pay-relay");
+        const requests = await database.takeRequests();
+        assert.deepEqual(
+          [...requests],
+          Array(calls).fill({
+            method: "POST",
+            url: RELAY_URL,
+            headers: {
+              "Content-Type": "application/json",
+              Authorization: `Bearer ${RELAY_TOKEN}`,
+            },
+            body: "{}",
+            timeout_milliseconds: 2000,
+          }),
+        );
+        const due = await jobs`select * from pay.due_relay()`;
+        assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
+      });
+    }
+    await t.step("a backlog is one call", async () => {
+      for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
+      await database.runJob("pay-relay");
+      assert.equal((await database.takeRequests()).length, 1);
+    });
+    await t.step("pay-retention purges", async () => {
+      await sql`insert into pay.environments (id, account, livemode, name)
+        values (${ENVIRONMENT}, 'a', false, 'a')`;
+      await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
+        values (${ENVIRONMENT}, ${idMint(0)("evt_")}, 'ping', 'pay_x', now(), '{}')`;
+      await database.runJob("pay-retention");
+      assert.equal((await sql`select from pay.events`).length, 0);
+    });
+    await t.step("pay-cron-log keeps seven days", async () => {
+      await jobs`insert into cron.job_run_details (end_time)
+        values (now() - interval '8 days'), (now() - interval '6 days')`;
+      await database.runJob("pay-cron-log");
+      assert.equal((await sql`select from cron.job_run_details`).length, 1);
+    });
+    await t.step("the functions' role may configure nothing and see no token", async () => {
+      const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
+      try {
+        const refused = { code: "42501" };
+        await assert.rejects(functions`select pay.configure_relay('x', 'y')`, refused);
+        await assert.rejects(functions`select * from pay.due_relay()`, refused);
+        await assert.rejects(functions`select * from pay.settings`, refused);
+      } finally {
+        await functions.end();
+      }
+    });
+  } finally {
+    await database.drop();
+  }
+});
+
+const REFUSED: [name: string, url: string, token: string][] = [
+  ["another path", "https://ref.example.com/functions/v1/api-v1-payments/v1/payments", RELAY_TOKEN],
+  ["a path after it", `${RELAY_URL}/x`, RELAY_TOKEN],
+  ["a query", `${RELAY_URL}?x=1`, RELAY_TOKEN],
+  ["another scheme", RELAY_URL.replace("https", "ftp"), RELAY_TOKEN],
+  ["no scheme", RELAY_URL.replace("https://", ""), RELAY_TOKEN],
+  ["a space", RELAY_URL.replace("ref", "r f"), RELAY_TOKEN],
+  ["a line feed", RELAY_URL + "\n", RELAY_TOKEN],
+  ["no url", "", RELAY_TOKEN],
+  ["a short token", RELAY_URL, "x".repeat(15)],
+  ["a long token", RELAY_URL, "x".repeat(201)],
+  ["a token with a space", RELAY_URL, "token with a space in it"],
+  ["a token with a line feed", RELAY_URL, `${RELAY_TOKEN}\r\nX-Injected: 1`],
+  ["no token", RELAY_URL, ""],
+];
+Deno.test("pay.configure_relay() refuses what could not work", async (t) => {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  try {
+    for (const [name, url, token] of REFUSED) {
+      await t.step(name, async () => {
+        await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
+      });
+    }
+    await t.step("null", async () => {
+      await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
+      await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
+    });
+    await t.step("and has set nothing", async () => {
+      assert.equal((await sql`select from pay.settings`).length, 0);
+    });
+    await t.step(
+      "where neither extension is, nothing is scheduled and nothing breaks",
+      async () => {
+        const [row] =
+          await sql`select to_regnamespace('cron') as cron, to_regnamespace('net') as net`;
+        assert.deepEqual({ ...row }, { cron: null, net: null });
+        await sql`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+        await sql`select pay.wake_relay()`;
+      },
+    );
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
+/** Plays cron and the sender of pg_net until it is told to stop. */
+function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<void> {
+  let is_over = false;
+  const work = (async () => {
+    while (!is_over) {
+      await database.runJob("pay-relay");
+      for (const { url, headers, body, timeout_milliseconds } of await database.takeRequests()) {
+        const signal = AbortSignal.timeout(timeout_milliseconds);
+        const answer = await fetch(url, { method: "POST", headers, body, signal });
+        assert.equal(answer.status, 202);
+        await answer.body?.cancel();
+      }
+      await new Promise((resolve) => setTimeout(resolve, every_ms));
+    }
+  })();
+  return () => {
+    is_over = true;
+    return work;
+  };
+}
+
+Deno.test("cron alone has everything delivered", async () => {
+  const database = await createScheduledDatabase();
+  const hooks = openRecorder();
+  const server = await openLocalServer(0);
+  const settings = {
+    database_url: database.functions_url,
+    base_url: server.base_url,
+    log: () => {},
+  };
+  // The one makes payments and has no relay to nudge; the other is woken by nothing but HTTP.
+  const maker = createDependencies(settings);
+  const woken = createDependencies({
+    ...settings,
+    webhook_master_secret: MASTER_SECRET,
+    relay_token: RELAY_TOKEN,
+    allow_private_webhooks: true,
+  });
+  server.serve(functionsOf(woken));
+  let stopCron = () => Promise.resolve();
+  try {
+    const key = await issueKey(database.sql);
+    const post = async (deps: OpenDependencies, path: string, body: unknown) => {
+      const answer = await functionsOf(deps)["api-v1-payments"](
+        new Request(`http://localhost/api-v1-payments/v1/${path}`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+        }),
+      );
+      assert.equal(answer.status, 201, await answer.text());
+    };
+    await post(woken, "webhook_endpoints", { url: hooks.url("/") });
+    const relay_url = `${server.base_url}/api-v1-payments/internal/relay`;
+    await database.jobs`select pay.configure_relay(${relay_url}, ${RELAY_TOKEN})`;
+    stopCron = playCron(database, 200);
+    for (let i = 0; i < 10; i++) {
+      await post(maker, "payments", { amount: 5, currency: "EUR", outcome: "success" });
+    }
+    await until("all 20 have arrived", () => hooks.arrivals.length === 20);
+    await until("all are recorded", async () => {
+      const rows = await database.sql`select status from pay.webhook_deliveries`;
+      return rows.every(({ status }) => status === "delivered");
+    });
+  } finally {
+    await stopCron();
+    await Promise.all([maker.close(), woken.close()]);
+    await server.stop(1000);
+    await hooks.close();
+    await database.drop();
+  }
+});
+
+function functionsOf(deps: OpenDependencies) {
+  return {
+    "api-v1-payments": createPaymentsFunction(deps),
+    "api-v1-sandbox": createSandboxFunction(deps),
+  };
+}
+
+/** A key of a new sandbox. */
+async function issueKey(sql: postgres.Sql): Promise<string> {
+  const text = generateApiKey("test");
+  const { hash, prefix, last_four } = parseApiKey(text)!;
+  await sql`select pay.create_environment(${ENVIRONMENT}, 'one', false, 'test')`;
+  await sql`select pay.create_api_key(${`key_${"0".repeat(26)}`}, ${ENVIRONMENT}, 'test', null,
+    ${hash}, ${prefix}, ${last_four}, null)`;
+  return text;
+}
