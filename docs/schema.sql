@@ -2053,12 +2053,12 @@ begin
     return 0;
   end if;
   with gone as materialized (
-    delete from pay.ledger_entries t using (
+    delete from pay.ledger_entries t
+    where t.environment_id = p_environment_id and t.id = any (array(
       select o.id from pay.ledger_entries o
       where o.environment_id = p_environment_id and o.id < p_before
       order by o.id limit p_batch
-    ) old
-    where t.environment_id = p_environment_id and t.id = old.id
+    ))
     returning t.currency, t.account, t.direction, t.amount_minor
   ),
   taken_off as (
