@@ -1,13 +1,13 @@
 /**
- * A request of the benchmark, once as the bytes that the load generator sends and once as the
- * `Request` that the recorder answers.
+ * A request of the benchmark: as the bytes that the load generator sends, as the `Request` that the
+ * recorder answers, and sent as it is.
  */
 
 import type { Product } from "./product.ts";
 
 /** Method, path below the payments function, and what goes with it. */
 export interface ApiRequest {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "DELETE";
   path: string;
   body?: Record<string, unknown>;
   idempotency_key?: string;
@@ -50,6 +50,20 @@ export function toWire(product: Product, request: ApiRequest): string {
   }
   if (request.method === "POST") lines.push(`Content-Length: ${body.length}`);
   return lines.join("\r\n") + "\r\n\r\n" + body;
+}
+
+/** Sends the request; its answer's body. Throws unless it is answered with success. */
+// deno-lint-ignore no-explicit-any -- what it holds is the caller's to know
+export async function ask(product: Product, request: ApiRequest): Promise<any> {
+  const { method, path, body } = request;
+  const response = await fetch(`${product.base_url}/api-v1-payments${path}`, {
+    method,
+    headers: headersOf(product, request),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text === "" ? null : JSON.parse(text);
 }
 
 /** The request as a function sees it. */

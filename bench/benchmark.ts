@@ -1,6 +1,7 @@
 /**
  * `deno task bench`: the product under a closed loop, beside pgbench issuing the same statements to
- * the same server, in turns. Prints a Markdown table; exits with 1 if a run did not count.
+ * the same server, in turns; then its keys and webhooks beside what they are compared with. Prints
+ * a Markdown table; exits with 1 if a run did not count.
  *
  *   --quick            one short repetition: shows that everything works, says nothing about speed
  *   --seconds N        measured time of a run (2)
@@ -15,10 +16,12 @@ import { measureCeiling } from "./load_ceiling.ts";
 import { type Line, prepareLines } from "./line.ts";
 import { startLoadProcess } from "./load_process.ts";
 import { type Bench, measureFloor, measureServer } from "./measure.ts";
+import { measurePair, type Pair, prepareKeyPair } from "./pair.ts";
 import { findPgbench } from "./pgbench.ts";
 import { PROJECT_DIR, readDurability, startProduct } from "./product.ts";
 import { openRecorder } from "./recorded_statement.ts";
 import { type Measurement, renderRates, renderRatios, warnOfOthers } from "./report.ts";
+import { prepareWebhookPairs } from "./webhook_pairs.ts";
 
 /** What is asked for. */
 interface Options {
@@ -90,11 +93,12 @@ async function measureAll(
   atEnd(() => recorder.close());
   const bench: Bench = { product, load, sql, seconds: options.seconds, discarded: [] };
   const lines = await prepareLines(bench, recorder);
+  const pairs = [await prepareKeyPair(bench), ...await prepareWebhookPairs(bench, atEnd)];
   // As after autovacuum's first visit, which would otherwise come at any moment of the run.
   await sql`analyze`;
   const header = await renderHeader(options, await readDurability(sql), pgbench);
   console.log(`${header}\nLoad generator against constant bytes: ${ceiling.toFixed(0)}/s\n`);
-  const measurements = await measureLines(bench, lines, options, pgbench !== null);
+  const measurements = await measureLines(bench, lines, pairs, options, pgbench !== null);
   console.log(renderRates(measurements));
   const warning = warnOfOthers(measurements);
   if (warning !== null) console.log(warning);
@@ -104,29 +108,30 @@ async function measureAll(
   return discarded.length === 0 ? 0 : 1;
 }
 
-/** Every line in every repetition, server and pgbench in turns. */
+/** Every line and pair in every repetition, in turns with what is beside it. */
 async function measureLines(
   bench: Bench,
   lines: readonly Line[],
+  pairs: readonly Pair[],
   { repetitions, quick }: Options,
   has_pgbench: boolean,
 ): Promise<Measurement[]> {
   const measurements = lines.map((line) =>
-    line.connections.map((connections): Measurement => ({
-      name: line.name,
-      connections,
-      runs: [],
-      floors: [],
-      ratios: [],
-    }))
+    line.connections.map((connections) => emptyMeasurement(line.name, connections))
   );
+  const of_pairs = pairs.map(({ name, connections }) => emptyMeasurement(name, connections));
   for (let repetition = 0; repetition < repetitions; repetition++) {
     for (const [index, line] of lines.entries()) {
       const clients = quick ? FLOOR_CLIENTS.slice(0, 1) : FLOOR_CLIENTS;
       await measureLine(bench, line, measurements[index]!, has_pgbench ? clients : []);
     }
+    for (const [index, pair] of pairs.entries()) await measurePair(pair, of_pairs[index]!);
   }
-  return measurements.flat();
+  return [...measurements.flat(), ...of_pairs];
+}
+
+function emptyMeasurement(name: string, connections: number | null): Measurement {
+  return { name, connections, runs: [], floors: [], ratios: [] };
 }
 
 /** One repetition of a line. */
@@ -145,13 +150,13 @@ async function measureLine(
   // In turns: 1, server at 1, 8, server at 32, 16, server at 64.
   const waiting = [...floor_clients];
   const answers = new Map<Measurement, number>();
-  for (const measurement of measurements) {
-    const { connections, runs } = measurement;
+  for (const [index, connections] of line.connections.entries()) {
+    const measurement = measurements[index]!;
     const next = connections === 1 && floor_clients.length > 0 ? 1 : waiting.shift();
     if (next !== undefined) await measure(next);
     const run = await measureServer(bench, line.name, connections, await line.plan(), line.each);
     if (run === null) continue;
-    runs.push(run);
+    measurement.runs.push(run);
     answers.set(measurement, run.per_second);
   }
   for (const clients of waiting) await measure(clients);
@@ -177,7 +182,8 @@ async function renderHeader(
     "load, server and PostgreSQL on one machine.",
     `PostgreSQL: ${settings.join(", ")}.`,
     `${pgbench ?? "pgbench: missing"}. Median (least–greatest) of ${repetitions} repetitions of ` +
-    `${seconds} s, server and pgbench in turns; the books were audited after every run.`,
+    `${seconds} s, in turns with what is beside: pgbench with the same statements, or what the ` +
+    "line names; the books were audited after every run.",
     "",
   ].join("\n");
 }

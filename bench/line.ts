@@ -30,7 +30,7 @@ export interface Line {
 }
 
 /** Rows of a completed create, with its two events and its ledger transaction. */
-const CREATE_ROWS: Rows = {
+export const CREATE_ROWS: Rows = {
   ...NO_ROWS,
   payments: 1,
   events: 2,
@@ -169,7 +169,8 @@ function changeLine(
   };
 }
 
-function createOf(body: Record<string, unknown>, idempotency_key: string): ApiRequest {
+/** A create with an idempotency key. */
+export function createOf(body: Record<string, unknown>, idempotency_key: string): ApiRequest {
   return { method: "POST", path: PAYMENTS, body, idempotency_key };
 }
 

@@ -3,12 +3,9 @@
  * that comes near it would tell of the load, not of the product.
  */
 
-import { fileURLToPath } from "node:url";
 import { KEY_PLACE } from "./load_order.ts";
 import type { LoadProcess } from "./load_process.ts";
-import { TextLineStream } from "./text_line_stream.ts";
-
-const PROGRAM = fileURLToPath(new URL("constant_server.ts", import.meta.url));
+import { startLoopbackServer } from "./loopback_server.ts";
 
 /** Answers per second with these connections. Throws when a single one fails. */
 export async function measureCeiling(
@@ -16,16 +13,10 @@ export async function measureCeiling(
   connections: number,
   seconds: number,
 ): Promise<number> {
-  const server = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--allow-net=127.0.0.1", PROGRAM],
-    stdin: "null",
-    stdout: "piped",
-  }).spawn();
+  const server = await startLoopbackServer("constant_server.ts");
   try {
-    const lines = server.stdout.pipeThrough(new TextLineStream()).getReader();
-    const port = Number((await lines.read()).value);
     const { measured, elapsed_ms, errors } = await load.run({
-      port,
+      port: server.port,
       connections,
       warmup_ms: 300,
       duration_ms: seconds * 1000,
@@ -43,7 +34,6 @@ export async function measureCeiling(
     if (errors.length > 0) throw new Error(`constant server: ${errors.join("; ")}`);
     return measured / elapsed_ms * 1000;
   } finally {
-    server.kill("SIGTERM");
-    await server.status;
+    await server.stop();
   }
 }

@@ -5,6 +5,7 @@
 
 import { TextLineStream } from "./text_line_stream.ts";
 import { HttpConnection, type LoadAnswer } from "./http_connection.ts";
+import { quantile } from "./quantile.ts";
 import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult } from "./load_order.ts";
 
 const encoder = new TextEncoder();
@@ -107,10 +108,6 @@ function faultOf(order: LoadOrder, { status, head, body }: LoadAnswer): string |
   const { expected_head } = order;
   if (expected_head === null || head.toLowerCase().includes(expected_head)) return null;
   return `an answer without "${expected_head}"`;
-}
-
-function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
 // Last, because its loop runs while the module is evaluated: classes must be there.

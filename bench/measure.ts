@@ -24,8 +24,9 @@ export interface Bench {
   discarded: string[];
 }
 
-/** A run of the server that counts. */
-export interface ServerRun {
+/** A run that counts. */
+export interface Run {
+  /** NaN, and the latencies too, where it is none that was measured. */
   per_second: number;
   p50_ms: number;
   p99_ms: number;
@@ -33,6 +34,10 @@ export interface ServerRun {
   cpu: CpuTime | null;
   /** Answers in the time of `cpu`. */
   answered: number;
+}
+
+/** A run of the server under the load generator. */
+export interface ServerRun extends Run {
   result: LoadResult;
 }
 
@@ -99,7 +104,8 @@ export async function measureFloor(
   return counts(bench, `pgbench ${name}, ${clients} clients`, problems) ? run.per_second : null;
 }
 
-function counts(bench: Bench, name: string, problems: string[]): boolean {
+/** Tells of the problems of a run, if there are any, and notes that it does not count. */
+export function counts(bench: Bench, name: string, problems: string[]): boolean {
   if (problems.length === 0) return true;
   const text = `${name}: does not count: ${problems.join("; ")}`;
   console.error(text);

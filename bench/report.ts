@@ -4,16 +4,17 @@
  */
 
 import type { CpuTime } from "./cpu_time.ts";
-import type { ServerRun } from "./measure.ts";
+import type { Run } from "./measure.ts";
 
 /** What one line was measured to be at one number of connections; one item per repetition. */
 export interface Measurement {
   name: string;
-  connections: number;
-  runs: ServerRun[];
-  /** pgbench's rate: the best over the clients of one repetition; empty without a floor. */
+  /** Null for an open loop. */
+  connections: number | null;
+  runs: Run[];
+  /** Of pgbench, the best over the clients of one repetition, or of what is named; may be empty. */
   floors: number[];
-  /** Server by pgbench, within one repetition. */
+  /** Run by floor, within one repetition. */
   ratios: number[];
 }
 
@@ -27,7 +28,7 @@ const NONE = "–";
 export function renderRates(measurements: readonly Measurement[]): string {
   const rows = measurements.map((m) => [
     m.name,
-    String(m.connections),
+    String(m.connections ?? NONE),
     spread(m.runs.map((run) => run.per_second), 0),
     middle(m.runs.map((run) => run.p50_ms), 2),
     middle(m.runs.map((run) => run.p99_ms), 2),
@@ -37,7 +38,7 @@ export function renderRates(measurements: readonly Measurement[]): string {
   ]);
   return table(
     [
-      ["line", "connections", "answers/s", "p50 ms", "p99 ms", "pgbench/s", "ratio"],
+      ["line", "connections", "answers/s", "p50 ms", "p99 ms", "beside/s", "ratio"],
       ["load µs", "server µs", "Postgres µs", "others µs"],
     ].flat(),
     rows,
@@ -51,7 +52,7 @@ export function renderRatios(measurements: readonly Measurement[]): string {
     const [load, server, postgres] = cpuShares(m);
     return [
       m.name,
-      String(m.connections),
+      String(m.connections ?? NONE),
       spread(m.ratios, 2),
       middle(ratesOf(m).map((rate) => rate / yardstick), 2),
       middle(m.runs.map((run) => run.p99_ms / run.p50_ms), 1),
@@ -60,7 +61,7 @@ export function renderRatios(measurements: readonly Measurement[]): string {
   });
   return table(
     [
-      ["line", "connections", "× pgbench, same statement", "× create at 32"],
+      ["line", "connections", "× what runs beside", "× create at 32"],
       ["p99 / p50", "CPU % load / server / Postgres"],
     ].flat(),
     rows,
@@ -125,7 +126,8 @@ function cpuShares({ runs }: Measurement): string[] {
 }
 
 function middle(values: readonly number[], digits: number): string {
-  return values.length === 0 ? NONE : median(values).toFixed(digits);
+  const known = values.filter(Number.isFinite);
+  return known.length === 0 ? NONE : median(known).toFixed(digits);
 }
 
 function spread(values: readonly number[], digits: number): string {

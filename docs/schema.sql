@@ -480,14 +480,21 @@ CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  v_expires_at timestamptz;
 begin
+  select case when bool_or(s.expires_at is null) then null else max(s.expires_at) end
+  into v_expires_at
+  from pay.api_key_secrets s
+  where s.api_key_id = p_id and s.revoked_at is null;
+  v_expires_at := least(p_expires_at, v_expires_at);
   update pay.api_key_secrets s
   set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
   where s.api_key_id = p_id and s.revoked_at is null;
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, p_expires_at
+    p_at, v_expires_at
   from pay.api_keys k where k.id = p_id;
 end
 $function$;
@@ -554,12 +561,7 @@ begin
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
-    perform pay.roll_up_deltas(v_access.environment_id, 100000)
-    where (
-      select count(*) from (
-        select from pay.ledger_deltas d where d.environment_id = v_access.environment_id limit 10000
-      ) few
-    ) = 10000;
+    perform pay.roll_up_if_many(v_access.environment_id);
     select json_build_object(
       'object', 'balance',
       'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),
@@ -650,6 +652,7 @@ declare
   v_access record;
   v_claim record;
   v_caller pay.api_keys;
+  v_caller_expires_at timestamptz;
   v_key pay.api_keys;
   v_scopes text[];
 begin
@@ -671,6 +674,9 @@ begin
   end if;
 
   select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  -- Nothing that a secret makes outlives it.
+  select least(p_expires_at, s.expires_at) into v_caller_expires_at
+  from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
   if p_action = 'create' then
     v_scopes := case when p_scopes is not null then
       array(select json_array_elements_text(p_scopes::json))
@@ -701,10 +707,10 @@ begin
       insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
       values (p_id, v_access.environment_id, v_caller.livemode, p_name, v_scopes, p_at);
       perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_at);
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
     when 'rotate' then
       perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_older_expire_at);
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_older_expire_at);
     when 'revoke' then
       perform pay.end_api_key(p_id, p_at);
   end case;
@@ -797,7 +803,9 @@ begin
     update pay.webhook_endpoints t
     set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
       secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
-      failing_since = case when v_endpoint.status = t.status then t.failing_since end
+      failing_since = case
+        when v_endpoint.status = t.status and v_endpoint.url = t.url then t.failing_since
+      end
     where t.environment_id = v_environment and t.id = p_id;
   end if;
   if p_endpoint is null or v_endpoint.status = 'disabled' then
@@ -1926,6 +1934,7 @@ begin
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
+      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
@@ -2012,12 +2021,6 @@ begin
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
-      -- A ledger entry that goes is taken off the balance that it is part of.
-      if v_kind.table_name = 'ledger_entries' then
-        v_total := v_total + pay.purge_ledger_entries(
-          v_environment.id, pay.id_floor('le_', v_cut), p_batch);
-        continue;
-      end if;
       execute format(
         'delete from pay.%1$I t
          where t.environment_id = $1 and t.id = any (array(
@@ -2038,46 +2041,6 @@ $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
-
--- function pay.purge_ledger_entries(text,text,integer)
-CREATE OR REPLACE FUNCTION pay.purge_ledger_entries(p_environment_id text, p_before text, p_batch integer)
- RETURNS bigint
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with gone as materialized (
-    delete from pay.ledger_entries t
-    where t.environment_id = p_environment_id and t.id = any (array(
-      select o.id from pay.ledger_entries o
-      where o.environment_id = p_environment_id and o.id < p_before
-      order by o.id limit p_batch
-    ))
-    returning t.currency, t.account, t.direction, t.amount_minor
-  ),
-  taken_off as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, g.currency, g.account,
-      -coalesce(sum(g.amount_minor) filter (where g.direction = 'debit'), 0),
-      -coalesce(sum(g.amount_minor) filter (where g.direction = 'credit'), 0)
-    from gone g
-    group by g.currency, g.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from gone;
-  return v_rows;
-end
-$function$;
-alter function pay.purge_ledger_entries(text,text,integer) owner to pay_owner;
 
 -- function pay.rebuild_totals(text)
 CREATE OR REPLACE FUNCTION pay.rebuild_totals(p_environment_id text)
@@ -2253,8 +2216,8 @@ $function$;
 alter function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) owner to pay_owner;
 grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
 
--- function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_limit integer, p_per_endpoint integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+-- function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
  RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2302,7 +2265,8 @@ begin
     select case when t.failing_since is null then p_per_endpoint else least(2, p_per_endpoint) end
       - coalesce((v_under_way ->> w.endpoint_id)::integer, 0) as room
   ) r
-  where r.room > 0;
+  where r.room > 0
+    and coalesce((v_under_way ->> w.environment_id)::integer, 0) < p_per_environment;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -2365,9 +2329,17 @@ begin
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
   ),
-  free as materialized (
-    select * from judged j
+  -- No environment takes more than its share, whatever its endpoints do.
+  shared as (
+    select j.*, row_number() over (
+        partition by j.environment_id order by j.rank_of_endpoint, j.id
+      ) + coalesce((v_under_way ->> j.environment_id)::integer, 0) as place_in_environment
+    from judged j
     where j.enabled and j.blocked_until is null
+  ),
+  free as materialized (
+    select * from shared j
+    where j.place_in_environment <= p_per_environment
     order by j.rank_of_endpoint
     limit p_limit
   ),
@@ -2389,8 +2361,8 @@ begin
   end loop;
 end
 $function$;
-alter function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
-grant execute on function pay.relay_turn(text,text,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
+alter function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
 
 -- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text)
 CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text)
@@ -2511,6 +2483,22 @@ $function$;
 alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) to pay_api;
 
+-- function pay.retain(integer)
+CREATE OR REPLACE PROCEDURE pay.retain(IN p_seconds integer DEFAULT 45)
+ LANGUAGE plpgsql
+AS $procedure$
+declare
+  v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
+begin
+  loop
+    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    commit;
+  end loop;
+end
+$procedure$;
+alter function pay.retain(integer) owner to pay_owner;
+grant execute on function pay.retain(integer) to pay_operator;
+
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
  RETURNS boolean
@@ -2600,6 +2588,25 @@ begin
 end
 $function$;
 alter function pay.roll_up_deltas(text,integer) owner to pay_owner;
+
+-- function pay.roll_up_if_many(text)
+CREATE OR REPLACE FUNCTION pay.roll_up_if_many(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if (
+    select count(*) from (
+      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
+    ) few
+  ) = 5000 then
+    perform pay.roll_up_deltas(p_environment_id, 100000);
+  end if;
+end
+$function$;
+alter function pay.roll_up_if_many(text) owner to pay_owner;
 
 -- function pay.rotate_api_key(text,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)

@@ -117,7 +117,6 @@ function renderIndex(url: string): Response {
       `payments  ${base_url}/api-v1-payments/v1/payments`,
       `sandbox   ${base_url}/api-v1-sandbox/payments`,
       `health    ${base_url}/api-v1-payments/health`,
-      `openapi   ${base_url}/api-v1-payments/v1/openapi.json`,
       "",
       "Keys: credentials.json in the data folder (.local unless DATA_DIR says otherwise)",
       "",

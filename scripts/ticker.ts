@@ -8,7 +8,7 @@ import type { EdgeFunction } from "./local_server.ts";
 /** How often the relay looks for deliveries that have become due: a retry is at most this late. */
 const RELAY_EVERY_MS = 1_000;
 /** How often data that has outlived its retention is looked for. */
-const RETENTION_EVERY_MS = 5 * 60_000;
+const RETENTION_EVERY_MS = 60_000;
 
 /** Starts ticking; returns what stops it. A tick that fails is followed by the next. */
 export function startTicker(payments: EdgeFunction, relay_token: string): () => void {

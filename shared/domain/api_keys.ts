@@ -28,7 +28,7 @@ export interface ApiKeys {
 
 /** Bytes of a salt, and its form in a reference together with what checks the derivation. */
 const SALT_BYTES = 16;
-const REFERENCE = /"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"/;
+const REFERENCE = /,"secret":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"\}$/;
 
 /** The keys' service. */
 export function createApiKeys(store: ApiKeyStore): ApiKeys {
@@ -109,7 +109,7 @@ function derive(caller: string, salt: string): string {
 function reveal(body: string, caller: string): string {
   return body.replace(REFERENCE, (_, salt: string, last_four: string) => {
     const secret = derive(caller, salt);
-    if (secret.endsWith(last_four)) return JSON.stringify(secret);
+    if (secret.endsWith(last_four)) return `,"secret":${JSON.stringify(secret)}}`;
     throw new ApiError(
       "idempotency_conflict",
       "The first request was made with another secret of this key: replay it with that one",

@@ -17,8 +17,10 @@ import { eventRow } from "./event.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
-/** Attempts under way in all: enough that a few receivers that never answer leave room. */
-const MAX_ATTEMPTS = 64;
+/** Attempts under way in all, of this isolate. */
+const MAX_ATTEMPTS = 256;
+/** Attempts under way of one environment: a tenant whose receivers never answer stops no other. */
+const MAX_PER_ENVIRONMENT = 64;
 /** Attempts under way at one endpoint. */
 const MAX_PER_ENDPOINT = 16;
 /** How long a claim lasts: the 15 s of an attempt and as long as recording it may take. */
@@ -42,7 +44,7 @@ export interface RelayOptions {
 /** Delivers what is due. */
 export class Relay {
   readonly #options: RelayOptions;
-  /** Attempts under way, by endpoint. */
+  /** Attempts under way, by endpoint and by environment. */
   readonly #under_way = new Map<string, number>();
   #attempts = 0;
   #results: AttemptResult[] = [];
@@ -110,6 +112,7 @@ export class Relay {
         under_way: Object.fromEntries(this.#under_way),
         limit,
         per_endpoint: MAX_PER_ENDPOINT,
+        per_environment: MAX_PER_ENVIRONMENT,
         at_ms,
         leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
       });
@@ -122,17 +125,23 @@ export class Relay {
   }
 
   #start(delivery: ClaimedDelivery): void {
-    const { endpoint_id } = delivery;
+    const { endpoint_id, environment_id } = delivery;
     this.#attempts++;
-    this.#under_way.set(endpoint_id, (this.#under_way.get(endpoint_id) ?? 0) + 1);
+    this.#count(endpoint_id, 1);
+    this.#count(environment_id, 1);
     this.#attempt(delivery).catch((error) => this.#options.on_error(error)).finally(() => {
       this.#attempts--;
-      const left = this.#under_way.get(endpoint_id)! - 1;
-      if (left === 0) this.#under_way.delete(endpoint_id);
-      else this.#under_way.set(endpoint_id, left);
+      this.#count(endpoint_id, -1);
+      this.#count(environment_id, -1);
       this.#wanted = true;
       this.#wake();
     });
+  }
+
+  #count(id: string, by: 1 | -1): void {
+    const count = (this.#under_way.get(id) ?? 0) + by;
+    if (count === 0) this.#under_way.delete(id);
+    else this.#under_way.set(id, count);
   }
 
   async #attempt(delivery: ClaimedDelivery): Promise<void> {

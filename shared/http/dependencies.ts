@@ -96,7 +96,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,
-      own_hosts: [new URL(settings.base_url).host],
+      own_hosts: ownHosts(new URL(settings.base_url)),
     },
     clock,
     random,
@@ -166,4 +166,10 @@ function readRate(text: string | undefined): number {
   if (text === undefined) return DEFAULT_RATE_LIMIT;
   if (/^\d{1,6}$/.test(text)) return Number(text);
   throw new Error(`RATE_LIMIT_PER_SECOND "${text}" is not a whole number`);
+}
+
+/** The names that lead to us: on loopback all of them. */
+function ownHosts({ host, hostname, port }: URL): string[] {
+  if (hostname !== "127.0.0.1" && hostname !== "localhost") return [host];
+  return ["127.0.0.1", "localhost", "[::1]"].map((name) => port ? `${name}:${port}` : name);
 }

@@ -205,7 +205,8 @@ function refuseRoute(
   routes: readonly { operation: Operation; path: string }[],
 ): never {
   const asked = c.req.path.split("/");
-  const methods = routes.filter(({ path }) => {
+  const health = { path: `/${asked[1]}/health`, operation: { method: "GET" } };
+  const methods = [...routes, health].filter(({ path }) => {
     const parts = path.split("/");
     return parts.length === asked.length &&
       parts.every((part, i) => part === asked[i] || (part.startsWith(":") && asked[i] !== ""));

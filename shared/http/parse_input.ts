@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { NO_PLACES, type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
@@ -40,6 +41,9 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
 export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): Parsed<T> {
   const values: Record<string, string> = {};
   for (const [name, value] of query) {
+    if (containsCardNumber(name)) {
+      throw new ApiError("invalid_parameter", "A parameter's name looks like a card number");
+    }
     const shown = printable(name);
     if (Object.hasOwn(values, name)) throw invalidParameter(shown, `"${shown}" is given twice`);
     if (value.includes("\0")) throw invalidParameter(shown, `"${shown}" contains U+0000`);

@@ -112,7 +112,8 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     paths: ["/v1/balance"],
     scope: "ledger:read",
     async run({ deps, request }) {
-      return { status: 200, body: await deps.store.balance(request.access) };
+      const balance = JSON.parse(await deps.store.balance(request.access));
+      return { status: 200, body: JSON.stringify(balance) };
     },
   }),
   // The console's address of a sandbox operation.

@@ -18,7 +18,10 @@ const NO_LITERALS: ReadonlyMap<string, string> = new Map();
 
 /** Reads a body; an absent one is `{}`. Throws 413, 415 or 400 `invalid_json`. */
 export async function readBody(request: Request): Promise<ReadBody> {
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request).catch((error) => {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("invalid_json", "Cannot read the body: it ended early");
+  });
   if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
   checkMediaType(request.headers);
   try {

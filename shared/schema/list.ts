@@ -60,6 +60,13 @@ export const ListLedgerEntriesQuery = z.object({
   transfer_id: id("tr_").optional(),
   transaction_id: id("txn_").optional(),
   account: z.enum(LEDGER_ACCOUNTS).optional(),
+}).superRefine(({ payment_id, transfer_id }, context) => {
+  if (payment_id === undefined || transfer_id === undefined) return;
+  context.addIssue({
+    code: "custom",
+    path: ["transfer_id"],
+    message: "cannot be combined with payment_id: an entry is of one of them",
+  });
 });
 
 /** `GET /v1/transfers` */

@@ -27,6 +27,11 @@ const CONNECT_DEADLINE_S = 2;
 /** What a client is told to wait when the database is away. */
 const RETRY_AFTER_S = 1;
 
+/** SQLSTATE of a transaction that was ended because it waited in a circle. */
+const DEADLOCK = "40P01";
+/** How often such a statement is sent in all. */
+const DEADLOCK_TRIES = 3;
+
 /** A database that answers one statement at a time per connection. */
 export interface Database {
   /** Sends one statement and gives its rows. Throws `ApiError`. One round trip. */
@@ -49,16 +54,26 @@ export function openDatabase(options: DatabaseOptions): Database {
     onnotice: () => {},
     connection: { application_name: "payments" },
   });
+  async function once<Row>(
+    text: string,
+    parameters: readonly (string | number | null)[],
+  ): Promise<Row[]> {
+    options.on_statement?.(text);
+    const rows = sql.unsafe(text, parameters as (string | number | null)[], {
+      prepare: options.prepare ?? true,
+    });
+    return await withDeadline(rows) as unknown as Row[];
+  }
   return {
     async query<Row>(text: string, parameters: readonly (string | number | null)[]) {
-      options.on_statement?.(text);
-      const rows = sql.unsafe(text, parameters as (string | number | null)[], {
-        prepare: options.prepare ?? true,
-      });
-      try {
-        return await withDeadline(rows) as unknown as Row[];
-      } catch (error) {
-        throw toApiError(error);
+      for (let tries = 1;; tries++) {
+        try {
+          return await once<Row>(text, parameters);
+        } catch (error) {
+          // The statement was all of its transaction and left nothing: it is safe to send again.
+          const is_deadlock = (error as { code?: unknown }).code === DEADLOCK;
+          if (!is_deadlock || tries === DEADLOCK_TRIES) throw toApiError(error);
+        }
       }
     },
     close: () => sql.end({ timeout: 5 }),

@@ -81,6 +81,7 @@ export interface RelayTurn {
   under_way: Readonly<Record<string, number>>;
   limit: number;
   per_endpoint: number;
+  per_environment: number;
   at_ms: number;
   leased_until_ms: number;
 }
@@ -164,8 +165,8 @@ const END_TRIGGER = `select * from pay.end_trigger(
   p_attempt => $10::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_under_way => $2::text, p_limit => $3::int,
-  p_per_endpoint => $4::int, p_at => $5::text::timestamptz,
-  p_leased_until => $6::text::timestamptz)`;
+  p_per_endpoint => $4::int, p_per_environment => $5::int, p_at => $6::text::timestamptz,
+  p_leased_until => $7::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text)`;
 const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
@@ -253,6 +254,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
         JSON.stringify(turn.under_way),
         turn.limit,
         turn.per_endpoint,
+        turn.per_environment,
         formatTime(turn.at_ms),
         formatTime(turn.leased_until_ms),
       ]),

@@ -124,6 +124,23 @@ begin
 end
 $$;
 
+-- Rolls an environment up when so many deltas have gathered that reading them would be felt.
+create function pay.roll_up_if_many(p_environment_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if (
+    select count(*) from (
+      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
+    ) few
+  ) = 5000 then
+    perform pay.roll_up_deltas(p_environment_id, 100000);
+  end if;
+end
+$$;
+
 -- Makes the totals of an environment anew from the entries that are left. For a reset, which leaves
 -- none but those of payments that were made meanwhile. One snapshot for all of it.
 create function pay.rebuild_totals(p_environment_id text)

@@ -267,12 +267,7 @@ begin
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
-    perform pay.roll_up_deltas(v_access.environment_id, 100000)
-    where (
-      select count(*) from (
-        select from pay.ledger_deltas d where d.environment_id = v_access.environment_id limit 10000
-      ) few
-    ) = 10000;
+    perform pay.roll_up_if_many(v_access.environment_id);
     select json_build_object(
       'object', 'balance',
       'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),

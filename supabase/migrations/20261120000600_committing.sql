@@ -16,9 +16,9 @@
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
--- holds a later one, so there is no deadlock. Transfers out of one balance go one by one: each sees
--- what the one before has taken. A twin of a keyed
--- request waits at the key's unique index until the first has committed, then finds its answer; a
+-- holds a later one, so commits do not deadlock (a reset can meet one: the store sends again).
+-- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
+-- keyed request waits at the key's unique index until the first has committed, then finds its answer; a
 -- twin that waits longer than lock_timeout gets SQLSTATE 55P03. A change of a payment waits for the
 -- row lock, then finds that the sequence has moved on: stale.
 
@@ -105,6 +105,7 @@ begin
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
+      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);

@@ -102,7 +102,9 @@ begin
     update pay.webhook_endpoints t
     set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
       secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
-      failing_since = case when v_endpoint.status = t.status then t.failing_since end
+      failing_since = case
+        when v_endpoint.status = t.status and v_endpoint.url = t.url then t.failing_since
+      end
     where t.environment_id = v_environment and t.id = p_id;
   end if;
   if p_endpoint is null or v_endpoint.status = 'disabled' then

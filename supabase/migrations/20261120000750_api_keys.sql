@@ -42,7 +42,8 @@ as $$
   ) t
 $$;
 
--- Adds a secret to a key; those it had end at p_older_expire_at, if they do not sooner. Internal.
+-- Adds a secret to a key; those it had end at p_older_expire_at, if they do not sooner. A key that was
+-- made to expire still does: the new secret lives no longer than the longest of the others. Internal.
 create function pay.add_api_key_secret(
   p_id text,
   p_at timestamptz,
@@ -56,14 +57,21 @@ returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_expires_at timestamptz;
 begin
+  select case when bool_or(s.expires_at is null) then null else max(s.expires_at) end
+  into v_expires_at
+  from pay.api_key_secrets s
+  where s.api_key_id = p_id and s.revoked_at is null;
+  v_expires_at := least(p_expires_at, v_expires_at);
   update pay.api_key_secrets s
   set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
   where s.api_key_id = p_id and s.revoked_at is null;
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, p_expires_at
+    p_at, v_expires_at
   from pay.api_keys k where k.id = p_id;
 end
 $$;
@@ -204,6 +212,7 @@ declare
   v_access record;
   v_claim record;
   v_caller pay.api_keys;
+  v_caller_expires_at timestamptz;
   v_key pay.api_keys;
   v_scopes text[];
 begin
@@ -225,6 +234,9 @@ begin
   end if;
 
   select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  -- Nothing that a secret makes outlives it.
+  select least(p_expires_at, s.expires_at) into v_caller_expires_at
+  from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
   if p_action = 'create' then
     v_scopes := case when p_scopes is not null then
       array(select json_array_elements_text(p_scopes::json))
@@ -255,10 +267,10 @@ begin
       insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
       values (p_id, v_access.environment_id, v_caller.livemode, p_name, v_scopes, p_at);
       perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_at);
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
     when 'rotate' then
       perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, p_expires_at, p_older_expire_at);
+        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_older_expire_at);
     when 'revoke' then
       perform pay.end_api_key(p_id, p_at);
   end case;

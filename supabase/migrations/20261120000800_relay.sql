@@ -9,9 +9,9 @@ set role pay_owner;
 -- p_results       [{environment_id, id, attempt, delivered, next_attempt_at, record}]
 --                 delivered: the receiver took it; else next_attempt_at is the next attempt, or null
 --                 when it was the last; record is the attempt as JSON text.
--- p_under_way     {endpoint_id: attempts that this relay has under way there}
+-- p_under_way     {id: attempts that this relay has under way} of endpoints and environments
 -- p_limit         how many to claim in all; p_per_endpoint may be under way at one endpoint, 2 at
---                 one that is failing
+--                 one that is failing; p_per_environment at all endpoints of one environment
 -- p_leased_until  when another relay may think that this one is dead
 --
 -- Order: of one endpoint and subject only the earliest pending event is claimed. What waits for
@@ -24,6 +24,7 @@ create function pay.relay_turn(
   p_under_way text,
   p_limit integer,
   p_per_endpoint integer,
+  p_per_environment integer,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -74,7 +75,8 @@ begin
     select case when t.failing_since is null then p_per_endpoint else least(2, p_per_endpoint) end
       - coalesce((v_under_way ->> w.endpoint_id)::integer, 0) as room
   ) r
-  where r.room > 0;
+  where r.room > 0
+    and coalesce((v_under_way ->> w.environment_id)::integer, 0) < p_per_environment;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -137,9 +139,17 @@ begin
     where j.enabled and j.blocked_until is not null
       and d.environment_id = j.environment_id and d.id = j.id
   ),
-  free as materialized (
-    select * from judged j
+  -- No environment takes more than its share, whatever its endpoints do.
+  shared as (
+    select j.*, row_number() over (
+        partition by j.environment_id order by j.rank_of_endpoint, j.id
+      ) + coalesce((v_under_way ->> j.environment_id)::integer, 0) as place_in_environment
+    from judged j
     where j.enabled and j.blocked_until is null
+  ),
+  free as materialized (
+    select * from shared j
+    where j.place_in_environment <= p_per_environment
     order by j.rank_of_endpoint
     limit p_limit
   ),
@@ -317,7 +327,7 @@ end
 $$;
 
 grant execute on function
-  pay.relay_turn(text, text, integer, integer, timestamptz, timestamptz) to pay_api;
+  pay.relay_turn(text, text, integer, integer, integer, timestamptz, timestamptz) to pay_api;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;

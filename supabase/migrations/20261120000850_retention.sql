@@ -42,45 +42,8 @@ begin
 end
 $$;
 
--- Deletes one batch of an environment's oldest ledger entries, and takes them off its totals.
--- Nothing while someone else is at the totals.
-create function pay.purge_ledger_entries(p_environment_id text, p_before text, p_batch integer)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with gone as materialized (
-    delete from pay.ledger_entries t
-    where t.environment_id = p_environment_id and t.id = any (array(
-      select o.id from pay.ledger_entries o
-      where o.environment_id = p_environment_id and o.id < p_before
-      order by o.id limit p_batch
-    ))
-    returning t.currency, t.account, t.direction, t.amount_minor
-  ),
-  taken_off as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, g.currency, g.account,
-      -coalesce(sum(g.amount_minor) filter (where g.direction = 'debit'), 0),
-      -coalesce(sum(g.amount_minor) filter (where g.direction = 'credit'), 0)
-    from gone g
-    group by g.currency, g.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from gone;
-  return v_rows;
-end
-$$;
-
+-- Balances keep what old entries have brought: a total is an opening balance and what came since.
+--
 -- Deletes one batch of each kind in each environment; returns how many rows went, so that a caller
 -- can go on until 0. Rows that someone holds are left for the next time.
 create function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
@@ -122,12 +85,6 @@ begin
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
-      -- A ledger entry that goes is taken off the balance that it is part of.
-      if v_kind.table_name = 'ledger_entries' then
-        v_total := v_total + pay.purge_ledger_entries(
-          v_environment.id, pay.id_floor('le_', v_cut), p_batch);
-        continue;
-      end if;
       execute format(
         'delete from pay.%1$I t
          where t.environment_id = $1 and t.id = any (array(
@@ -146,6 +103,22 @@ begin
 end
 $$;
 
+-- The job: batch after batch, each in a transaction of its own, until nothing is left or the time is
+-- up. Runs as the role of the job, which may execute pay.purge.
+create procedure pay.retain(p_seconds integer default 45)
+language plpgsql
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
+begin
+  loop
+    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    commit;
+  end loop;
+end
+$$;
+
+grant execute on procedure pay.retain(integer) to pay_operator;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

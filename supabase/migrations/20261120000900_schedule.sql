@@ -128,7 +128,7 @@ begin
       using 'pay-relay', v_every, 'select pay.wake_relay()';
     end;
     execute 'select cron.schedule($1, $2, $3)'
-    using 'pay-retention', '*/5 * * * *', 'select pay.purge()';
+    using 'pay-retention', '* * * * *', 'call pay.retain()';
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *',
       'delete from cron.job_run_details where end_time < now() - interval ''7 days''';

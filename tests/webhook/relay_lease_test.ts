@@ -24,6 +24,7 @@ function turn(
     results,
     under_way: {},
     limit,
+    per_environment: 64,
     per_endpoint: 16,
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,

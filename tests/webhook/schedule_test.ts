@@ -41,7 +41,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
           "delete from cron.job_run_details where end_time < now() - interval '7 days'",
         ],
         ["pay-relay", "5 seconds", "select pay.wake_relay()"],
-        ["pay-retention", "*/5 * * * *", "select pay.purge()"],
+        ["pay-retention", "* * * * *", "call pay.retain()"],
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
     });
@@ -90,11 +90,12 @@ Deno.test("the jobs of pg_cron", async (t) => {
       await database.runJob("pay-relay");
       assert.equal((await database.takeRequests()).length, 1);
     });
-    await t.step("pay-retention purges", async () => {
+    await t.step("pay-retention purges until nothing is left", async () => {
       await sql`insert into pay.environments (id, account, livemode, name)
         values (${ENVIRONMENT}, 'a', false, 'a')`;
       await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
-        values (${ENVIRONMENT}, ${idMint(0)("evt_")}, 'ping', 'pay_x', now(), '{}')`;
+        select ${ENVIRONMENT}, 'evt_0000000' || lpad(n::text, 19, '0'), 'ping', 'pay_x', now(), '{}'
+        from generate_series(1, 12000) n`;
       await database.runJob("pay-retention");
       assert.equal((await sql`select from pay.events`).length, 0);
     });
