@@ -78,6 +78,23 @@ Deno.test("api keys", async (t) => {
         assert.equal(refused.body.error.param, param);
       });
     }
+    await t.step("a name that looks like a kept secret stays a name", async () => {
+      const name = `key_reference:${"0".repeat(32)}:abcd`;
+      const made = await make({ name }, { idempotency_key: "name" });
+      assert.equal(made.status, 201, made.text);
+      assert.equal(made.body.name, name);
+      assert.equal(await works(made.body.secret), 200);
+      assert.equal((await make({ name }, { idempotency_key: "name" })).text, made.text);
+    });
+    await t.step("a key that expires makes none that lives longer", async () => {
+      const expires_at = new Date(Date.now() + 60_000).toISOString();
+      const short = await make({ expires_at });
+      const key = short.body.secret;
+      const turned = await service.call("POST", `${KEYS}/${short.body.id}/rotate`, { key });
+      assert.equal(turned.body.secrets[0].expires_at, expires_at, turned.text);
+      const child = await make({}, { key });
+      assert.equal(child.body.secrets[0].expires_at, expires_at, child.text);
+    });
     await t.step("a live key makes none", async () => {
       assert.equal((await make({}, { key: service.live.text })).status, 403);
     });
@@ -144,6 +161,9 @@ Deno.test("rate limit", async (t) => {
       assert.equal(service.takeStatements().length, 0);
       service.setClock(start + 8000);
       assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
+      const cold = await service.issueKey(service.key.environment_id);
+      const first = await service.call("GET", PAYMENTS, { key: cold.text });
+      assert.equal(first.status, 200, "so does one that was not seen before");
     });
   } finally {
     await service.close();
