@@ -1,0 +1,40 @@
+/**
+ * A reset and a refund that race under one idempotency key take their locks in opposite orders. The
+ * statement that Postgres ends for it has done nothing and is sent again: nobody sees a 503.
+ */
+
+import assert from "node:assert/strict";
+import { startService } from "../support/service.ts";
+
+const ROUNDS = 20;
+const FILLER = 3_000;
+
+Deno.test("a reset and a refund under one key answer 200 or 201, 404 or 409", async () => {
+  const service = await startService();
+  try {
+    // Deadlocks are looked for after 20 ms, not a second, so that the test is quick.
+    const [row] = await service.sql`select current_database() as name`;
+    await service.sql.unsafe(`alter database "${row!.name}" set deadlock_timeout = '20ms'`);
+    const seen: number[] = [];
+    for (let i = 0; i < ROUNDS; i++) {
+      // Much to delete before the payment's turn comes: the refund gets there meanwhile.
+      await service.sql`
+        insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded, currency,
+          method_kind, sequence, created_at, updated_at, body)
+        select ${service.key.environment_id}, 'pay_0' || lpad(n::text, 25, '0'), 'pending', 1, 0, 'EUR',
+          'card', 1, now(), now(), '{}'
+        from generate_series(1, ${FILLER}) n on conflict do nothing`;
+      const made = await service.make({ outcome: "success" });
+      const idempotency_key = `round ${i}`.replace(" ", "-");
+      const refund = `/api-v1-payments/v1/payments/${made.body.id}/refund`;
+      const answers = await Promise.all([
+        service.call("POST", refund, { idempotency_key }),
+        service.call("POST", "/api-v1-sandbox/reset", { idempotency_key }),
+      ]);
+      seen.push(...answers.map(({ status }) => status));
+    }
+    assert.deepEqual(seen.filter((status) => ![200, 201, 404, 409].includes(status)), []);
+  } finally {
+    await service.close();
+  }
+});
