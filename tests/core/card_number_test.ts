@@ -213,3 +213,13 @@ Deno.test("containsCardNumber() knows the value of each digit of other scripts",
 function inDigitsFrom(zero: number, digits = CARD): string {
   return Array.from(digits, (digit) => String.fromCodePoint(zero + Number(digit))).join("");
 }
+
+Deno.test("containsCardNumber() takes no UUID for a card number", () => {
+  for (let i = 0; i < 20_000; i++) {
+    const uuid = crypto.randomUUID();
+    const has_letter = /[a-f]/.test(uuid);
+    assert.equal(has_letter && containsCardNumber(`order ${uuid}`), false, uuid);
+  }
+  assert.ok(containsCardNumber(`${crypto.randomUUID()} 4242 4242 4242 4242`), "a card beside one");
+  assert.ok(containsCardNumber("42424242-4242-4242-0000-000000000000"), "digits in that shape");
+});
