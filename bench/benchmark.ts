@@ -6,6 +6,7 @@
  *   --quick            one short repetition: shows that everything works, says nothing about speed
  *   --seconds N        measured time of a run (2)
  *   --repetitions N    how often each line is measured (3)
+ *   --only TEXT        the lines whose name holds the text
  *   --write            writes the ratios to docs/benchmarks.md
  */
 
@@ -28,6 +29,7 @@ interface Options {
   seconds: number;
   repetitions: number;
   quick: boolean;
+  only: string;
   write: boolean;
 }
 
@@ -43,13 +45,15 @@ function readOptions(args: readonly string[]): Options {
     options: {
       quick: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
+      only: { type: "string", default: "" },
       seconds: { type: "string" },
       repetitions: { type: "string" },
     },
   });
-  const { quick, write } = values;
+  const { quick, only, write } = values;
   return {
     quick,
+    only,
     write,
     seconds: Number(values.seconds ?? (quick ? 0.5 : 2)),
     repetitions: Number(values.repetitions ?? (quick ? 1 : 3)),
@@ -92,8 +96,10 @@ async function measureAll(
   const recorder = openRecorder(product.superuser_url, product.base_url);
   atEnd(() => recorder.close());
   const bench: Bench = { product, load, sql, seconds: options.seconds, discarded: [] };
-  const lines = await prepareLines(bench, recorder);
-  const pairs = [await prepareKeyPair(bench), ...await prepareWebhookPairs(bench, atEnd)];
+  const asked = <T extends { name: string }>(all: T[]) =>
+    all.filter(({ name }) => name.includes(options.only));
+  const lines = asked(await prepareLines(bench, recorder));
+  const pairs = asked([await prepareKeyPair(bench), ...await prepareWebhookPairs(bench, atEnd)]);
   // As after autovacuum's first visit, which would otherwise come at any moment of the run.
   await sql`analyze`;
   const header = await renderHeader(options, await readDurability(sql), pgbench);

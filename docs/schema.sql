@@ -393,17 +393,16 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_pending_has_next CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
-) with (fillfactor=80);
+) with (fillfactor=50);
 alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
-comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
-comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
+comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
-CREATE INDEX webhook_deliveries_event ON pay.webhook_deliveries USING btree (event_id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
 alter table pay.webhook_deliveries enable row level security;
@@ -1431,6 +1430,7 @@ begin
   if not exists (
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
+      and (d.leased_until is null or d.leased_until <= now())
   ) then
     return;
   end if;
@@ -1741,6 +1741,12 @@ begin
     v_where := v_where || ' and t.subject_id = (
       select x.subject_id from pay.ledger_transactions x
       where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
+  end if;
+  -- So are an event's deliveries, which then need no index of their own.
+  if p_kind = 'webhook_deliveries' and v_filters ? 'event_id' then
+    v_where := v_where || ' and t.subject_id = (
+      select x.subject_id from pay.events x
+      where x.environment_id = $1 and x.id = $4 ->> ''event_id'')';
   end if;
   foreach v_column in array v_columns loop
     if v_filters ? v_column then
@@ -2081,24 +2087,33 @@ begin
   with
   result as materialized (
     select * from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, delivered boolean,
-      next_attempt_at timestamptz, record text
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text
     )
+  ),
+  released as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from result r
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
   ),
   recorded as (
     update pay.webhook_deliveries d
     set status = case
-        when r.delivered then 'delivered'
+        when r.outcome = 'delivered' then 'delivered'
         when r.next_attempt_at is null then 'failed'
         else 'pending'
       end,
-      next_attempt_at = case when not r.delivered then r.next_attempt_at end,
+      next_attempt_at = r.next_attempt_at,
       leased_until = null,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
-    where d.environment_id = r.environment_id and d.id = r.id
+    where r.outcome <> 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
       and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
-    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.delivered
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   -- The next event of the same payment need not wait any longer. It is as old as it was, so that it
   -- comes before what else was held back.
@@ -2128,7 +2143,7 @@ begin
     where d.environment_id = n.environment_id and d.id = n.id
   ),
   ended as (
-    select r.environment_id, r.endpoint_id, bool_or(r.delivered) as any_delivered
+    select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
     from recorded r group by r.environment_id, r.endpoint_id
   ),
   turned as materialized (
@@ -2217,8 +2232,8 @@ alter function pay.redeliver(text,text,timestamp with time zone,integer,text,tex
 grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
- RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2229,7 +2244,7 @@ CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_under_way text, p_li
 AS $function$
 #variable_conflict use_column
 declare
-  v_under_way jsonb := p_under_way::jsonb;
+  v_rooms_known jsonb := p_rooms::jsonb;
   v_endpoints text[];
   v_rooms integer[];
   v_environments text[];
@@ -2262,11 +2277,12 @@ begin
   from waiting w
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select case when t.failing_since is null then p_per_endpoint else least(2, p_per_endpoint) end
-      - coalesce((v_under_way ->> w.endpoint_id)::integer, 0) as room
+    select case when t.failing_since is null then least(f.room, p_limit) else least(f.room, 2) end
+      as room
+    from (select coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint) as room) f
   ) r
   where r.room > 0
-    and coalesce((v_under_way ->> w.environment_id)::integer, 0) < p_per_environment;
+    and coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) > 0;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -2276,6 +2292,7 @@ begin
     select d.environment_id, d.id
     from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+      and (d.leased_until is null or d.leased_until <= p_at)
     order by d.next_attempt_at, d.sequence
     limit o.room
     for update skip locked
@@ -2287,28 +2304,57 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+      d.next_attempt_at,
+      rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
     from unnest(v_environments, v_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
-  judged as materialized (
+  -- No environment takes more than its share, whatever its endpoints do.
+  shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
-      row_number() over (
-        partition by c.endpoint_id, blocker.next_attempt_at is null order by c.id
-      ) as rank_of_endpoint
+      row_number() over (partition by c.environment_id order by c.rank_of_endpoint, c.id)
+        <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
     from candidate c
     left join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id
     join pay.environments e on e.id = c.environment_id
+  ),
+  taken as materialized (
+    select * from shared s
+    where s.has_place
+    order by s.rank_of_endpoint, s.id
+    limit p_limit
+  ),
+  judged as materialized (
+    select k.*, blocker.next_attempt_at as blocked_until,
+      blocker.leased_until as blocker_leased_until,
+      -- All that is earlier is taken as well.
+      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      )) as is_next
+    from taken k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id = k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        limit 100
+      ) l
+    ) earlier
     left join lateral (
       select d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
-      where d.status = 'pending'
-        and d.environment_id = c.environment_id
-        and d.endpoint_id = c.endpoint_id
-        and d.subject_id = c.subject_id
-        and d.sequence < c.sequence
+      where earlier.known > 0
+        and d.status = 'pending'
+        and d.environment_id = k.environment_id
+        and d.endpoint_id = k.endpoint_id
+        and d.subject_id = k.subject_id
+        and d.sequence < k.sequence
       order by d.sequence
       limit 1
     ) blocker on true
@@ -2316,47 +2362,33 @@ begin
   called_off as (
     update pay.webhook_deliveries d
     set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from judged j
-    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+    from taken k
+    where k.enabled is not true and d.environment_id = k.environment_id and d.id = k.id
   ),
   held_back as (
     update pay.webhook_deliveries d
     set next_attempt_at = case
-      when j.blocker_leased_until is not null then p_at + interval '5 seconds'
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
     end
     from judged j
-    where j.enabled and j.blocked_until is not null
+    where j.enabled and not j.is_next
       and d.environment_id = j.environment_id and d.id = j.id
-  ),
-  -- No environment takes more than its share, whatever its endpoints do.
-  shared as (
-    select j.*, row_number() over (
-        partition by j.environment_id order by j.rank_of_endpoint, j.id
-      ) + coalesce((v_under_way ->> j.environment_id)::integer, 0) as place_in_environment
-    from judged j
-    where j.enabled and j.blocked_until is null
-  ),
-  free as materialized (
-    select * from shared j
-    where j.place_in_environment <= p_per_environment
-    order by j.rank_of_endpoint
-    limit p_limit
   ),
   claimed as (
     update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + 1,
-      next_attempt_at = p_leased_until,
-      leased_until = p_leased_until
-    from free f
-    where d.environment_id = f.environment_id and d.id = f.id
-    returning d.environment_id, d.id, d.event_id, d.attempt_count
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.enabled and j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning d.environment_id, d.id, d.attempt_count
   )
-  select f.environment_id, f.id, f.endpoint_id, c.event_id, c.attempt_count, f.url,
-    f.secrets::text, f.livemode, f.failing_since, v.body
+  select j.environment_id, j.id, j.endpoint_id, j.event_id, j.subject_id, c.attempt_count, j.url,
+    j.secrets::text, j.livemode, j.failing_since, v.body
   from claimed c
-  join free f on f.environment_id = c.environment_id and f.id = c.id
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+  join judged j on j.environment_id = c.environment_id and j.id = c.id
+  join pay.events v on v.environment_id = j.environment_id and v.id = j.event_id
+  order by min(j.rank_of_endpoint) over (partition by j.endpoint_id, j.subject_id),
+    j.endpoint_id, j.subject_id, j.sequence;
   exit when found;
   end loop;
 end

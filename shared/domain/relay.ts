@@ -1,10 +1,12 @@
 /**
  * The relay: takes due deliveries out of the outbox and sends them, with bounded concurrency per
- * endpoint and in all. The database is the record; this only works on what it has claimed there.
+ * endpoint, per environment and in all. The database is the record; this only works on what it has
+ * claimed there.
  *
  * A turn records what has ended and claims what is due, in one statement. While that statement is
  * under way further results gather for the next, so a busy relay needs few statements and an idle
- * one none. Guarantees: at least once, and in order per endpoint and payment (by the claim).
+ * one none. Of endpoints that answer quickly more is claimed than is sent at once, so that a turn has
+ * much to do. Guarantees: at least once, and in order per endpoint and subject.
  */
 
 import type { Clock } from "../core/clock.ts";
@@ -15,16 +17,18 @@ import { type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { signingSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
+import { type Chain, FIRST_CLAIM, RelayLanes } from "./relay_lanes.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
-/** Attempts under way in all, of this isolate. */
-const MAX_ATTEMPTS = 256;
-/** Attempts under way of one environment: a tenant whose receivers never answer stops no other. */
-const MAX_PER_ENVIRONMENT = 64;
-/** Attempts under way at one endpoint. */
-const MAX_PER_ENDPOINT = 16;
-/** How long a claim lasts: the 15 s of an attempt and as long as recording it may take. */
+/** Deliveries claimed in all, of this isolate. */
+const MAX_CLAIMED = 1024;
+/** How long a claim lasts: the 15 s of an attempt, and as long as it may wait and be recorded. */
 const LEASE_MS = 25_000;
+/** How much of its lease a delivery may wait for a place: 8 s; later it is given back. */
+const WAIT_SHARE = 0.32;
+/** Turns begin no closer together than this, unless so many results wait to be recorded. */
+const TURN_SPACING_MS = 5;
+const TURN_RESULTS = 16;
 /** HTTP status with which a receiver says that it is gone for good. */
 const GONE = 410;
 
@@ -44,9 +48,7 @@ export interface RelayOptions {
 /** Delivers what is due. */
 export class Relay {
   readonly #options: RelayOptions;
-  /** Attempts under way, by endpoint and by environment. */
-  readonly #under_way = new Map<string, number>();
-  #attempts = 0;
+  readonly #lanes = new RelayLanes();
   #results: AttemptResult[] = [];
   #wanted = false;
   #wake: () => void = () => {};
@@ -65,16 +67,17 @@ export class Relay {
     return this.#running;
   }
 
-  /** Claims nothing more; resolves when what is under way has ended and is recorded. */
+  /** Claims nothing more; resolves when what is claimed has ended and is recorded. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    if (this.#attempts > 0 || this.#results.length > 0) await this.nudge();
+    if (this.#lanes.claimed > 0 || this.#results.length > 0) await this.nudge();
     else await this.#running;
   }
 
   async #run(): Promise<void> {
     for (;;) {
       const woken = new Promise<void>((resolve) => this.#wake = resolve);
+      const began = performance.now();
       this.#wanted = false;
       let is_full = false;
       try {
@@ -82,13 +85,17 @@ export class Relay {
       } catch (error) {
         this.#options.on_error(error);
         // Results are kept for the next turn, which the end of an attempt or a nudge begins.
-        if (this.#attempts > 0) await woken;
+        if (this.#lanes.claimed > 0) await woken;
         else if (!this.#wanted) return this.#rest();
         continue;
       }
-      if (is_full || this.#wanted) continue;
-      if (this.#attempts === 0 && this.#results.length === 0) return this.#rest();
-      if (this.#results.length === 0) await woken;
+      if (!is_full && !this.#wanted) {
+        if (this.#lanes.claimed === 0 && this.#results.length === 0) return this.#rest();
+        if (this.#results.length === 0) await woken;
+      }
+      if (this.#results.length < TURN_RESULTS) {
+        await pause(began + TURN_SPACING_MS - performance.now());
+      }
     }
   }
 
@@ -101,7 +108,7 @@ export class Relay {
   async #turn(): Promise<boolean> {
     const { store, clock, lease_ms } = this.#options;
     const at_ms = clock();
-    const limit = this.#stopped ? 0 : MAX_ATTEMPTS - this.#attempts;
+    const limit = this.#stopped ? 0 : MAX_CLAIMED - this.#lanes.claimed;
     if (limit <= 0 && this.#results.length === 0) return false;
     const results = this.#results;
     this.#results = [];
@@ -109,10 +116,10 @@ export class Relay {
     try {
       claimed = await store.relayTurn({
         results,
-        under_way: Object.fromEntries(this.#under_way),
         limit,
-        per_endpoint: MAX_PER_ENDPOINT,
-        per_environment: MAX_PER_ENVIRONMENT,
+        per_endpoint: FIRST_CLAIM.endpoint,
+        per_environment: FIRST_CLAIM.environment,
+        rooms: this.#lanes.rooms(),
         at_ms,
         leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
       });
@@ -120,31 +127,61 @@ export class Relay {
       this.#results = [...results, ...this.#results];
       throw error;
     }
-    for (const delivery of claimed) this.#start(delivery);
+    this.#lanes.add(claimed, at_ms);
+    this.#begin();
     return claimed.length === limit && limit > 0;
   }
 
-  #start(delivery: ClaimedDelivery): void {
-    const { endpoint_id, environment_id } = delivery;
-    this.#attempts++;
-    this.#count(endpoint_id, 1);
-    this.#count(environment_id, 1);
-    this.#attempt(delivery).catch((error) => this.#options.on_error(error)).finally(() => {
-      this.#attempts--;
-      this.#count(endpoint_id, -1);
-      this.#count(environment_id, -1);
-      this.#wanted = true;
-      this.#wake();
+  /** Sends what has a place. */
+  #begin(): void {
+    for (const chain of this.#lanes.enter()) {
+      this.#send(chain).then(() => {
+        this.#lanes.leave(chain);
+        this.#wanted = true;
+        this.#wake();
+        this.#begin();
+      });
+    }
+  }
+
+  /** Sends one after another, as long as each is taken; what is left is let go. */
+  async #send({ deliveries, claimed_at_ms }: Chain): Promise<void> {
+    const { clock, on_error, lease_ms = LEASE_MS } = this.#options;
+    let goes_on = true;
+    for (const delivery of deliveries) {
+      goes_on &&= clock() - claimed_at_ms <= lease_ms * WAIT_SHARE;
+      if (!goes_on) {
+        this.#release(delivery);
+        continue;
+      }
+      const began = performance.now();
+      try {
+        goes_on = await this.#attempt(delivery);
+      } catch (error) {
+        // Not let go: its lease is what keeps a fault from being met again at once.
+        on_error(error);
+        goes_on = false;
+      }
+      this.#lanes.end(delivery, performance.now() - began, goes_on);
+    }
+  }
+
+  /** Gives a claimed delivery back. */
+  #release(delivery: ClaimedDelivery): void {
+    const { environment_id, id, attempt } = delivery;
+    this.#lanes.end(delivery, null, false);
+    this.#results.push({
+      environment_id,
+      id,
+      attempt,
+      outcome: "released",
+      next_attempt_at: null,
+      record: null,
     });
   }
 
-  #count(id: string, by: 1 | -1): void {
-    const count = (this.#under_way.get(id) ?? 0) + by;
-    if (count === 0) this.#under_way.delete(id);
-    else this.#under_way.set(id, count);
-  }
-
-  async #attempt(delivery: ClaimedDelivery): Promise<void> {
+  /** Makes an attempt; true when the receiver took it. */
+  async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
     const { settings, send, clock } = this.#options;
     const { endpoint_id, event_id, body, url, attempt } = delivery;
     const at_ms = clock();
@@ -173,6 +210,8 @@ export class Relay {
     } finally {
       this.#results.push(this.#judge(delivery, ended, at_ms, is_off));
     }
+    if (is_off) { for (const waiting of this.#lanes.empty(endpoint_id)) this.#release(waiting); }
+    return ended.delivered;
   }
 
   #judge(
@@ -190,7 +229,7 @@ export class Relay {
       environment_id,
       id,
       attempt,
-      delivered: ended.delivered,
+      outcome: ended.delivered ? "delivered" : "failed",
       next_attempt_at: next === null ? null : formatTime(next),
       record: JSON.stringify(ended.record),
     };
@@ -234,6 +273,11 @@ export class Relay {
       delivery_id: event.delivery_id,
     });
   }
+}
+
+/** Lets time pass, if it is any. */
+function pause(duration_ms: number): Promise<void> | undefined {
+  if (duration_ms > 0) return new Promise((resolve) => setTimeout(resolve, duration_ms));
 }
 
 /** Why an endpoint is to be turned off after this attempt, if it is. */

@@ -51,6 +51,8 @@ export interface ClaimedDelivery {
   id: string;
   endpoint_id: string;
   event_id: string;
+  /** What the event is of. Those of one endpoint and subject come in the order to send them in. */
+  subject_id: string;
   /** The attempt's number; what its result is compared by. */
   attempt: number;
   url: string;
@@ -62,26 +64,28 @@ export interface ClaimedDelivery {
   body: string;
 }
 
-/** An attempt that has ended. */
+/** What has become of a claimed delivery. */
 export interface AttemptResult {
   environment_id: string;
   id: string;
   attempt: number;
-  delivered: boolean;
+  /** `released`: no attempt was made; the number is free again. */
+  outcome: "delivered" | "failed" | "released";
   /** RFC 3339; null when there is to be no other. */
   next_attempt_at: string | null;
-  /** The attempt as JSON text. */
-  record: string;
+  /** The attempt as JSON text; null without one. */
+  record: string | null;
 }
 
 /** What a turn of the relay asks for. */
 export interface RelayTurn {
   results: AttemptResult[];
-  /** How many attempts this relay has under way, by endpoint. */
-  under_way: Readonly<Record<string, number>>;
+  /** How many it takes in all, of one endpoint, of one environment. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
+  /** How many it takes of the endpoints and environments of which it has some already. */
+  rooms: Readonly<Record<string, number>>;
   at_ms: number;
   leased_until_ms: number;
 }
@@ -164,7 +168,7 @@ const END_TRIGGER = `select * from pay.end_trigger(
   p_fingerprint => $7::text, p_delivery_id => $8::text, p_delivered => $9::text::boolean,
   p_attempt => $10::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
-  p_results => $1::text, p_under_way => $2::text, p_limit => $3::int,
+  p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_at => $6::text::timestamptz,
   p_leased_until => $7::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
@@ -251,7 +255,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     relayTurn: (turn) =>
       database.query<ClaimedDelivery>(RELAY_TURN, [
         JSON.stringify(turn.results),
-        JSON.stringify(turn.under_way),
+        JSON.stringify(turn.rooms),
         turn.limit,
         turn.per_endpoint,
         turn.per_environment,

@@ -60,13 +60,16 @@ create table pay.webhook_deliveries (
     check (status in ('pending', 'delivered', 'failed', 'cancelled')),
   constraint webhook_deliveries_pending_has_next
     check ((status = 'pending') = (next_attempt_at is not null))
-) with (fillfactor = 80);
+-- A claim writes each row once more, and a turn claims many neighbours at once: with half a page free
+-- their new versions stay on it, and no index hears of them.
+) with (fillfactor = 50);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
-comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look; while an attempt is under way, when its lease ends.';
-comment on column pay.webhook_deliveries.leased_until is 'Set while an attempt is under way.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
+comment on column pay.webhook_deliveries.leased_until is
+  'Set while a relay has the row; once it is over another may take it. In no index.';
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
@@ -78,8 +81,7 @@ create index webhook_deliveries_due on pay.webhook_deliveries (endpoint_id, next
 -- The relay: is an earlier event of the same payment still being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
--- Lists with event_id=, payment_id= and endpoint_id=.
-create index webhook_deliveries_event on pay.webhook_deliveries (event_id);
+-- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=.
 create index webhook_deliveries_subject on pay.webhook_deliveries (subject_id, id);
 create index webhook_deliveries_endpoint on pay.webhook_deliveries (endpoint_id, id);
 

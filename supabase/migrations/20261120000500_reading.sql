@@ -219,6 +219,12 @@ begin
       select x.subject_id from pay.ledger_transactions x
       where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
   end if;
+  -- So are an event's deliveries, which then need no index of their own.
+  if p_kind = 'webhook_deliveries' and v_filters ? 'event_id' then
+    v_where := v_where || ' and t.subject_id = (
+      select x.subject_id from pay.events x
+      where x.environment_id = $1 and x.id = $4 ->> ''event_id'')';
+  end if;
   foreach v_column in array v_columns loop
     if v_filters ? v_column then
       v_where := v_where || format(' and t.%I = $4 ->> %L', v_column, v_column);

@@ -56,6 +56,7 @@ begin
   if not exists (
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
+      and (d.leased_until is null or d.leased_until <= now())
   ) then
     return;
   end if;

@@ -22,7 +22,7 @@ function turn(
 ): Promise<ClaimedDelivery[]> {
   return deps.webhook_store.relayTurn({
     results,
-    under_way: {},
+    rooms: {},
     limit,
     per_environment: 64,
     per_endpoint: 16,
@@ -47,7 +47,7 @@ function resultOf(claimed: ClaimedDelivery, delivered: boolean, at_ms: number): 
     environment_id,
     id,
     attempt,
-    delivered,
+    outcome: delivered ? "delivered" : "failed",
     next_attempt_at,
     record: JSON.stringify(record),
   };
