@@ -143,6 +143,7 @@ alter table pay.idempotency_keys owner to pay_owner;
 comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
+comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
 CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (created_at);
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
@@ -581,16 +582,18 @@ $function$;
 alter function pay.balance(text,text,timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.balance(text,text,timestamp with time zone,integer) to pay_api;
 
--- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
+-- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '3s'
 AS $function$
 #variable_conflict use_column
 declare
   v_access record;
+  v_claim record;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
@@ -600,6 +603,18 @@ begin
     where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
   ) then
     outcome := 'not_found';
+  end if;
+  if outcome = 'ok' and p_idempotency_key is not null then
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.status = 102
+      and k.created_at <= p_at - (p_leased_until - p_at);
+    select * into v_claim from pay.claim_idempotency_key(
+      v_access.environment_id, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+      102::smallint, '');
+    outcome := case when v_claim.status = 102 then 'in_progress' else v_claim.outcome end;
+    status := v_claim.status;
+    body := v_claim.body;
   end if;
   if outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
@@ -615,8 +630,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
-grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,timestamp with time zone) to pay_api;
+alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) to pay_api;
 
 -- function pay.call_off_deliveries(text,text)
 CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
@@ -1459,54 +1474,40 @@ end
 $function$;
 alter function pay.end_api_key(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text)
-CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_delivery_id text, p_delivered boolean, p_attempt text)
+-- function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text)
+CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_delivery_id text, p_delivered boolean, p_attempt text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET lock_timeout TO '3s'
 AS $function$
 #variable_conflict use_column
 declare
   v_access record;
-  v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  if outcome = 'ok' then
+    update pay.webhook_deliveries d
+    set status = case when p_delivered then 'delivered' else 'failed' end,
+      attempts = p_attempt, next_attempt_at = null, leased_until = null
+    where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    returning * into v_delivery;
+    outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
   end if;
-  update pay.webhook_deliveries d
-  set status = case when p_delivered then 'delivered' else 'failed' end,
-    attempts = p_attempt, next_attempt_at = null, leased_until = null
-  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
-  returning * into v_delivery;
-  if v_delivery.id is null then
-    outcome := 'not_found';
-    return next;
-    return;
-  end if;
-  body := pay.webhook_delivery_body(v_delivery);
-  select * into v_claim from pay.claim_idempotency_key(
-    v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-    200::smallint, body);
-  if v_claim.outcome = 'ok' then
-    outcome := 'committed';
-  else
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
+  if outcome = 'committed' then
+    body := pay.webhook_delivery_body(v_delivery);
+    update pay.idempotency_keys k set status = 200, body = end_trigger.body
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.request_id = p_request_id;
   end if;
   return next;
 end
 $function$;
-alter function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text) owner to pay_owner;
-grant execute on function pay.end_trigger(text,text,timestamp with time zone,integer,text,text,text,text,boolean,text) to pay_api;
+alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) owner to pay_owner;
+grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) to pay_api;
 
 -- function pay.enter(text,text,timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
@@ -1836,6 +1837,7 @@ begin
     where k.environment_id = v_access.environment_id
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
+      and k.status <> 102
       and k.created_at > p_at - pay.idempotency_retention();
     if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
       outcome := 'replay';
@@ -2048,6 +2050,61 @@ alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
 
+-- function pay.put_off_deliveries(text[],text[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+AS $function$
+begin
+  with
+  left_over as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    from unnest(p_environments, p_ids) as c (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where d.leased_until is null or d.leased_until <= p_at
+  ),
+  judged as materialized (
+    select l.*, t.status = 'enabled' as enabled, blocker.next_attempt_at as blocked_until,
+      blocker.leased_until as blocker_leased_until
+    from left_over l
+    left join pay.webhook_endpoints t
+      on t.environment_id = l.environment_id and t.id = l.endpoint_id
+    left join lateral (
+      select d.next_attempt_at, d.leased_until
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id = l.environment_id
+        and d.endpoint_id = l.endpoint_id
+        and d.subject_id = l.subject_id
+        and d.sequence < l.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+    when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+    else greatest(j.blocked_until, p_at + interval '1 second')
+  end
+  from judged j
+  where j.enabled and j.blocked_until is not null
+    and d.environment_id = j.environment_id and d.id = j.id;
+end
+$function$;
+alter function pay.put_off_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
+
 -- function pay.rebuild_totals(text)
 CREATE OR REPLACE FUNCTION pay.rebuild_totals(p_environment_id text)
  RETURNS void
@@ -2082,22 +2139,34 @@ CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp wi
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+declare
+  v_environments text[];
+  v_ids text[];
+  v_turned_environments text[];
+  v_turned_ids text[];
+  v_has_succeeded boolean[];
 begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
   with
   result as materialized (
     select * from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text
     )
-  ),
-  released as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count - 1, leased_until = null
-    from result r
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -2110,18 +2179,16 @@ begin
       leased_until = null,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
-    where r.outcome <> 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
+    where d.environment_id = r.environment_id and d.id = r.id
       and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
-  -- The next event of the same payment need not wait any longer. It is as old as it was, so that it
-  -- comes before what else was held back.
-  next as materialized (
-    select d.environment_id, d.id
+  -- Those that waited for one that has ended for good.
+  next as (
+    select r.environment_id, n.id
     from recorded r
     cross join lateral (
-      select w.id
+      select w.id, w.leased_until
       from pay.webhook_deliveries w
       where w.status = 'pending'
         and w.environment_id = r.environment_id
@@ -2131,32 +2198,56 @@ begin
       order by w.sequence
       limit 1
     ) n
-    join pay.webhook_deliveries d on d.environment_id = r.environment_id and d.id = n.id
-    where r.status <> 'pending' and d.status = 'pending' and d.leased_until is null
-    order by d.environment_id, d.id
-    for update of d
+    where r.status <> 'pending' and n.leased_until is null
   ),
-  let_go as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = least(d.created_at, p_at)
-    from next n
-    where d.environment_id = n.environment_id and d.id = n.id
-  ),
-  ended as (
-    select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
-    from recorded r group by r.environment_id, r.endpoint_id
-  ),
-  turned as materialized (
+  -- Endpoints that have begun or ceased to fail.
+  turned as (
     select t.environment_id, t.id, e.any_delivered
-    from ended e
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
     join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
     where (t.failing_since is null) <> e.any_delivered
-    for update of t skip locked
   )
-  update pay.webhook_endpoints t
-  set failing_since = case when e.any_delivered then null else p_at end
-  from turned e
-  where t.environment_id = e.environment_id and t.id = e.id;
+  select n.environments, n.ids, u.environments, u.ids, u.has_succeeded
+  into v_environments, v_ids, v_turned_environments, v_turned_ids, v_has_succeeded
+  from (select array_agg(environment_id) as environments, array_agg(id) as ids from next) n
+  cross join (
+    select array_agg(environment_id) as environments, array_agg(id) as ids,
+      array_agg(any_delivered) as has_succeeded
+    from turned
+  ) u;
+
+  -- As old as they were, so that they come before what else was held back.
+  if v_ids is not null then
+    with waiting as materialized (
+      select d.environment_id, d.id
+      from unnest(v_environments, v_ids) as n (environment_id, id)
+      join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+      where d.status = 'pending' and d.leased_until is null
+      order by d.environment_id, d.id
+      for update of d
+    )
+    update pay.webhook_deliveries d
+    set next_attempt_at = least(d.created_at, p_at)
+    from waiting w
+    where d.environment_id = w.environment_id and d.id = w.id;
+  end if;
+  if v_turned_ids is not null then
+    with turned as materialized (
+      select t.environment_id, t.id, u.has_succeeded
+      from unnest(v_turned_environments, v_turned_ids, v_has_succeeded)
+        as u (environment_id, id, has_succeeded)
+      join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+      for update of t skip locked
+    )
+    update pay.webhook_endpoints t
+    set failing_since = case when not u.has_succeeded then p_at end
+    from turned u
+    where t.environment_id = u.environment_id and t.id = u.id
+      and (t.failing_since is null) <> u.has_succeeded;
+  end if;
 end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
@@ -2241,6 +2332,7 @@ CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit 
  SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
@@ -2249,6 +2341,7 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
+  v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -2305,19 +2398,18 @@ begin
   with
   candidate as materialized (
     select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      d.next_attempt_at,
       rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
     from unnest(v_environments, v_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode,
       row_number() over (partition by c.environment_id order by c.rank_of_endpoint, c.id)
         <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
     from candidate c
-    left join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
     join pay.environments e on e.id = c.environment_id
   ),
   taken as materialized (
@@ -2327,13 +2419,13 @@ begin
     limit p_limit
   ),
   judged as materialized (
-    select k.*, blocker.next_attempt_at as blocked_until,
-      blocker.leased_until as blocker_leased_until,
+    select k.*,
       -- All that is earlier is taken as well.
       k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
-      )) as is_next
+      )) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
     from taken k
     cross join lateral (
       select count(*) as known from (
@@ -2346,50 +2438,24 @@ begin
         limit 100
       ) l
     ) earlier
-    left join lateral (
-      select d.next_attempt_at, d.leased_until
-      from pay.webhook_deliveries d
-      where earlier.known > 0
-        and d.status = 'pending'
-        and d.environment_id = k.environment_id
-        and d.endpoint_id = k.endpoint_id
-        and d.subject_id = k.subject_id
-        and d.sequence < k.sequence
-      order by d.sequence
-      limit 1
-    ) blocker on true
-  ),
-  called_off as (
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from taken k
-    where k.enabled is not true and d.environment_id = k.environment_id and d.id = k.id
-  ),
-  held_back as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = case
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end
-    from judged j
-    where j.enabled and not j.is_next
-      and d.environment_id = j.environment_id and d.id = j.id
   ),
   claimed as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
     from judged j
-    where j.enabled and j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning d.environment_id, d.id, d.attempt_count
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
   )
-  select j.environment_id, j.id, j.endpoint_id, j.event_id, j.subject_id, c.attempt_count, j.url,
-    j.secrets::text, j.livemode, j.failing_since, v.body
+  select c.environment_id, c.id, c.endpoint_id, c.event_id, c.subject_id, c.attempt_count, c.url,
+    c.secrets::text, c.livemode, c.failing_since, v.body
   from claimed c
-  join judged j on j.environment_id = c.environment_id and j.id = c.id
-  join pay.events v on v.environment_id = j.environment_id and v.id = j.event_id
-  order by min(j.rank_of_endpoint) over (partition by j.endpoint_id, j.subject_id),
-    j.endpoint_id, j.subject_id, j.sequence;
-  exit when found;
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+  get diagnostics v_claimed = row_count;
+  if v_claimed < cardinality(v_ids) then
+    perform pay.put_off_deliveries(v_environments, v_ids, p_at);
+  end if;
+  exit when v_claimed > 0;
   end loop;
 end
 $function$;

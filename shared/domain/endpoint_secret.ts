@@ -22,18 +22,48 @@ export function nextSecret(version: number, random: RandomSource): SecretSource 
   return { version, salt, expires_at: null };
 }
 
-/** The texts of the secrets that sign at an instant, newest first. */
-export function signingSecrets(
-  endpoint_id: string,
-  sources: readonly SecretSource[],
-  master_secret: string,
-  at_ms: number,
-): string[] {
-  return sources
-    .filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > at_ms)
-    .map(({ version, salt }) =>
-      deriveEndpointSecret({ master_secret, endpoint_id, version, salt })
-    );
+/** A secret, and when it ceases to sign. */
+interface DerivedSecret {
+  text: string;
+  until_ms: number;
+}
+
+/** Endpoints whose secrets are kept at hand. */
+const AT_HAND_MAX = 256;
+
+/**
+ * The secrets that sign deliveries: each derived once, as long as nobody rotates. Holds no more than
+ * the master secret already tells whoever can read this memory.
+ */
+export class EndpointSecrets {
+  readonly #master_secret: string;
+  readonly #by_endpoint = new Map<string, { sources: string; secrets: DerivedSecret[] }>();
+
+  constructor(master_secret: string) {
+    this.#master_secret = master_secret;
+  }
+
+  /**
+   * The texts of the secrets that sign at an instant, newest first.
+   * @param sources JSON text of `SecretSource[]`, newest first
+   */
+  signing(endpoint_id: string, sources: string, at_ms: number): string[] {
+    let kept = this.#by_endpoint.get(endpoint_id);
+    if (kept?.sources !== sources) {
+      kept = { sources, secrets: this.#derive(endpoint_id, JSON.parse(sources)) };
+      if (this.#by_endpoint.size >= AT_HAND_MAX) this.#by_endpoint.clear();
+      this.#by_endpoint.set(endpoint_id, kept);
+    }
+    return kept.secrets.filter(({ until_ms }) => until_ms > at_ms).map(({ text }) => text);
+  }
+
+  #derive(endpoint_id: string, sources: SecretSource[]): DerivedSecret[] {
+    const master_secret = this.#master_secret;
+    return sources.map(({ version, salt, expires_at }) => ({
+      text: deriveEndpointSecret({ master_secret, endpoint_id, version, salt }),
+      until_ms: expires_at === null ? Infinity : Date.parse(expires_at),
+    }));
+  }
 }
 
 /** What stands for a secret in a kept answer. */

@@ -14,7 +14,7 @@ import { formatTime } from "../core/clock.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../store/webhook_store.ts";
 import { type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
-import { signingSecrets } from "./endpoint_secret.ts";
+import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
 import { type Chain, FIRST_CLAIM, RelayLanes } from "./relay_lanes.ts";
@@ -49,14 +49,17 @@ export interface RelayOptions {
 export class Relay {
   readonly #options: RelayOptions;
   readonly #lanes = new RelayLanes();
+  readonly #secrets: EndpointSecrets;
   #results: AttemptResult[] = [];
   #wanted = false;
   #wake: () => void = () => {};
+  #gathered: () => void = () => {};
   #running: Promise<void> | null = null;
   #stopped = false;
 
   constructor(options: RelayOptions) {
     this.#options = options;
+    this.#secrets = new EndpointSecrets(options.settings.master_secret);
   }
 
   /** Looks for due deliveries; resolves when nothing is due or under way any more. */
@@ -93,10 +96,24 @@ export class Relay {
         if (this.#lanes.claimed === 0 && this.#results.length === 0) return this.#rest();
         if (this.#results.length === 0) await woken;
       }
-      if (this.#results.length < TURN_RESULTS) {
-        await pause(began + TURN_SPACING_MS - performance.now());
-      }
+      await this.#gather(began + TURN_SPACING_MS - performance.now());
     }
+  }
+
+  /** Lets results gather: for a time, or until they are many. */
+  async #gather(longest_ms: number): Promise<void> {
+    if (longest_ms <= 0 || this.#results.length >= TURN_RESULTS) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, longest_ms);
+      this.#gathered = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #add(result: AttemptResult): void {
+    if (this.#results.push(result) >= TURN_RESULTS) this.#gathered();
   }
 
   /** In the same step as the decision to end: a nudge after it begins anew. */
@@ -170,7 +187,7 @@ export class Relay {
   #release(delivery: ClaimedDelivery): void {
     const { environment_id, id, attempt } = delivery;
     this.#lanes.end(delivery, null, false);
-    this.#results.push({
+    this.#add({
       environment_id,
       id,
       attempt,
@@ -191,12 +208,7 @@ export class Relay {
         body,
         url,
         number: attempt,
-        secrets: signingSecrets(
-          endpoint_id,
-          JSON.parse(delivery.secrets),
-          settings.master_secret,
-          at_ms,
-        ),
+        secrets: this.#secrets.signing(endpoint_id, delivery.secrets, at_ms),
         allow_private: settings.allow_private && !delivery.livemode,
       },
       at_ms,
@@ -208,7 +220,7 @@ export class Relay {
       const reason = disablingReason(delivery, ended, at_ms);
       if (reason) is_off = await this.#disable(delivery, reason, at_ms);
     } finally {
-      this.#results.push(this.#judge(delivery, ended, at_ms, is_off));
+      this.#add(this.#judge(delivery, ended, at_ms, is_off));
     }
     if (is_off) { for (const waiting of this.#lanes.empty(endpoint_id)) this.#release(waiting); }
     return ended.delivered;
@@ -273,11 +285,6 @@ export class Relay {
       delivery_id: event.delivery_id,
     });
   }
-}
-
-/** Lets time pass, if it is any. */
-function pause(duration_ms: number): Promise<void> | undefined {
-  if (duration_ms > 0) return new Promise((resolve) => setTimeout(resolve, duration_ms));
 }
 
 /** Why an endpoint is to be turned off after this attempt, if it is. */

@@ -11,7 +11,7 @@ import type { EventType, TriggerBody } from "../schema/webhook.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
-import { signingSecrets } from "./endpoint_secret.ts";
+import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
@@ -32,6 +32,7 @@ export function createTrigger(options: {
   clock: Clock;
 }): Trigger {
   const { store, webhook_store, settings, send, clock } = options;
+  const endpoint_secrets = new EndpointSecrets(settings.master_secret);
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency);
@@ -51,7 +52,7 @@ export function createTrigger(options: {
       triggered: true,
     }, context);
     const delivery_id = idMint(context.at_ms, context.random)("whd_");
-    await webhook_store.beginTrigger(counted, {
+    const kept = await webhook_store.beginTrigger(counted, {
       endpoint_id: body.endpoint_id,
       event_id: event.id,
       type: body.event,
@@ -59,7 +60,8 @@ export function createTrigger(options: {
       body: event.body,
       delivery_id,
       leased_until_ms: context.at_ms + LEASE_MS,
-    });
+    }, idempotency);
+    if (kept) return { answer: kept, replayed: true };
     const at_ms = clock();
     const attempt = await makeAttempt(
       {
@@ -67,21 +69,20 @@ export function createTrigger(options: {
         body: event.body,
         url,
         number: 1,
-        secrets: signingSecrets(body.endpoint_id, secrets, settings.master_secret, at_ms),
+        secrets: endpoint_secrets.signing(body.endpoint_id, JSON.stringify(secrets), at_ms),
         allow_private: settings.allow_private && !context.livemode,
       },
       at_ms,
       send,
     );
-    const written = await webhook_store.endTrigger(
+    const answer = await webhook_store.endTrigger(
       counted,
       delivery_id,
       attempt.delivered,
       JSON.stringify(attempt.record),
       idempotency,
     );
-    if (!("answer" in written)) throw new Error("unexpected outcome");
-    return { answer: written.answer, replayed: written.outcome === "replay" };
+    return { answer, replayed: false };
   };
 }
 

@@ -87,6 +87,16 @@ export function databaseAway(): ApiError {
   });
 }
 
+/** The answer to a twin of a request that has no answer yet. */
+export function requestInProgress(): ApiError {
+  return new ApiError(
+    "idempotency_in_progress",
+    "A request with this Idempotency-Key is still under way: try again",
+    {},
+    { "Retry-After": String(RETRY_AFTER_S) },
+  );
+}
+
 /** A driver's error as an answer. Nothing of the error's text gets into it. */
 export function toApiError(error: unknown): Error {
   if (error instanceof ApiError) return error;
@@ -94,12 +104,7 @@ export function toApiError(error: unknown): Error {
   if (typeof code !== "string") return error instanceof Error ? error : new Error("unknown");
   // A twin that waited too long for the first request's answer.
   if (code === "55P03" && String(where).includes('"idempotency_keys"')) {
-    return new ApiError(
-      "idempotency_in_progress",
-      "A request with this Idempotency-Key is still under way: try again",
-      {},
-      { "Retry-After": String(RETRY_AFTER_S) },
-    );
+    return requestInProgress();
   }
   return AWAY.test(code) ? databaseAway() : error as Error;
 }

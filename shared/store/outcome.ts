@@ -5,6 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
+import { requestInProgress } from "./database.ts";
 
 /** Who asks, and when. */
 export interface Access {
@@ -76,6 +77,8 @@ export function admit<T extends Row>(access: Access, row: T | undefined): T {
         "idempotency_conflict",
         "This Idempotency-Key was used with a different request: use a new key for a new operation",
       );
+    case "in_progress":
+      throw requestInProgress();
     case "unknown_cursor":
       throw new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
         param: "starting_after",

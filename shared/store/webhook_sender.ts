@@ -7,6 +7,7 @@
  * wrong before an answer is one outcome without a duration, so that the delivery log maps no ports.
  * Signing, retries and concurrency are the relay's. Source: contract §4, security.md §2, ADR 0007.
  */
+import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
 import { AnswerReader, MalformedAnswerError } from "../core/http_answer.ts";
 import { isPrivateAddress, isPublicAddress } from "../core/public_address.ts";
@@ -118,8 +119,7 @@ function readUrl(request: WebhookRequest): EndpointUrl | null {
 
 /** The bytes of the request: one write, so that a small webhook is one packet. */
 function formatRequest(request: WebhookRequest, url: URL): Uint8Array {
-  const encoder = new TextEncoder();
-  const body = typeof request.body === "string" ? encoder.encode(request.body) : request.body;
+  const { body } = request;
   const lines = [`POST ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`];
   for (const [name, value] of Object.entries(request.headers)) {
     const sendable = /^[a-z0-9-]+$/i.test(name) && /^[ -~]*$/.test(value);
@@ -128,13 +128,11 @@ function formatRequest(request: WebhookRequest, url: URL): Uint8Array {
     }
     lines.push(`${name}: ${value}`);
   }
-  lines.push(`Content-Length: ${body.length}`);
+  lines.push(`Content-Length: ${Buffer.byteLength(body)}`);
   lines.push(`Connection: ${request.pool === undefined ? "close" : "keep-alive"}`);
-  const head = encoder.encode(lines.join("\r\n") + "\r\n\r\n");
-  const message = new Uint8Array(head.length + body.length);
-  message.set(head);
-  message.set(body, head.length);
-  return message;
+  const head = lines.join("\r\n") + "\r\n\r\n";
+  if (typeof body === "string") return Buffer.from(head + body);
+  return Buffer.concat([Buffer.from(head), body]);
 }
 
 /** The host's addresses, or none at all when a single one of them may not be called. */

@@ -115,14 +115,23 @@ export interface WebhookStore {
     refusal: Answer,
     idempotency: Idempotency | null,
   ): Promise<Written>;
-  beginTrigger(access: Access, delivery: TriggeredDelivery): Promise<void>;
+  /**
+   * Records a triggered event with its delivery and claims the idempotency key. Null when the attempt
+   * may be made; else the answer of the first request. Throws `idempotency_in_progress` beside a twin.
+   */
+  beginTrigger(
+    access: Access,
+    delivery: TriggeredDelivery,
+    idempotency: Idempotency | null,
+  ): Promise<Answer | null>;
+  /** Records the attempt; the delivery as it is then, kept under the key. */
   endTrigger(
     access: Access,
     delivery_id: string,
     delivered: boolean,
     attempt: string,
     idempotency: Idempotency | null,
-  ): Promise<Written>;
+  ): Promise<Answer>;
   /** Records what has ended and claims what is due, of every environment. */
   relayTurn(turn: RelayTurn): Promise<ClaimedDelivery[]>;
   /** An endpoint for the relay; null when it is gone. */
@@ -159,14 +168,14 @@ const REDELIVER = `select * from pay.redeliver(
   p_fingerprint => $7::text, p_id => $8::text, p_refusal => $9::text)`;
 const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_endpoint_id => $4::text, p_event_id => $5::text, p_type => $6::text,
-  p_subject_id => $7::text, p_body => $8::text, p_delivery_id => $9::text,
-  p_leased_until => $10::text::timestamptz)`;
+  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
+  p_endpoint_id => $7::text, p_event_id => $8::text, p_type => $9::text,
+  p_subject_id => $10::text, p_body => $11::text, p_delivery_id => $12::text,
+  p_leased_until => $13::text::timestamptz)`;
 const END_TRIGGER = `select * from pay.end_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_delivery_id => $8::text, p_delivered => $9::text::boolean,
-  p_attempt => $10::text)`;
+  p_request_id => $4::text, p_idempotency_key => $5::text, p_delivery_id => $6::text,
+  p_delivered => $7::text::boolean, p_attempt => $8::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_at => $6::text::timestamptz,
@@ -227,11 +236,14 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
       return written(row, { status: 200, body: row.body ?? "" });
     },
 
-    async beginTrigger(access, delivery) {
-      await write(access, BEGIN_TRIGGER, [
+    async beginTrigger(access, delivery, idempotency) {
+      const row = await write(access, BEGIN_TRIGGER, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
+        access.request_id,
+        idempotency?.key ?? null,
+        idempotency?.fingerprint ?? null,
         delivery.endpoint_id,
         delivery.event_id,
         delivery.type,
@@ -240,16 +252,21 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
         delivery.delivery_id,
         formatTime(delivery.leased_until_ms),
       ]);
+      return row.outcome === "replay" ? answerOf(row) : null;
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
       const row = await write(access, END_TRIGGER, [
-        ...keyed(access, idempotency),
+        access.key_hash,
+        access.scope,
+        formatTime(access.at_ms),
+        access.request_id,
+        idempotency?.key ?? null,
         delivery_id,
         String(delivered),
         attempt,
       ]);
-      return written(row, { status: 200, body: row.body ?? "" });
+      return { status: 200, body: row.body! };
     },
 
     relayTurn: (turn) =>

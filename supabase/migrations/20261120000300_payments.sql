@@ -100,6 +100,7 @@ create table pay.idempotency_keys (
   constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
 );
 comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
+comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
 

@@ -46,6 +46,7 @@ begin
     where k.environment_id = v_access.environment_id
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
+      and k.status <> 102
       and k.created_at > p_at - pay.idempotency_retention();
     if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
       outcome := 'replay';

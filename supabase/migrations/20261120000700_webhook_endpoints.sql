@@ -197,12 +197,18 @@ end
 $$;
 
 -- Records an event that was triggered by hand, and its delivery with the attempt under way. The
--- delivery is leased from its first moment, so that the relay leaves it alone.
--- Outcomes: committed | unauthorized | forbidden | not_found (the endpoint is gone).
+-- delivery is leased from its first moment, so that the relay leaves it alone. The idempotency key is
+-- claimed with status 102 before the attempt is made, so that no twin makes another; when the claimant
+-- dies, the claim ends with the lease.
+-- Outcomes: committed | replay | conflict | expired | in_progress | unauthorized | forbidden |
+--           not_found (the endpoint is gone).
 create function pay.begin_trigger(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
+  p_request_id text,
+  p_idempotency_key text,
+  p_fingerprint text,
   p_endpoint_id text,
   p_event_id text,
   p_type text,
@@ -216,10 +222,12 @@ returns table (
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
   v_access record;
+  v_claim record;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
@@ -229,6 +237,18 @@ begin
     where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
   ) then
     outcome := 'not_found';
+  end if;
+  if outcome = 'ok' and p_idempotency_key is not null then
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.status = 102
+      and k.created_at <= p_at - (p_leased_until - p_at);
+    select * into v_claim from pay.claim_idempotency_key(
+      v_access.environment_id, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+      102::smallint, '');
+    outcome := case when v_claim.status = 102 then 'in_progress' else v_claim.outcome end;
+    status := v_claim.status;
+    body := v_claim.body;
   end if;
   if outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
@@ -245,16 +265,15 @@ begin
 end
 $$;
 
--- Records the one attempt of a triggered delivery and keeps the answer. There is no second attempt.
--- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | not_found.
+-- Records the one attempt of a triggered delivery and keeps the answer under the key that was claimed.
+-- There is no second attempt.
+-- Outcomes: committed (body) | unauthorized | forbidden | not_found.
 create function pay.end_trigger(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
   p_request_id text,
   p_idempotency_key text,
-  p_fingerprint text,
   p_delivery_id text,
   p_delivered boolean,
   p_attempt text
@@ -264,42 +283,28 @@ returns table (
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
   v_access record;
-  v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  if outcome = 'ok' then
+    update pay.webhook_deliveries d
+    set status = case when p_delivered then 'delivered' else 'failed' end,
+      attempts = p_attempt, next_attempt_at = null, leased_until = null
+    where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    returning * into v_delivery;
+    outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
   end if;
-  update pay.webhook_deliveries d
-  set status = case when p_delivered then 'delivered' else 'failed' end,
-    attempts = p_attempt, next_attempt_at = null, leased_until = null
-  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
-  returning * into v_delivery;
-  if v_delivery.id is null then
-    outcome := 'not_found';
-    return next;
-    return;
-  end if;
-  body := pay.webhook_delivery_body(v_delivery);
-  select * into v_claim from pay.claim_idempotency_key(
-    v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-    200::smallint, body);
-  if v_claim.outcome = 'ok' then
-    outcome := 'committed';
-  else
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
+  if outcome = 'committed' then
+    body := pay.webhook_delivery_body(v_delivery);
+    update pay.idempotency_keys k set status = 200, body = end_trigger.body
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = p_idempotency_key and k.request_id = p_request_id;
   end if;
   return next;
 end
@@ -310,9 +315,9 @@ grant execute on function pay.change_webhook_endpoint(
 grant execute on function
   pay.redeliver(text, text, timestamptz, integer, text, text, text, text, text) to pay_api;
 grant execute on function pay.begin_trigger(
-  text, text, timestamptz, text, text, text, text, text, text, timestamptz) to pay_api;
-grant execute on function pay.end_trigger(
-  text, text, timestamptz, integer, text, text, text, text, boolean, text) to pay_api;
+  text, text, timestamptz, text, text, text, text, text, text, text, text, text, timestamptz) to pay_api;
+grant execute on function
+  pay.end_trigger(text, text, timestamptz, text, text, text, boolean, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

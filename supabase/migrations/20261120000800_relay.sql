@@ -39,7 +39,7 @@ returns table (
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
+set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -48,6 +48,7 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
+  v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -104,19 +105,18 @@ begin
   with
   candidate as materialized (
     select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      d.next_attempt_at,
       rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
     from unnest(v_environments, v_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode, t.status = 'enabled' as enabled,
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode,
       row_number() over (partition by c.environment_id order by c.rank_of_endpoint, c.id)
         <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
     from candidate c
-    left join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
     join pay.environments e on e.id = c.environment_id
   ),
   taken as materialized (
@@ -126,13 +126,13 @@ begin
     limit p_limit
   ),
   judged as materialized (
-    select k.*, blocker.next_attempt_at as blocked_until,
-      blocker.leased_until as blocker_leased_until,
+    select k.*,
       -- All that is earlier is taken as well.
       k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
-      )) as is_next
+      )) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
     from taken k
     cross join lateral (
       select count(*) as known from (
@@ -145,58 +145,32 @@ begin
         limit 100
       ) l
     ) earlier
-    left join lateral (
-      select d.next_attempt_at, d.leased_until
-      from pay.webhook_deliveries d
-      where earlier.known > 0
-        and d.status = 'pending'
-        and d.environment_id = k.environment_id
-        and d.endpoint_id = k.endpoint_id
-        and d.subject_id = k.subject_id
-        and d.sequence < k.sequence
-      order by d.sequence
-      limit 1
-    ) blocker on true
-  ),
-  called_off as (
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from taken k
-    where k.enabled is not true and d.environment_id = k.environment_id and d.id = k.id
-  ),
-  held_back as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = case
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end
-    from judged j
-    where j.enabled and not j.is_next
-      and d.environment_id = j.environment_id and d.id = j.id
   ),
   claimed as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
     from judged j
-    where j.enabled and j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning d.environment_id, d.id, d.attempt_count
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
   )
-  select j.environment_id, j.id, j.endpoint_id, j.event_id, j.subject_id, c.attempt_count, j.url,
-    j.secrets::text, j.livemode, j.failing_since, v.body
+  select c.environment_id, c.id, c.endpoint_id, c.event_id, c.subject_id, c.attempt_count, c.url,
+    c.secrets::text, c.livemode, c.failing_since, v.body
   from claimed c
-  join judged j on j.environment_id = c.environment_id and j.id = c.id
-  join pay.events v on v.environment_id = j.environment_id and v.id = j.event_id
-  order by min(j.rank_of_endpoint) over (partition by j.endpoint_id, j.subject_id),
-    j.endpoint_id, j.subject_id, j.sequence;
-  exit when found;
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+  get diagnostics v_claimed = row_count;
+  if v_claimed < cardinality(v_ids) then
+    perform pay.put_off_deliveries(v_environments, v_ids, p_at);
+  end if;
+  exit when v_claimed > 0;
   end loop;
 end
 $$;
 
--- Records ended attempts; the part of a turn that writes results.
--- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
--- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
-create function pay.record_attempts(p_results text, p_at timestamptz)
+-- Of deliveries that are due and were not claimed: calls off those whose endpoint is gone or off, and
+-- has those look again later that wait for an earlier one. What was only one too many stays due.
+-- Concurrency: the caller holds the rows.
+create function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -205,19 +179,84 @@ set enable_material = off
 as $$
 begin
   with
+  left_over as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    from unnest(p_environments, p_ids) as c (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where d.leased_until is null or d.leased_until <= p_at
+  ),
+  judged as materialized (
+    select l.*, t.status = 'enabled' as enabled, blocker.next_attempt_at as blocked_until,
+      blocker.leased_until as blocker_leased_until
+    from left_over l
+    left join pay.webhook_endpoints t
+      on t.environment_id = l.environment_id and t.id = l.endpoint_id
+    left join lateral (
+      select d.next_attempt_at, d.leased_until
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id = l.environment_id
+        and d.endpoint_id = l.endpoint_id
+        and d.subject_id = l.subject_id
+        and d.sequence < l.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+    when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+    else greatest(j.blocked_until, p_at + interval '1 second')
+  end
+  from judged j
+  where j.enabled and j.blocked_until is not null
+    and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
+-- Records ended attempts; the part of a turn that writes results. What only few turns need stands in
+-- statements of its own.
+-- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
+-- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
+create function pay.record_attempts(p_results text, p_at timestamptz)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_environments text[];
+  v_ids text[];
+  v_turned_environments text[];
+  v_turned_ids text[];
+  v_has_succeeded boolean[];
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  with
   result as materialized (
     select * from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text
     )
-  ),
-  released as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count - 1, leased_until = null
-    from result r
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -230,18 +269,16 @@ begin
       leased_until = null,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
-    where r.outcome <> 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
+    where d.environment_id = r.environment_id and d.id = r.id
       and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
-  -- The next event of the same payment need not wait any longer. It is as old as it was, so that it
-  -- comes before what else was held back.
-  next as materialized (
-    select d.environment_id, d.id
+  -- Those that waited for one that has ended for good.
+  next as (
+    select r.environment_id, n.id
     from recorded r
     cross join lateral (
-      select w.id
+      select w.id, w.leased_until
       from pay.webhook_deliveries w
       where w.status = 'pending'
         and w.environment_id = r.environment_id
@@ -251,32 +288,56 @@ begin
       order by w.sequence
       limit 1
     ) n
-    join pay.webhook_deliveries d on d.environment_id = r.environment_id and d.id = n.id
-    where r.status <> 'pending' and d.status = 'pending' and d.leased_until is null
-    order by d.environment_id, d.id
-    for update of d
+    where r.status <> 'pending' and n.leased_until is null
   ),
-  let_go as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = least(d.created_at, p_at)
-    from next n
-    where d.environment_id = n.environment_id and d.id = n.id
-  ),
-  ended as (
-    select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
-    from recorded r group by r.environment_id, r.endpoint_id
-  ),
-  turned as materialized (
+  -- Endpoints that have begun or ceased to fail.
+  turned as (
     select t.environment_id, t.id, e.any_delivered
-    from ended e
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
     join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
     where (t.failing_since is null) <> e.any_delivered
-    for update of t skip locked
   )
-  update pay.webhook_endpoints t
-  set failing_since = case when e.any_delivered then null else p_at end
-  from turned e
-  where t.environment_id = e.environment_id and t.id = e.id;
+  select n.environments, n.ids, u.environments, u.ids, u.has_succeeded
+  into v_environments, v_ids, v_turned_environments, v_turned_ids, v_has_succeeded
+  from (select array_agg(environment_id) as environments, array_agg(id) as ids from next) n
+  cross join (
+    select array_agg(environment_id) as environments, array_agg(id) as ids,
+      array_agg(any_delivered) as has_succeeded
+    from turned
+  ) u;
+
+  -- As old as they were, so that they come before what else was held back.
+  if v_ids is not null then
+    with waiting as materialized (
+      select d.environment_id, d.id
+      from unnest(v_environments, v_ids) as n (environment_id, id)
+      join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+      where d.status = 'pending' and d.leased_until is null
+      order by d.environment_id, d.id
+      for update of d
+    )
+    update pay.webhook_deliveries d
+    set next_attempt_at = least(d.created_at, p_at)
+    from waiting w
+    where d.environment_id = w.environment_id and d.id = w.id;
+  end if;
+  if v_turned_ids is not null then
+    with turned as materialized (
+      select t.environment_id, t.id, u.has_succeeded
+      from unnest(v_turned_environments, v_turned_ids, v_has_succeeded)
+        as u (environment_id, id, has_succeeded)
+      join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+      for update of t skip locked
+    )
+    update pay.webhook_endpoints t
+    set failing_since = case when not u.has_succeeded then p_at end
+    from turned u
+    where t.environment_id = u.environment_id and t.id = u.id
+      and (t.failing_since is null) <> u.has_succeeded;
+  end if;
 end
 $$;
 

@@ -15,9 +15,11 @@ import {
   EVENTS,
   settle,
   TRIGGER,
+  until,
 } from "./recording_receiver.ts";
 import { webhookCase } from "./webhook_case.ts";
 
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";
 
 webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hooks) => {
@@ -195,4 +197,36 @@ webhookCase("POST /webhooks/trigger: a replay sends nothing again", async (_, se
   });
   assertRefused(other, 409, "idempotency_conflict");
   assert.equal(hooks.arrivals.length, 1);
+});
+
+webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time", async (
+  t,
+  service,
+  hooks,
+) => {
+  service.setClock(AT);
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const payment = await paymentIn(service, "completed");
+  const gate = Promise.withResolvers<number>();
+  hooks.judge = () => gate.promise;
+  const body = { endpoint_id, event: "ping", payment_id: payment.id };
+  const options = { body, idempotency_key: "twins" };
+  const first = service.call("POST", TRIGGER, options);
+  await until("the attempt is under way", () => hooks.arrivals.length === 1);
+
+  await t.step("a twin is told to try again", async () => {
+    const twin = await service.call("POST", TRIGGER, options);
+    assertRefused(twin, 409, "idempotency_in_progress");
+    assert.equal(twin.headers.get("Retry-After"), "1");
+  });
+  await t.step("a claim whose claimant died ends after a minute", async () => {
+    service.setClock(AT + 60_000);
+    const later = service.call("POST", TRIGGER, options);
+    await until("another attempt is under way", () => hooks.arrivals.length === 2);
+    gate.resolve(200);
+    const [one, other] = [await first, await later];
+    assert.deepEqual([one.status, other.status], [200, 200]);
+    assert.equal((await service.call("POST", TRIGGER, options)).text, other.text);
+  });
+  assert.equal(hooks.arrivals.length, 2);
 });
