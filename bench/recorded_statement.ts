@@ -46,6 +46,10 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
       statements.push({ text, parameters });
       return database.query(text, parameters);
     },
+    attempt(text, parameters) {
+      statements.push({ text, parameters });
+      return database.attempt(text, parameters);
+    },
   };
   const store = createStore(recording);
   const own = createDependencies({

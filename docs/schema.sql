@@ -204,7 +204,7 @@ create policy ledger_entries_read on pay.ledger_entries as permissive for select
   using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
 create policy ledger_entries_write on pay.ledger_entries as permissive for insert to pay_owner
   with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-CREATE CONSTRAINT TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION pay.check_ledger_transaction();
+CREATE TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION pay.check_ledger_transactions();
 
 -- table pay.ledger_totals
 create table pay.ledger_totals (
@@ -832,8 +832,8 @@ $function$;
 alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
 grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) to pay_api;
 
--- function pay.check_ledger_transaction()
-CREATE OR REPLACE FUNCTION pay.check_ledger_transaction()
+-- function pay.check_ledger_transactions()
+CREATE OR REPLACE FUNCTION pay.check_ledger_transactions()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -843,25 +843,34 @@ CREATE OR REPLACE FUNCTION pay.check_ledger_transaction()
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
 AS $function$
+declare
+  v_unbalanced text;
 begin
-  if (
-    select coalesce(bool_or(per_currency.total <> 0), true)
+  select t.transaction_id into v_unbalanced
+  from (
+    select distinct n.environment_id, n.subject_id, n.transaction_id from new_entries n
+  ) t
+  cross join lateral (
+    select coalesce(bool_or(per_currency.total <> 0), true) as is_unbalanced
     from (
       select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
       from pay.ledger_entries e
-      where e.environment_id = new.environment_id
-        and e.subject_id = new.subject_id
-        and e.transaction_id = new.transaction_id
+      where e.environment_id = t.environment_id
+        and e.subject_id = t.subject_id
+        and e.transaction_id = t.transaction_id
       group by e.currency
     ) per_currency
-  ) then
-    raise exception 'ledger transaction % does not sum to zero', new.transaction_id
+  ) c
+  where c.is_unbalanced
+  limit 1;
+  if found then
+    raise exception 'ledger transaction % does not sum to zero', v_unbalanced
       using errcode = 'PAY01';
   end if;
   return null;
 end
 $function$;
-alter function pay.check_ledger_transaction() owner to pay_owner;
+alter function pay.check_ledger_transactions() owner to pay_owner;
 
 -- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
@@ -929,14 +938,13 @@ end
 $function$;
 alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.commit(text,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text)
- RETURNS TABLE(n integer, outcome text, api_key_id text, remaining integer, status smallint, body text, deliveries bigint)
+-- function pay.commit(text,text,text,text,text,text,integer)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
  SET lock_timeout TO '3s'
@@ -953,9 +961,14 @@ declare
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
   v_is_idle boolean;
+  -- Asked once: the text is long.
+  v_has_rates boolean := p_changes like '%"rate":%';
   v_request record;
 begin
-  select array_agg(decode(c.key_hash, 'hex')) into v_hashes
+  if p_patience_ms is not null then
+    perform set_config('lock_timeout', p_patience_ms::text, true);
+  end if;
+  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(distinct s.environment_id),
@@ -1007,7 +1020,7 @@ begin
   if v_is_idle then
     perform pay.note_use(v_hashes, now());
   end if;
-  if p_changes like '%"rate":%' then
+  if v_has_rates then
     v_limited := pay.limited_changes(v_changes);
   end if;
   if p_transfers <> '[]' then
@@ -1173,7 +1186,7 @@ begin
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
-      select t.n, 'committed', t.api_key_id, case when p_changes like '%"rate":%' then
+      select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
           pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
         end, null::smallint, null::text, v_deliveries
       from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
@@ -1224,6 +1237,7 @@ begin
     n := v_request.n;
     outcome := v_request.outcome;
     api_key_id := v_request.api_key_id;
+    environment_id := v_request.environment_id;
     status := v_request.status;
     body := v_request.body;
     remaining := null;
@@ -1245,8 +1259,8 @@ begin
   end loop;
 end
 $function$;
-alter function pay.commit(text,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.commit(text,text,text,text,text,text) to pay_api;
+alter function pay.commit(text,text,text,text,text,text,integer) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text,text,integer) to pay_api;
 
 -- function pay.configure_relay(text,text)
 CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
@@ -1648,12 +1662,14 @@ begin
       )
       where c.rate > 0
     )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id,
+      row_number() over (partition by s.api_key_id order by c.n) - 1 as before
     from asked c
     join pay.api_key_secrets s on s.hash = c.hash
   loop
     if pay.count_request(
-      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false) < 0
+      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false)
+      < v_change.before
     then
       v_limited := v_limited || v_change.n;
     end if;

@@ -29,6 +29,8 @@ const RETRY_AFTER_S = 1;
 
 /** SQLSTATE of a transaction that was ended because it waited in a circle. */
 const DEADLOCK = "40P01";
+/** SQLSTATE of a statement that waited too long for a lock. */
+const LOCK_TIMEOUT = "55P03";
 /** How often such a statement is sent in all. */
 const DEADLOCK_TRIES = 3;
 
@@ -36,6 +38,8 @@ const DEADLOCK_TRIES = 3;
 export interface Database {
   /** Sends one statement and gives its rows. Throws `ApiError`. One round trip. */
   query<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]>;
+  /** As `query`, but throws the driver's error, for a caller that can tell what to make of it. */
+  attempt<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]>;
   /** Ends all connections; statements under way are finished first. */
   close(): Promise<void>;
 }
@@ -64,16 +68,23 @@ export function openDatabase(options: DatabaseOptions): Database {
     });
     return await withDeadline(rows) as unknown as Row[];
   }
+  async function attempt<Row>(text: string, parameters: readonly (string | number | null)[]) {
+    for (let tries = 1;; tries++) {
+      try {
+        return await once<Row>(text, parameters);
+      } catch (error) {
+        // The statement was all of its transaction and left nothing: it is safe to send again.
+        if (codeOf(error) !== DEADLOCK || tries === DEADLOCK_TRIES) throw error;
+      }
+    }
+  }
   return {
+    attempt,
     async query<Row>(text: string, parameters: readonly (string | number | null)[]) {
-      for (let tries = 1;; tries++) {
-        try {
-          return await once<Row>(text, parameters);
-        } catch (error) {
-          // The statement was all of its transaction and left nothing: it is safe to send again.
-          const is_deadlock = (error as { code?: unknown }).code === DEADLOCK;
-          if (!is_deadlock || tries === DEADLOCK_TRIES) throw toApiError(error);
-        }
+      try {
+        return await attempt<Row>(text, parameters);
+      } catch (error) {
+        throw toApiError(error);
       }
     },
     close: () => sql.end({ timeout: 5 }),
@@ -100,10 +111,11 @@ export function requestInProgress(): ApiError {
 /** A driver's error as an answer. Nothing of the error's text gets into it. */
 export function toApiError(error: unknown): Error {
   if (error instanceof ApiError) return error;
-  const { code, where } = error as { code?: unknown; where?: unknown };
-  if (typeof code !== "string") return error instanceof Error ? error : new Error("unknown");
+  const code = codeOf(error);
+  if (code === null) return error instanceof Error ? error : new Error("unknown");
+  const { where } = error as { where?: unknown };
   // A twin that waited too long for the first request's answer.
-  if (code === "55P03" && String(where).includes('"idempotency_keys"')) {
+  if (code === LOCK_TIMEOUT && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }
   return AWAY.test(code) ? databaseAway() : error as Error;
@@ -116,6 +128,26 @@ export function toApiError(error: unknown): Error {
  */
 const AWAY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
+
+/** Whether a statement waited too long for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === LOCK_TIMEOUT;
+}
+
+/** Whether an error of `attempt` means that the database cannot be asked now. */
+export function isAway(error: unknown): boolean {
+  return isOverdue(error) || AWAY.test(codeOf(error) ?? "");
+}
+
+/** Whether `attempt` gave up after its deadline. */
+export function isOverdue(error: unknown): boolean {
+  return error instanceof ApiError;
+}
+
+function codeOf(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" ? code : null;
+}
 
 function withDeadline<T>(work: Promise<T> & { cancel?: () => void }): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;

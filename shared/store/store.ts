@@ -8,6 +8,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import type { Answer, Change } from "./change.ts";
+import { CommitQueue } from "./commit_queue.ts";
 import type { Database } from "./database.ts";
 import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
 
@@ -84,10 +85,6 @@ const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_kind => $5::text, p_limit => $6::int,
   p_starting_after => $7::text, p_filters => $8::text, p_parent_id => $9::text)`;
-/** Exported for the benchmark, which issues the very same statement by pgbench. */
-export const COMMIT = `select * from pay.commit(
-  p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
 const BALANCE = `select * from pay.balance(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int)`;
@@ -101,6 +98,8 @@ const RESET = `select * from pay.reset_sandbox(
  * @param on_due called after a commit that made webhook deliveries due
  */
 export function createStore(database: Database, on_due: () => void = () => {}): Store {
+  const commits = new CommitQueue(database);
+
   async function load(
     access: Access,
     kind: ResourceKind | null,
@@ -148,11 +147,9 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
     },
 
     async commit(access, change, idempotency) {
-      const parameters = commitParameters(access, change, idempotency);
-      const row = await untilFresh(async () => {
-        const [row] = await database.query<Row>(COMMIT, parameters);
-        return admit(access, row);
-      });
+      const row = await untilFresh(async () =>
+        admit(access, await commits.commit({ access, change, idempotency }))
+      );
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
@@ -190,34 +187,4 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
       await database.query("select 1", []);
     },
   };
-}
-
-/** The parameters of `pay.commit` for one change; a list of one. */
-export function commitParameters(
-  access: Access,
-  change: Change,
-  idempotency: Idempotency | null,
-): string[] {
-  const numbered = <T>(rows: readonly T[]) =>
-    rows.length === 0 ? "[]" : JSON.stringify(rows.map((row) => ({ n: 1, ...row })));
-  return [
-    JSON.stringify([{
-      n: 1,
-      key_hash: access.key_hash,
-      scope: access.scope,
-      at: formatTime(access.at_ms),
-      ...(access.rate_limit > 0 && { rate: access.rate_limit }),
-      request_id: access.request_id,
-      idempotency_key: idempotency?.key ?? null,
-      fingerprint: idempotency?.fingerprint ?? null,
-      ...(idempotency && change.answer),
-      expects_id: change.expects?.id ?? null,
-      expects_sequence: change.expects?.sequence ?? null,
-    }]),
-    numbered(change.payment ? [change.payment] : []),
-    numbered(change.transfer ? [change.transfer] : []),
-    numbered(change.refunds),
-    numbered(change.ledger),
-    numbered(change.events),
-  ];
 }

@@ -7,8 +7,8 @@
 -- transaction has committed. So each key counts in up to 64 stripes, and a request takes any stripe
 -- that nobody holds, or makes one whose number nobody else is making: an insert would wait for the
 -- other to commit, so the number is reserved by a lock that is only tried. What requests under way have
--- counted is not seen by others: the limit can be passed by as many requests as there are
--- connections. The table is unlogged: after a crash counting starts anew.
+-- counted is not seen by others: the limit can be passed by as many requests as other isolates have
+-- under way (64 changes in a statement). The table is unlogged: after a crash counting starts anew.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

@@ -1,5 +1,5 @@
 -- Purpose: the double-entry ledger. A ledger transaction is a set of entries that sums to zero in
--- every currency; a deferred constraint trigger proves it at commit, whoever wrote the rows.
+-- every currency; a trigger proves it for each statement, whoever wrote the rows.
 -- Entries are append-only: no policy lets anyone update them, and only sandboxes may delete.
 
 grant pay_owner to current_user;
@@ -69,39 +69,50 @@ create policy ledger_entries_delete_in_sandbox on pay.ledger_entries for delete 
   environment_id in (select e.id from pay.environments e where not e.livemode)
 );
 
--- At commit, for each new entry: its ledger transaction sums to zero in every currency.
+-- At the end of each statement that writes entries: every ledger transaction they belong to sums to
+-- zero in every currency. Entries are append-only, so what holds then holds at the commit too; once
+-- for a statement, because a call for each row was a fifth of the price of a create (ADR 0022).
 -- Entries of one transaction that named different subjects would each have to balance alone, which
 -- is stricter still. Seeing no entry at all (no environment open) is refused too.
-create function pay.check_ledger_transaction()
+create function pay.check_ledger_transactions()
 returns trigger
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off
 as $$
+declare
+  v_unbalanced text;
 begin
-  if (
-    select coalesce(bool_or(per_currency.total <> 0), true)
+  select t.transaction_id into v_unbalanced
+  from (
+    select distinct n.environment_id, n.subject_id, n.transaction_id from new_entries n
+  ) t
+  cross join lateral (
+    select coalesce(bool_or(per_currency.total <> 0), true) as is_unbalanced
     from (
       select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
       from pay.ledger_entries e
-      where e.environment_id = new.environment_id
-        and e.subject_id = new.subject_id
-        and e.transaction_id = new.transaction_id
+      where e.environment_id = t.environment_id
+        and e.subject_id = t.subject_id
+        and e.transaction_id = t.transaction_id
       group by e.currency
     ) per_currency
-  ) then
-    raise exception 'ledger transaction % does not sum to zero', new.transaction_id
+  ) c
+  where c.is_unbalanced
+  limit 1;
+  if found then
+    raise exception 'ledger transaction % does not sum to zero', v_unbalanced
       using errcode = 'PAY01';
   end if;
   return null;
 end
 $$;
 
-create constraint trigger ledger_entries_sum_to_zero
+create trigger ledger_entries_sum_to_zero
   after insert on pay.ledger_entries
-  deferrable initially deferred
-  for each row execute function pay.check_ledger_transaction();
+  referencing new table as new_entries
+  for each statement execute function pay.check_ledger_transactions();
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

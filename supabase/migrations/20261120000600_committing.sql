@@ -26,7 +26,8 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
--- Which changes of a list are of a key that has no request left. Internal.
+-- Which changes of a list are of a key that has no request left: what earlier ones of the list will
+-- take counts as taken. Internal.
 create function pay.limited_changes(p_changes json)
 returns integer[]
 language plpgsql volatile security definer
@@ -44,12 +45,14 @@ begin
       )
       where c.rate > 0
     )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id,
+      row_number() over (partition by s.api_key_id order by c.n) - 1 as before
     from asked c
     join pay.api_key_secrets s on s.hash = c.hash
   loop
     if pay.count_request(
-      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false) < 0
+      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false)
+      < v_change.before
     then
       v_limited := v_limited || v_change.n;
     end if;
@@ -131,6 +134,7 @@ $$;
 --                        credit_account, amount_minor, currency, created_at}]
 -- p_events             [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                        delivery_id is the id of its deliveries but for the last character
+-- p_patience_ms        how long locks are waited for, instead of the 3 s of a twin
 -- n ties a row to its change: 1, 2, 3 …
 -- deliveries           how many deliveries the whole list made due
 create function pay.commit(
@@ -139,15 +143,16 @@ create function pay.commit(
   p_transfers text,
   p_refunds text,
   p_ledger text,
-  p_events text
+  p_events text,
+  p_patience_ms integer default null
 )
 returns table (
-  n integer, outcome text, api_key_id text, remaining integer, status smallint, body text,
-  deliveries bigint
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, deliveries bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_seqscan = off set enable_mergejoin = off
 set enable_material = off
 -- How long a twin waits for the first request (contract §5).
 set lock_timeout = '3s'
@@ -164,9 +169,14 @@ declare
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
   v_is_idle boolean;
+  -- Asked once: the text is long.
+  v_has_rates boolean := p_changes like '%"rate":%';
   v_request record;
 begin
-  select array_agg(decode(c.key_hash, 'hex')) into v_hashes
+  if p_patience_ms is not null then
+    perform set_config('lock_timeout', p_patience_ms::text, true);
+  end if;
+  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(v_changes) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(distinct s.environment_id),
@@ -218,7 +228,7 @@ begin
   if v_is_idle then
     perform pay.note_use(v_hashes, now());
   end if;
-  if p_changes like '%"rate":%' then
+  if v_has_rates then
     v_limited := pay.limited_changes(v_changes);
   end if;
   if p_transfers <> '[]' then
@@ -384,7 +394,7 @@ begin
 
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
-      select t.n, 'committed', t.api_key_id, case when p_changes like '%"rate":%' then
+      select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
           pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
         end, null::smallint, null::text, v_deliveries
       from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
@@ -435,6 +445,7 @@ begin
     n := v_request.n;
     outcome := v_request.outcome;
     api_key_id := v_request.api_key_id;
+    environment_id := v_request.environment_id;
     status := v_request.status;
     body := v_request.body;
     remaining := null;
@@ -665,7 +676,7 @@ begin
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text, text) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
 grant execute on function pay.reset_sandbox(text, text, timestamptz, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

@@ -12,7 +12,7 @@ import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/change.ts";
-import { COMMIT, commitParameters } from "../../shared/store/store.ts";
+import { COMMIT, commitParameters } from "../../shared/store/commit_queue.ts";
 import { BASE_URL } from "../support/service.ts";
 
 /** One change of a list, and who asks for it. */
@@ -59,9 +59,9 @@ export function refunded(payment: Payment, amount_minor = 10): Change {
 
 /** Commits a list in one statement; outcomes in the order of the list. */
 export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
-  const all = list.map(({ change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW }) =>
-    commitParameters(
-      {
+  const parameters = commitParameters(
+    list.map(({ change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW }) => ({
+      access: {
         key_hash: parseApiKey(key)!.hash,
         scope: scope ?? "payments:write",
         at_ms,
@@ -70,13 +70,12 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
         observe: () => {},
       },
       change,
-      idempotency_key ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) } : null,
-    ).map((text) => JSON.parse(text))
+      idempotency: idempotency_key
+        ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) }
+        : null,
+    })),
   );
-  const parameters = [0, 1, 2, 3, 4, 5].map((at) =>
-    JSON.stringify(all.flatMap((one, i) => one[at].map((row: object) => ({ ...row, n: i + 1 }))))
-  );
-  const rows = await sql.unsafe(COMMIT, parameters);
+  const rows = await sql.unsafe(COMMIT, [...parameters, null]);
   const byNumber = [...rows].sort((a, b) => a.n - b.n);
   assert.deepEqual(byNumber.map(({ n }) => n), list.map((_, i) => i + 1));
   return byNumber as unknown as { outcome: string; status: number | null; body: string | null }[];

@@ -12,6 +12,8 @@ import { PAYMENTS, serviceCase } from "./service_case.ts";
 
 const RATE = 20;
 const POOL = 10;
+/** What the other isolate has under way: 64 changes in a statement, or a read on each connection. */
+const MAX_OVER = 64;
 const START = Date.parse("2030-01-01T00:00:00Z");
 
 serviceCase("rate limit, two isolates", async (t, first) => {
@@ -42,12 +44,12 @@ serviceCase("rate limit, two isolates", async (t, first) => {
       }],
     ];
     for (const [name, send] of kinds) {
-      await t.step(`400 ${name} at once pass the limit by ${2 * POOL} at most`, async () => {
+      await t.step(`400 ${name} at once pass the limit by ${MAX_OVER} at most`, async () => {
         const { text } = await first.issueKey(first.key.environment_id);
         const answers = await Promise.all(Array.from({ length: 400 }, (_, i) => send(i, text)));
         const over = answers.filter((is_admitted) => is_admitted).length - 2 * RATE;
         console.log(`${name}: ${over} over the limit, ${2 * POOL} connections`);
-        assert.ok(over >= 0 && over <= 2 * POOL, `${over} over the limit`);
+        assert.ok(over >= 0 && over <= MAX_OVER, `${over} over the limit`);
         assert.equal(await send(401, text), false);
       });
     }
