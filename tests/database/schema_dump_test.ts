@@ -28,7 +28,7 @@ const CHANGES: [name: string, statement: string, line: RegExp][] = [
   [
     "a trigger",
     "drop trigger ledger_entries_sum_to_zero on pay.ledger_entries",
-    /^- CREATE CONST/m,
+    /^- CREATE TRIGGER/m,
   ],
   ["a table's grant", "grant select on pay.refunds to pay_api", /^\+ grant select on pay.refunds/m],
   ["a column's grant", "grant select (id) on pay.refunds to pay_api", /^\+ privileges of .*\.id/m],

@@ -161,7 +161,7 @@ async function fill(sql: postgres.Sql, table: string, environments: Record<Tenan
   const seed = SEEDS[table];
   await sql.begin(async (transaction) => {
     const opened = `{${Object.values(environments).join(",")}}`;
-    // The ledger's own check at commit runs under row-level security.
+    // The ledger's own check runs under row-level security.
     await transaction`select set_config('pay.environment_ids', ${opened}, true)`;
     if (seed) await insertRow(transaction, table, { [column]: own, ...seed });
     if (OPERATORS_TABLES.has(table)) return;
@@ -171,9 +171,9 @@ async function fill(sql: postgres.Sql, table: string, environments: Record<Tenan
          where ${column} = $1 and not exists (select from pay.${table} where ${column} = $2)`,
         [own, environment],
       );
-      for (const { row } of rows) {
-        await insertRow(transaction, table, { ...row, [column]: environment });
-      }
+      // Together: one side of a ledger transaction is refused.
+      const copies = rows.map(({ row }) => ({ ...row, [column]: environment }));
+      await insertRows(transaction, table, copies);
     }
   });
 }
@@ -184,10 +184,26 @@ export async function insertRow(
   table: string,
   row: Record<string, unknown>,
 ): Promise<void> {
+  await insertRows(sql, table, [row]);
+}
+
+/** Inserts rows in one statement. */
+async function insertRows(
+  sql: postgres.Sql | postgres.TransactionSql | postgres.ReservedSql,
+  table: string,
+  rows: Record<string, unknown>[],
+): Promise<void> {
   await sql.unsafe(
-    `insert into pay.${table} select (json_populate_record(null::pay.${table}, $1::text::json)).*`,
-    [JSON.stringify(row)],
+    `insert into pay.${table} select * from json_populate_recordset(null::pay.${table}, $1::text::json)`,
+    [JSON.stringify(rows)],
   );
+}
+
+/** A row, and for a ledger entry its other side. */
+function wholeOf(table: string, row: Record<string, unknown>): Record<string, unknown>[] {
+  if (table !== "ledger_entries") return [row];
+  const direction = row.direction === "debit" ? "credit" : "debit";
+  return [row, { ...row, id: crypto.randomUUID(), direction }];
 }
 
 type Samples = Record<string, Record<"own" | "other", Record<string, unknown>>>;
@@ -209,7 +225,7 @@ async function lookAround(
     const column = environmentColumn(table);
     const insert = (row: Record<string, unknown>) =>
       attempt(session, async () => {
-        await insertRow(session, table, row);
+        await insertRows(session, table, wholeOf(table, row));
         return "inserted";
       });
     sights[table] = {
