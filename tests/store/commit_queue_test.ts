@@ -1,0 +1,143 @@
+/**
+ * Coalesced commits: that what waits leaves together, and that nobody in a list hurts a neighbour:
+ * neither by what the database refuses, nor by a lock, nor by being many.
+ */
+
+import assert from "node:assert/strict";
+import { PAYMENTS, serviceCase } from "../http/service_case.ts";
+import type { TestAnswer, TestService } from "../support/service.ts";
+
+/** Changes of one statement (commit_queue.ts). */
+const MAX_CHANGES = 64;
+/** How long a twin waits for the first request (contract §5). */
+const PATIENCE_MS = 3_000;
+
+/** Creates at once. */
+function payMany(service: TestService, count: number, key?: string): Promise<TestAnswer>[] {
+  const options = key === undefined ? {} : { key };
+  return Array.from({ length: count }, (_, i) => service.pay({ reference: `r${i}` }, options));
+}
+
+function commitsOf(service: TestService): number {
+  return service.takeStatements().filter((text) => text.includes("pay.commit(")).length;
+}
+
+serviceCase("what waits for a commit leaves together", async (t, service) => {
+  await service.pay();
+  await t.step("200 creates at once take few statements, each has its own answer", async () => {
+    service.takeStatements();
+    const answers = await Promise.all(payMany(service, 200));
+    const statements = commitsOf(service);
+    assert.ok(statements >= 200 / MAX_CHANGES && statements <= 20, `${statements} statements`);
+    assert.deepEqual(answers.map(({ body }) => body.reference), answers.map((_, i) => `r${i}`));
+    assert.equal(new Set(answers.map(({ body }) => body.id)).size, 200);
+  });
+  await t.step("one alone does not wait for others", async () => {
+    service.takeStatements();
+    await service.pay();
+    assert.equal(commitsOf(service), 1);
+  });
+  await t.step("each is stored in the environment of its key", async () => {
+    const keys = [service.key, service.other];
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => service.pay({}, { key: keys[i % 2]!.text })),
+    );
+    for (const [i, { body }] of answers.entries()) {
+      const [row] = await service
+        .sql`select environment_id from pay.payments where id = ${body.id}`;
+      assert.equal(row!.environment_id, keys[i % 2]!.environment_id);
+    }
+  });
+  await t.step("twins in one list are one payment", async () => {
+    const twins = await Promise.all(
+      Array.from({ length: 40 }, () => service.pay({}, { idempotency_key: "twins" })),
+    );
+    assert.equal(new Set(twins.map(({ text }) => text)).size, 1);
+    const replayed = twins.filter(({ headers }) => headers.get("Idempotent-Replayed") === "true");
+    assert.equal(replayed.length, 39);
+  });
+  await t.step("a body that differs is a conflict for its sender alone", async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, async (_, i) => {
+        const options = { idempotency_key: i < 2 ? "differs" : `own-${i}` };
+        return (await service.pay({ amount: 100 + i }, options)).status;
+      }),
+    );
+    assert.deepEqual(statuses.slice(0, 2).sort(), [201, 409]);
+    assert.deepEqual(new Set(statuses.slice(2)), new Set([201]));
+  });
+});
+
+serviceCase("what the database refuses is one change's own", async (t, service) => {
+  // Refuses what no rule of ours refuses.
+  await service.sql.unsafe(
+    `alter table pay.payments add constraint test_no_thirteen check (reference <> 'r13')`,
+  );
+  await t.step("its neighbours are committed, it is an internal error", async () => {
+    const answers = await Promise.all(payMany(service, 50));
+    for (const [i, { status }] of answers.entries()) assert.equal(status, i === 13 ? 500 : 201);
+    const [row] = await service.sql`select count(*)::int as n from pay.payments`;
+    assert.equal(row!.n, 49);
+  });
+});
+
+serviceCase("a lock that someone holds is waited for by one change alone", async (t, service) => {
+  const { body: held } = await service.pay();
+  const cancel = `${PAYMENTS}/${held.id}/cancel`;
+  /** Cancels and creates at once, while another session has the payment for a time. */
+  async function beside(hold_ms: number) {
+    const locked = Promise.withResolvers<void>();
+    const holder = service.sql.begin(async (sql) => {
+      await sql`select from pay.payments where id = ${held.id} for update`;
+      locked.resolve();
+      await new Promise((resolve) => setTimeout(resolve, hold_ms));
+    });
+    await locked.promise;
+    const started = performance.now();
+    const cancelled = service.call("POST", cancel);
+    const answers = await Promise.all(payMany(service, 30));
+    const creates_ms = performance.now() - started;
+    const answer = await cancelled;
+    const cancel_ms = performance.now() - started;
+    await holder;
+    return {
+      answer,
+      creates_ms,
+      cancel_ms,
+      statuses: new Set(answers.map(({ status }) => status)),
+    };
+  }
+
+  await t.step(
+    "too long: it is told to try again, the creates have long been answered",
+    async () => {
+      const { answer, creates_ms, statuses } = await beside(PATIENCE_MS + 1_000);
+      assert.deepEqual(statuses, new Set([201]));
+      assert.ok(creates_ms < PATIENCE_MS / 2, `${creates_ms} ms`);
+      assert.equal(answer.status, 503);
+      assert.equal(answer.headers.get("Retry-After"), "1");
+    },
+  );
+  await t.step("for a while: it goes through then", async () => {
+    const { answer, cancel_ms, statuses } = await beside(700);
+    assert.deepEqual(statuses, new Set([201]));
+    assert.equal(answer.status, 200, answer.text);
+    assert.ok(cancel_ms >= 500, `${cancel_ms} ms`);
+  });
+});
+
+serviceCase("environments take turns", async (t, service) => {
+  const keys = [service.key];
+  for (let i = 0; i < 6; i++) keys.push(await service.issueKey(service.key.environment_id));
+  // The environments of keys are learned with their first commits.
+  for (const key of [...keys, service.other]) await service.pay({}, { key: key.text });
+
+  await t.step("a flood of one, by seven keys, puts another behind two lists at most", async () => {
+    let before = 0;
+    const flood = keys.flatMap(({ text }) => payMany(service, 60, text));
+    for (const answer of flood) answer.then(() => before++);
+    await Promise.all(payMany(service, 30, service.other.text));
+    assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 went first`);
+    await Promise.all(flood);
+  });
+});
