@@ -8,7 +8,13 @@
 
 import { formatTime } from "../core/clock.ts";
 import type { Answer, Change } from "./change.ts";
-import { CommitQueue } from "./commit_queue.ts";
+import { Coalescer, type ListRow } from "./coalescer.ts";
+import {
+  charactersOf,
+  COMMIT,
+  commitParameters,
+  type RequestedChange,
+} from "./commit_statement.ts";
 import type { Database } from "./database.ts";
 import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
 
@@ -81,6 +87,7 @@ const LOAD = `select * from pay.load(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_kind => $5::text, p_id => $6::text,
   p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
+const LOAD_PAYMENTS = `select * from pay.load_payments(p_requests => $1::text)`;
 const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_kind => $5::text, p_limit => $6::int,
@@ -93,12 +100,30 @@ const RESET = `select * from pay.reset_sandbox(
   p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text)`;
 
+/** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
+const HURRIED_MS = 50;
+
+/** A payment to load, and who asks for it. */
+interface RequestedPayment {
+  access: Access;
+  id: string;
+  idempotency: Idempotency | null;
+}
+
 /**
  * A store over one database.
  * @param on_due called after a commit that made webhook deliveries due
  */
 export function createStore(database: Database, on_due: () => void = () => {}): Store {
-  const commits = new CommitQueue(database);
+  const commits = new Coalescer<RequestedChange>({
+    send: (list, is_alone) =>
+      database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
+    weigh: charactersOf,
+  });
+  const payments = new Coalescer<RequestedPayment>({
+    send: (list) => database.attempt<ListRow>(LOAD_PAYMENTS, [loadParameter(list)]),
+    weigh: () => 0,
+  });
 
   async function load(
     access: Access,
@@ -125,7 +150,9 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
     },
 
     async load(access, kind, id, idempotency) {
-      const row = await load(access, kind, id, idempotency);
+      const row = kind === "payments"
+        ? admit(access, await payments.ask({ access, id, idempotency: idempotency ?? null }))
+        : await load(access, kind, id, idempotency);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
@@ -148,7 +175,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
 
     async commit(access, change, idempotency) {
       const row = await untilFresh(async () =>
-        admit(access, await commits.commit({ access, change, idempotency }))
+        admit(access, await commits.ask({ access, change, idempotency }))
       );
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
@@ -187,4 +214,17 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
       await database.query("select 1", []);
     },
   };
+}
+
+function loadParameter(list: readonly RequestedPayment[]): string {
+  return JSON.stringify(list.map(({ access, id, idempotency }, i) => ({
+    n: i + 1,
+    key_hash: access.key_hash,
+    scope: access.scope,
+    at: formatTime(access.at_ms),
+    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+    id,
+    idempotency_key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null,
+  })));
 }

@@ -12,7 +12,7 @@ import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/change.ts";
-import { COMMIT, commitParameters } from "../../shared/store/commit_queue.ts";
+import { COMMIT, commitParameters } from "../../shared/store/commit_statement.ts";
 import { BASE_URL } from "../support/service.ts";
 
 /** One change of a list, and who asks for it. */
@@ -74,8 +74,9 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
         ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) }
         : null,
     })),
+    null,
   );
-  const rows = await sql.unsafe(COMMIT, [...parameters, null]);
+  const rows = await sql.unsafe(COMMIT, parameters);
   const byNumber = [...rows].sort((a, b) => a.n - b.n);
   assert.deepEqual(byNumber.map(({ n }) => n), list.map((_, i) => i + 1));
   return byNumber as unknown as { outcome: string; status: number | null; body: string | null }[];

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { PAYMENTS, serviceCase } from "../http/service_case.ts";
 import type { TestAnswer, TestService } from "../support/service.ts";
 
-/** Changes of one statement (commit_queue.ts). */
+/** Requests of one statement (coalescer.ts). */
 const MAX_CHANGES = 64;
 /** How long a twin waits for the first request (contract §5). */
 const PATIENCE_MS = 3_000;

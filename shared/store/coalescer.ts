@@ -1,0 +1,136 @@
+/**
+ * Coalesced statements: what is asked while a statement is under way leaves together in the next.
+ * There is no timer: on an idle server a request leaves at once, alone.
+ *
+ * A statement's price is mostly its own, not its rows'; together requests share it, and the commit
+ * (ADR 0023). Guarantees: each request has the outcome that it would have alone; environments take
+ * turns; one that waits for a lock, or that the database refuses, is sent again by itself and holds
+ * nobody up.
+ */
+
+import { isAway, isLockTimeout, isOverdue, toApiError } from "./database.ts";
+import type { Access, Row } from "./outcome.ts";
+
+/** Statements under way at a time; more would only make each smaller. */
+const MAX_UNDER_WAY = 1;
+/** Requests of one statement: beyond it the price of a request falls no more. */
+const MAX_REQUESTS = 64;
+/** Characters that the requests of one statement bring; a first one goes whatever it has. */
+const MAX_CHARACTERS = 1_000_000;
+/** Keys whose environment is remembered. */
+const KNOWN_KEYS_MAX = 10_000;
+
+/** A row that answers one request of a list. */
+export interface ListRow extends Row {
+  /** Which request of the list, from 1. */
+  n: number;
+  environment_id: string | null;
+}
+
+/** How requests of one kind are sent. */
+export interface Coalesced<Request> {
+  /**
+   * Sends a list in one statement; as many rows as requests, in any order. Throws the driver's error.
+   * @param is_alone the one request may wait for locks as long as it likes; a list may not
+   */
+  send(list: readonly Request[], is_alone: boolean): Promise<ListRow[]>;
+  /** About how many characters a request brings. */
+  weigh(request: Request): number;
+}
+
+interface Waiting<Request> {
+  request: Request;
+  characters: number;
+  resolve: (row: Row) => void;
+  reject: (error: unknown) => void;
+}
+
+/** The way of requests of one kind into the database. */
+export class Coalescer<Request extends { access: Access }> {
+  readonly #kind: Coalesced<Request>;
+  /** By environment, or by key while that is not known; each in order of arrival. */
+  readonly #waiting = new Map<string, Waiting<Request>[]>();
+  readonly #environments = new Map<string, string>();
+  #under_way = 0;
+
+  constructor(kind: Coalesced<Request>) {
+    this.#kind = kind;
+  }
+
+  /** Sends a request, with others or alone; the row that answers it. Throws `ApiError`. */
+  ask(request: Request): Promise<Row> {
+    return new Promise((resolve, reject) => {
+      const { key_hash } = request.access;
+      const lane = this.#environments.get(key_hash) ?? key_hash;
+      const entry = { request, characters: this.#kind.weigh(request), resolve, reject };
+      const waiting = this.#waiting.get(lane);
+      if (waiting) waiting.push(entry);
+      else this.#waiting.set(lane, [entry]);
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (this.#under_way < MAX_UNDER_WAY && this.#waiting.size > 0) {
+      this.#under_way++;
+      this.#sendTogether(this.#take()).finally(() => {
+        this.#under_way--;
+        this.#flush();
+      });
+    }
+  }
+
+  /** The next list: one of each environment in turn. */
+  #take(): Waiting<Request>[] {
+    const list: Waiting<Request>[] = [];
+    let characters = 0;
+    while (this.#waiting.size > 0) {
+      for (const [lane, waiting] of this.#waiting) {
+        const [first] = waiting;
+        const is_full = list.length === MAX_REQUESTS ||
+          (list.length > 0 && characters + first!.characters > MAX_CHARACTERS);
+        if (is_full) return list;
+        list.push(waiting.shift()!);
+        characters += first!.characters;
+        // Last in line, so that the next list begins with another.
+        this.#waiting.delete(lane);
+        if (waiting.length > 0) this.#waiting.set(lane, waiting);
+      }
+    }
+    return list;
+  }
+
+  async #sendTogether(list: Waiting<Request>[]): Promise<void> {
+    try {
+      await this.#send(list, false);
+    } catch (error) {
+      // A lock may be someone's for seconds, and a refusal is one request's own.
+      if (isLockTimeout(error) || (list.length > 1 && !isAway(error))) {
+        for (const entry of list) {
+          this.#send([entry], true).catch((error) => entry.reject(toApiError(error)));
+        }
+        return;
+      }
+      // Past the deadline those that wait have waited as long.
+      const others = isOverdue(error) ? [...this.#waiting.values()].flat() : [];
+      if (others.length > 0) this.#waiting.clear();
+      for (const { reject } of [...list, ...others]) reject(toApiError(error));
+    }
+  }
+
+  async #send(list: Waiting<Request>[], is_alone: boolean): Promise<void> {
+    const rows = await this.#kind.send(list.map(({ request }) => request), is_alone);
+    if (rows.length !== list.length) throw new Error("an entry function gave too few rows");
+    for (const row of rows) {
+      const { request, resolve } = list[row.n - 1]!;
+      if (row.environment_id) this.#learn(request.access.key_hash, row.environment_id);
+      resolve(row);
+    }
+  }
+
+  #learn(key_hash: string, environment_id: string): void {
+    if (this.#environments.has(key_hash)) return;
+    if (this.#environments.size >= KNOWN_KEYS_MAX) this.#environments.clear();
+    this.#environments.set(key_hash, environment_id);
+  }
+}

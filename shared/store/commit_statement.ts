@@ -1,0 +1,65 @@
+/** The committing statement: `pay.commit` over a list of changes. */
+
+import { formatTime } from "../core/clock.ts";
+import type { Change } from "./change.ts";
+import type { Access, Idempotency } from "./outcome.ts";
+
+/** A change, and who asks for it. */
+export interface RequestedChange {
+  access: Access;
+  change: Change;
+  idempotency: Idempotency | null;
+}
+
+/** Exported for the benchmark, which issues the very same statement by pgbench. */
+export const COMMIT = `select * from pay.commit(
+  p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_patience_ms => $7::int)`;
+
+/**
+ * Its parameters.
+ * @param patience_ms how long it waits for locks; null for as long as a twin may wait
+ */
+export function commitParameters(
+  list: readonly RequestedChange[],
+  patience_ms: number | null,
+): (string | number | null)[] {
+  const numbered = <T>(rowsOf: (change: Change) => readonly (T | null)[]) => {
+    const rows: (T & { n: number })[] = [];
+    for (const [i, { change }] of list.entries()) {
+      for (const row of rowsOf(change)) if (row !== null) rows.push({ n: i + 1, ...row });
+    }
+    return rows.length === 0 ? "[]" : JSON.stringify(rows);
+  };
+  const changes = list.map(({ access, change, idempotency }, i) => ({
+    n: i + 1,
+    key_hash: access.key_hash,
+    scope: access.scope,
+    at: formatTime(access.at_ms),
+    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+    request_id: access.request_id,
+    idempotency_key: idempotency?.key ?? null,
+    fingerprint: idempotency?.fingerprint ?? null,
+    ...(idempotency && change.answer),
+    expects_id: change.expects?.id ?? null,
+    expects_sequence: change.expects?.sequence ?? null,
+  }));
+  return [
+    JSON.stringify(changes),
+    numbered(({ payment }) => [payment]),
+    numbered(({ transfer }) => [transfer]),
+    numbered(({ refunds }) => refunds),
+    numbered(({ ledger }) => ledger),
+    numbered(({ events }) => events),
+    patience_ms,
+  ];
+}
+
+/** About how many characters a change brings. */
+export function charactersOf({ change }: RequestedChange): number {
+  const { answer, payment, transfer, refunds, events } = change;
+  let characters = answer.body.length + (payment?.body.length ?? 0) + (transfer?.body.length ?? 0);
+  for (const { body } of refunds) characters += body.length;
+  for (const { body } of events) characters += body.length;
+  return characters;
+}
