@@ -18,6 +18,7 @@ const ENTRY_FUNCTIONS = [
   "end_trigger",
   "list",
   "load",
+  "load_payments",
   "load_webhook_endpoint",
   "purge",
   "redeliver",

@@ -47,14 +47,13 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
         'delivered', ${at})`;
     await sql`insert into pay.ledger_transactions (environment_id, id, kind, subject_id, created_at)
       values (${environment_id}, ${txn}, 'capture', ${pay}, ${at})`;
-    for (const [account, direction] of [["processor", "debit"], ["available", "credit"]]) {
-      await sql`insert into pay.ledger_entries (environment_id, id, transaction_id, subject_id,
-          account, direction, amount_minor, currency, created_at)
-        values (${environment_id}, ${
-        mint("le_")
-      }, ${txn}, ${pay}, ${account!}, ${direction!}, 5, 'EUR',
-          ${at})`;
-    }
+    await sql`insert into pay.ledger_entries (environment_id, id, transaction_id, subject_id,
+        account, direction, amount_minor, currency, created_at)
+      values
+        (${environment_id}, ${mint("le_")}, ${txn}, ${pay}, 'processor', 'debit', 5, 'EUR', ${at}),
+        (${environment_id}, ${
+      mint("le_")
+    }, ${txn}, ${pay}, 'available', 'credit', 5, 'EUR', ${at})`;
   });
   return pay;
 }
