@@ -3,7 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import { pathOf, type ReadOptions, type RequestOptions, type Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
 
 /** What a key may do. */
 export type Scope =
@@ -69,17 +69,17 @@ export class ApiKeys {
 
   /** Makes a test key that may do no more than the caller's. */
   create(input: CreateApiKeyInput, options?: RequestOptions): Promise<ApiKeyWithSecret> {
-    return this.#transport.send({ method: "POST", path: API_KEYS, body: input }, options);
+    return this.#transport.send({ method: "POST", path: [API_KEYS], body: input }, options);
   }
 
   /** Gets a key. */
   retrieve(id: string, options?: ReadOptions): Promise<ApiKey> {
-    return this.#transport.send({ method: "GET", path: pathOf(API_KEYS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [API_KEYS, id] }, options);
   }
 
   /** Lists keys, newest first. */
   list(params?: ListParams, options?: ReadOptions): List<ApiKey> {
-    return listOf(this.#transport, API_KEYS, params, options);
+    return listOf(this.#transport, [API_KEYS], params, options);
   }
 
   /** Gives a key a new secret. */
@@ -88,12 +88,12 @@ export class ApiKeys {
     input: RotateApiKeyInput = {},
     options?: RequestOptions,
   ): Promise<ApiKeyWithSecret> {
-    const path = pathOf(API_KEYS, id, "/rotate");
+    const path = [API_KEYS, id, "rotate"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Revokes a key with all its secrets. */
   revoke(id: string, options?: RequestOptions): Promise<ApiKey> {
-    return this.#transport.send({ method: "DELETE", path: pathOf(API_KEYS, id) }, options);
+    return this.#transport.send({ method: "DELETE", path: [API_KEYS, id] }, options);
   }
 }

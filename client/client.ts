@@ -8,6 +8,8 @@ import { Payments, Refunds } from "./payments.ts";
 import { Sandbox } from "./sandbox.ts";
 import { Transfers } from "./transfers.ts";
 import {
+  checkedRetries,
+  checkedTimeout,
   DEFAULT_MAX_RETRIES,
   DEFAULT_TIMEOUT_MS,
   type Exchange,
@@ -68,8 +70,8 @@ export class PaymentsClient {
       baseUrl: checkedBaseUrl(options.baseUrl),
       // Not the function itself: browsers want to be called on their global object.
       fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
-      maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
+      timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
       onExchange: options.onExchange,
       runtime: { ...RUNTIME, ...options.runtime },
     });

@@ -109,8 +109,6 @@ export class ApiError extends PaymentsError {
   readonly requestId: string;
   /** `error` of the body, with all its members. */
   readonly body: ErrorBody;
-  /** The stored payment of a decline. */
-  readonly payment: Payment | undefined;
   /** How long the service asked to wait, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
@@ -126,8 +124,12 @@ export class ApiError extends PaymentsError {
     this.param = body.param;
     this.requestId = body.request_id;
     this.body = body;
-    this.payment = body.payment;
     this.retryAfterMs = answer.retryAfterMs;
+  }
+
+  /** The stored payment of a decline. */
+  get payment(): Payment | undefined {
+    return this.body.payment;
   }
 
   /**

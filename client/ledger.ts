@@ -59,7 +59,7 @@ export class LedgerEntries {
 
   /** Lists ledger entries, newest first. */
   list(params?: ListLedgerEntriesParams, options?: ReadOptions): List<LedgerEntry> {
-    return listOf(this.#transport, "/api-v1-payments/v1/ledger_entries", params, options);
+    return listOf(this.#transport, ["/api-v1-payments/v1/ledger_entries"], params, options);
   }
 }
 
@@ -73,6 +73,6 @@ export class Balances {
 
   /** Gets the balance. */
   retrieve(options?: ReadOptions): Promise<Balance> {
-    return this.#transport.send({ method: "GET", path: "/api-v1-payments/v1/balance" }, options);
+    return this.#transport.send({ method: "GET", path: ["/api-v1-payments/v1/balance"] }, options);
   }
 }

@@ -82,7 +82,7 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
 /** The list at a path. */
 export function listOf<T>(
   transport: Transport,
-  path: string,
+  path: readonly string[],
   params: ListParams = {},
   options: ReadOptions = {},
 ): List<T> {

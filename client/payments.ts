@@ -3,7 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import { pathOf, type ReadOptions, type RequestOptions, type Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
 import type {
   AmountInput,
   IbanInput,
@@ -184,34 +184,34 @@ export class Payments {
    * results, `failed` included, are the payment's status.
    */
   create(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
-    return this.#transport.send({ method: "POST", path: PAYMENTS, body: input }, options);
+    return this.#transport.send({ method: "POST", path: [PAYMENTS], body: input }, options);
   }
 
   /** Gets a payment. */
   retrieve(id: string, options?: ReadOptions): Promise<Payment> {
-    return this.#transport.send({ method: "GET", path: pathOf(PAYMENTS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [PAYMENTS, id] }, options);
   }
 
   /** Lists payments, newest first. */
   list(params?: ListPaymentsParams, options?: ReadOptions): List<Payment> {
-    return listOf(this.#transport, PAYMENTS, params, options);
+    return listOf(this.#transport, [PAYMENTS], params, options);
   }
 
   /** Cancels a payment for which no money has moved; else 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Payment> {
-    const path = pathOf(PAYMENTS, id, "/cancel");
+    const path = [PAYMENTS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 
   /** Gives a part of a payment back, or the rest. */
   refund(id: string, input: CreateRefundInput = {}, options?: RequestOptions): Promise<Refund> {
-    const path = pathOf(PAYMENTS, id, "/refund");
+    const path = [PAYMENTS, id, "refund"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Lists the refunds of a payment, newest first. */
   listRefunds(id: string, params?: ListParams, options?: ReadOptions): List<Refund> {
-    return listOf(this.#transport, pathOf(PAYMENTS, id, "/refunds"), params, options);
+    return listOf(this.#transport, [PAYMENTS, id, "refunds"], params, options);
   }
 }
 
@@ -225,11 +225,11 @@ export class Refunds {
 
   /** Gets a refund. */
   retrieve(id: string, options?: ReadOptions): Promise<Refund> {
-    return this.#transport.send({ method: "GET", path: pathOf(REFUNDS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [REFUNDS, id] }, options);
   }
 
   /** Lists refunds, newest first. */
   list(params?: ListRefundsParams, options?: ReadOptions): List<Refund> {
-    return listOf(this.#transport, REFUNDS, params, options);
+    return listOf(this.#transport, [REFUNDS], params, options);
   }
 }

@@ -55,8 +55,8 @@ export function parseRetryAfter(value: string | null, now_ms: number): number | 
   if (value === null) return undefined;
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1000;
-  // Not every text that Date.parse takes: "-1" and "1.5" would be years and dates.
-  if (!/^[A-Z][a-z]+,? /.test(text)) return undefined;
+  // Not every text that Date.parse takes: "-1" and "1.5" would be dates.
+  if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
   const at_ms = Date.parse(text);
   return Number.isNaN(at_ms) ? undefined : Math.max(0, at_ms - now_ms);
 }

@@ -3,7 +3,7 @@
  */
 
 import type { CreatePaymentInput, Payment, PaymentStatus } from "./payments.ts";
-import { pathOf, type RequestOptions, type Transport } from "./transport.ts";
+import type { RequestOptions, Transport } from "./transport.ts";
 import type { Transfer, TransferStatus } from "./transfers.ts";
 import type { EventType, WebhookDelivery } from "./webhooks.ts";
 
@@ -59,13 +59,13 @@ export class Sandbox {
 
   /** Creates a payment in a chosen state: a decline is a result here, not an error. */
   createPayment(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
-    const path = `${SANDBOX}/payments`;
+    const path = [`${SANDBOX}/payments`];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Moves a payment to another status; one that cannot follow: 409 `invalid_state`. */
   advance(id: string, input: AdvanceInput, options?: RequestOptions): Promise<Payment> {
-    const path = pathOf(`${SANDBOX}/payments`, id, "/advance");
+    const path = [`${SANDBOX}/payments`, id, "advance"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
@@ -75,7 +75,7 @@ export class Sandbox {
     input: AuthenticateInput = {},
     options?: RequestOptions,
   ): Promise<Payment> {
-    const path = pathOf(`${SANDBOX}/payments`, id, "/authenticate");
+    const path = [`${SANDBOX}/payments`, id, "authenticate"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
@@ -85,18 +85,18 @@ export class Sandbox {
     input: AdvanceTransferInput,
     options?: RequestOptions,
   ): Promise<Transfer> {
-    const path = pathOf(`${SANDBOX}/transfers`, id, "/advance");
+    const path = [`${SANDBOX}/transfers`, id, "advance"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Sends an event to an endpoint, once and now; a receiver's failure is in the attempt. */
   trigger(input: TriggerInput, options?: RequestOptions): Promise<WebhookDelivery> {
-    const path = `${SANDBOX}/webhooks/trigger`;
+    const path = [`${SANDBOX}/webhooks/trigger`];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
   /** Deletes all payments and what belongs to them. Keys and endpoints stay. */
   reset(options?: RequestOptions): Promise<SandboxReset> {
-    return this.#transport.send({ method: "POST", path: `${SANDBOX}/reset` }, options);
+    return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);
   }
 }

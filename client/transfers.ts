@@ -3,7 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import { pathOf, type ReadOptions, type RequestOptions, type Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
 import type {
   AmountInput,
   IbanInput,
@@ -90,22 +90,22 @@ export class Transfers {
 
   /** Moves money out. More than is available: 402 `balance_insufficient`. */
   create(input: CreateTransferInput, options?: RequestOptions): Promise<Transfer> {
-    return this.#transport.send({ method: "POST", path: TRANSFERS, body: input }, options);
+    return this.#transport.send({ method: "POST", path: [TRANSFERS], body: input }, options);
   }
 
   /** Gets a transfer. */
   retrieve(id: string, options?: ReadOptions): Promise<Transfer> {
-    return this.#transport.send({ method: "GET", path: pathOf(TRANSFERS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [TRANSFERS, id] }, options);
   }
 
   /** Lists transfers, newest first. */
   list(params?: ListTransfersParams, options?: ReadOptions): List<Transfer> {
-    return listOf(this.#transport, TRANSFERS, params, options);
+    return listOf(this.#transport, [TRANSFERS], params, options);
   }
 
   /** Cancels a transfer that is `pending`; else 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Transfer> {
-    const path = pathOf(TRANSFERS, id, "/cancel");
+    const path = [TRANSFERS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 }

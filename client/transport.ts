@@ -20,6 +20,9 @@ export const DEFAULT_MAX_RETRIES = 2;
 /** How long one attempt may take unless said otherwise. */
 export const DEFAULT_TIMEOUT_MS = 30_000;
 
+/** The longest that timers count to: a longer one would end at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
 /** The part of `fetch` that is used: the global one, or any like it. */
 export type Fetch = (url: string, init: {
   method: string;
@@ -102,11 +105,14 @@ export interface TransportOptions {
 /** A request of the API. */
 export interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "DELETE";
-  /** After the base URL. */
-  path: string;
+  /** After the base URL: a collection as it is, then segments such as an id. */
+  path: readonly string[];
   query?: object | undefined;
   body?: object | undefined;
 }
+
+/** What goes over the wire with each attempt. */
+type Sent = Exchange["request"];
 
 /** What came back, or why nothing did. */
 type Outcome =
@@ -127,18 +133,27 @@ export class Transport {
    */
   async send<T>(request: ApiRequest, options: RequestOptions = {}): Promise<T> {
     const { runtime } = this.#options;
-    const { signal, maxRetries = this.#options.maxRetries } = options;
+    const { signal } = options;
+    const maxRetries = checkedRetries(options.maxRetries ?? this.#options.maxRetries);
+    const timeoutMs = checkedTimeout(options.timeoutMs ?? this.#options.timeoutMs);
     const idempotencyKey = request.method === "GET"
       ? null
-      : options.idempotencyKey ?? crypto.randomUUID();
-    const operation = `${request.method} ${request.path}`;
+      : checkedIdempotencyKey(options.idempotencyKey ?? crypto.randomUUID());
+    const { method } = request;
+    const path = pathOf(request.path);
+    const sent: Sent = {
+      method,
+      url: this.#options.baseUrl + path + searchOf(request.query),
+      headers: this.#headers(request, idempotencyKey),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+    };
     for (let attempt = 1;; attempt++) {
       signal?.throwIfAborted();
-      const outcome = await this.#attempt(request, idempotencyKey, attempt, options);
+      const outcome = await this.#attempt(sent, attempt, timeoutMs, signal);
       // The caller's own doing is not an error of the connection.
       if ("failure" in outcome) signal?.throwIfAborted();
-      const failed = { operation, idempotencyKey, attempts: attempt };
-      const result = this.#judge(outcome, failed, options);
+      const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
+      const result = this.#judge(outcome, failed, timeoutMs);
       if ("value" in result) return result.value as T;
       const delay_ms = result.transient && attempt <= maxRetries
         ? retryDelayMs(attempt, result.retryAfterMs, runtime.random())
@@ -148,22 +163,22 @@ export class Transport {
     }
   }
 
-  async #attempt(
-    { method, path, query, body }: ApiRequest,
-    idempotencyKey: string | null,
-    attempt: number,
-    options: RequestOptions,
-  ): Promise<Outcome> {
-    const { apiKey, baseUrl, fetch, onExchange } = this.#options;
-    const { signal, timeoutMs = this.#options.timeoutMs } = options;
-    const url = baseUrl + path + searchOf(query);
-    const text = body === undefined ? null : JSON.stringify(body);
-    const headers: Record<string, string> = {
-      Authorization: `Bearer ${apiKey}`,
-      ...(text !== null && { "Content-Type": "application/json" }),
+  #headers({ body }: ApiRequest, idempotencyKey: string | null): Record<string, string> {
+    return {
+      Authorization: `Bearer ${this.#options.apiKey}`,
+      ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }),
       ...USER_AGENT,
     };
+  }
+
+  async #attempt(
+    { method, url, headers, body }: Sent,
+    attempt: number,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome> {
+    const { apiKey, fetch, onExchange } = this.#options;
     const controller = new AbortController();
     let timed_out = false;
     const timer = setTimeout(() => {
@@ -178,7 +193,7 @@ export class Transport {
       const response = await fetch(url, {
         method,
         headers,
-        ...(text !== null && { body: text }),
+        ...(body !== null && { body }),
         // Followed, a POST would become a GET and a list look like its result.
         redirect: "manual",
         signal: controller.signal,
@@ -192,8 +207,9 @@ export class Transport {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
+    if (onExchange === undefined) return outcome;
     report(onExchange, {
-      request: { method, url, headers: { ...headers, Authorization: masked(apiKey) }, body: text },
+      request: { method, url, headers: { ...headers, Authorization: masked(apiKey) }, body },
       response: "answer" in outcome ? outcome.answer : null,
       ...("failure" in outcome && { error: asError(outcome.failure) }),
       duration_ms: performance.now() - started,
@@ -203,12 +219,12 @@ export class Transport {
   }
 
   /** Tells a result from an error, and whether another attempt can help. */
-  #judge(outcome: Outcome, request: FailedRequest, options: RequestOptions):
+  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number):
     | { value: unknown }
     | { error: Error; transient: boolean; retryAfterMs?: number | undefined } {
     if ("failure" in outcome) {
       const error = outcome.timed_out
-        ? new TimeoutError(request, options.timeoutMs ?? this.#options.timeoutMs)
+        ? new TimeoutError(request, timeoutMs)
         : new ConnectionError(request, outcome.failure);
       return { error, transient: true };
     }
@@ -227,12 +243,32 @@ export class Transport {
   }
 }
 
-/** The path of a resource: `/v1/payments` and an id. Throws `TypeError` for what is no id. */
-export function pathOf(collection: string, id: string, rest = ""): string {
-  if (typeof id !== "string" || id === "" || id === "." || id === "..") {
-    throw new TypeError(`Cannot address ${collection} by ${JSON.stringify(id)}: not an id`);
+/** Joins a path. Throws `TypeError` for an id that would lead elsewhere. */
+function pathOf([collection, ...segments]: readonly string[]): string {
+  for (const segment of segments) {
+    if (typeof segment === "string" && !/^\.{0,2}$/.test(segment)) continue;
+    throw new TypeError(`id is ${JSON.stringify(segment)}, which is none of ${collection}`);
   }
-  return `${collection}/${encodeURIComponent(id)}${rest}`;
+  return [collection, ...segments.map(encodeURIComponent)].join("/");
+}
+
+/** Throws `TypeError` for a count that is none. */
+export function checkedRetries(maxRetries: number): number {
+  if (Number.isInteger(maxRetries) && maxRetries >= 0) return maxRetries;
+  throw new TypeError(`maxRetries is ${maxRetries}, which is not a whole number from 0 up`);
+}
+
+/** Throws `TypeError` for a time that timers do not keep. */
+export function checkedTimeout(timeoutMs: number): number {
+  if (timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs;
+  throw new TypeError(
+    `timeoutMs is ${timeoutMs}, which is not above 0 and up to ${MAX_TIMEOUT_MS}`,
+  );
+}
+
+function checkedIdempotencyKey(key: string): string {
+  if (typeof key === "string" && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new TypeError("idempotencyKey is not a text of 1 to 255 visible ASCII characters");
 }
 
 /** The waits of production. */
@@ -277,9 +313,9 @@ function masked(apiKey: string): string {
 }
 
 /** Tells the listener. What it throws must not make a payment that was made look failed. */
-function report(listener: TransportOptions["onExchange"], exchange: Exchange): void {
+function report(listener: (exchange: Exchange) => void, exchange: Exchange): void {
   try {
-    listener?.(exchange);
+    listener(exchange);
   } catch {
     // The listener's own affair.
   }

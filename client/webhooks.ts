@@ -4,7 +4,7 @@
 
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment, Refund } from "./payments.ts";
-import { pathOf, type ReadOptions, type RequestOptions, type Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
 import type { Metadata } from "./values.ts";
 
@@ -177,17 +177,17 @@ export class WebhookEndpoints {
     input: CreateWebhookEndpointInput,
     options?: RequestOptions,
   ): Promise<WebhookEndpointWithSecret> {
-    return this.#transport.send({ method: "POST", path: ENDPOINTS, body: input }, options);
+    return this.#transport.send({ method: "POST", path: [ENDPOINTS], body: input }, options);
   }
 
   /** Gets an endpoint. */
   retrieve(id: string, options?: ReadOptions): Promise<WebhookEndpoint> {
-    return this.#transport.send({ method: "GET", path: pathOf(ENDPOINTS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [ENDPOINTS, id] }, options);
   }
 
   /** Lists endpoints, newest first. */
   list(params?: ListParams, options?: ReadOptions): List<WebhookEndpoint> {
-    return listOf(this.#transport, ENDPOINTS, params, options);
+    return listOf(this.#transport, [ENDPOINTS], params, options);
   }
 
   /** Changes what is given. */
@@ -197,14 +197,14 @@ export class WebhookEndpoints {
     options?: RequestOptions,
   ): Promise<WebhookEndpoint> {
     return this.#transport.send(
-      { method: "PUT", path: pathOf(ENDPOINTS, id), body: input },
+      { method: "PUT", path: [ENDPOINTS, id], body: input },
       options,
     );
   }
 
   /** Deletes an endpoint; what is still to be sent to it is cancelled. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
-    return this.#transport.send({ method: "DELETE", path: pathOf(ENDPOINTS, id) }, options);
+    return this.#transport.send({ method: "DELETE", path: [ENDPOINTS, id] }, options);
   }
 
   /** Gives an endpoint a new secret. */
@@ -213,7 +213,7 @@ export class WebhookEndpoints {
     input: RotateSecretInput = {},
     options?: RequestOptions,
   ): Promise<WebhookEndpointWithSecret> {
-    const path = pathOf(ENDPOINTS, id, "/rotate_secret");
+    const path = [ENDPOINTS, id, "rotate_secret"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 }
@@ -228,17 +228,17 @@ export class WebhookDeliveries {
 
   /** Gets a delivery with its attempts. */
   retrieve(id: string, options?: ReadOptions): Promise<WebhookDelivery> {
-    return this.#transport.send({ method: "GET", path: pathOf(DELIVERIES, id) }, options);
+    return this.#transport.send({ method: "GET", path: [DELIVERIES, id] }, options);
   }
 
   /** Lists deliveries, newest first. */
   list(params?: ListWebhookDeliveriesParams, options?: ReadOptions): List<WebhookDelivery> {
-    return listOf(this.#transport, DELIVERIES, params, options);
+    return listOf(this.#transport, [DELIVERIES], params, options);
   }
 
   /** Sends the event again. */
   redeliver(id: string, options?: RequestOptions): Promise<WebhookDelivery> {
-    const path = pathOf(DELIVERIES, id, "/redeliver");
+    const path = [DELIVERIES, id, "redeliver"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 }
@@ -253,11 +253,11 @@ export class Events {
 
   /** Gets an event. */
   retrieve(id: string, options?: ReadOptions): Promise<Event> {
-    return this.#transport.send({ method: "GET", path: pathOf(EVENTS, id) }, options);
+    return this.#transport.send({ method: "GET", path: [EVENTS, id] }, options);
   }
 
   /** Lists events, newest first. */
   list(params?: ListEventsParams, options?: ReadOptions): List<Event> {
-    return listOf(this.#transport, EVENTS, params, options);
+    return listOf(this.#transport, [EVENTS], params, options);
   }
 }
