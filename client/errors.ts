@@ -178,8 +178,7 @@ export class ConnectionError extends PaymentsError {
   override readonly name = "ConnectionError";
 
   constructor(request: FailedRequest, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`${request.operation} was not answered: ${reason}`, request, { cause });
+    super(`${request.operation} was not answered: ${reasonOf(cause)}`, request, { cause });
   }
 }
 
@@ -193,4 +192,12 @@ export class TimeoutError extends PaymentsError {
     super(`${request.operation} was not answered within ${timeoutMs} ms`, request);
     this.timeoutMs = timeoutMs;
   }
+}
+
+/** Node says no more than "fetch failed", and the reason in the cause of it. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const { code, message } = (cause.cause ?? {}) as { code?: unknown; message?: unknown };
+  const reason = message || code;
+  return reason ? `${cause.message} (${reason})` : cause.message;
 }
