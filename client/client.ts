@@ -3,6 +3,7 @@
  */
 
 import { ApiKeys } from "./api_keys.ts";
+import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -12,12 +13,9 @@ import {
   checkedTimeout,
   DEFAULT_MAX_RETRIES,
   DEFAULT_TIMEOUT_MS,
-  type Exchange,
-  type Fetch,
-  RUNTIME,
-  type Runtime,
-  Transport,
-} from "./transport.ts";
+} from "./request_options.ts";
+import { RUNTIME, type Runtime } from "./runtime.ts";
+import { Transport } from "./transport.ts";
 import { Events, WebhookDeliveries, WebhookEndpoints } from "./webhooks.ts";
 
 /** What a client is made of. */

@@ -3,7 +3,8 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { ReadOptions, Transport } from "./transport.ts";
+import type { ReadOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
 
 /** Accounts of the ledger. */
 export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";

@@ -2,7 +2,8 @@
  * Lists: awaited, a page; iterated, every item of every page.
  */
 
-import type { ReadOptions, Transport } from "./transport.ts";
+import type { ReadOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
 
 /** A page of a list, newest first. */
 export interface Page<T> {

@@ -21,7 +21,9 @@ export {
   UnexpectedResponseError,
 } from "./errors.ts";
 export type { List, ListParams, Page } from "./list.ts";
-export type { Exchange, Fetch, ReadOptions, RequestOptions, Runtime } from "./transport.ts";
+export type { Exchange, Fetch } from "./exchange.ts";
+export type { ReadOptions, RequestOptions } from "./request_options.ts";
+export type { Runtime } from "./runtime.ts";
 export type {
   AmountInput,
   IbanInput,

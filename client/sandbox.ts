@@ -3,7 +3,8 @@
  */
 
 import type { CreatePaymentInput, Payment, PaymentStatus } from "./payments.ts";
-import type { RequestOptions, Transport } from "./transport.ts";
+import type { RequestOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
 import type { Transfer, TransferStatus } from "./transfers.ts";
 import type { EventType, WebhookDelivery } from "./webhooks.ts";
 

@@ -3,7 +3,8 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
 import type {
   AmountInput,
   IbanInput,

@@ -4,7 +4,8 @@
 
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment, Refund } from "./payments.ts";
-import type { ReadOptions, RequestOptions, Transport } from "./transport.ts";
+import type { ReadOptions, RequestOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
 import type { Metadata } from "./values.ts";
 

@@ -10,6 +10,7 @@ import {
   TimeoutError,
   UnexpectedResponseError,
 } from "../../client/mod.ts";
+import { userAgentHeader, VERSION } from "../../client/user_agent.ts";
 import { API_KEY, error, json, withServer } from "./scripted_server.ts";
 
 const PAYMENT = { id: "pay_1", object: "payment", status: "completed" };
@@ -209,7 +210,7 @@ Deno.test("a signal ends a request under way with its reason, and nothing is sen
   };
   await withServer([abort], async ({ client, asked }) => {
     const { signal } = controller;
-    assert.equal(await failure(client.payments.create(INPUT, { signal })), reason);
+    assert.equal(await failure(client.payments.create(INPUT, { signal, maxRetries: 0 })), reason);
     assert.equal(asked.length, 1);
   });
 });
@@ -270,6 +271,16 @@ Deno.test("onExchange that throws does not make a payment fail", () =>
     onExchange() {
       throw new Error("the listener's own");
     },
+  }));
+
+Deno.test("a client names itself, but not in a browser", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.retrieve("pay_1");
+    assert.equal(asked[0]!.headers.get("User-Agent"), `payments-client/${VERSION}`);
+    for (const runtime of [undefined, "Deno/2.9.6", "Node.js/22", "Cloudflare-Workers"]) {
+      assert.deepEqual(Object.keys(userAgentHeader(runtime)), ["User-Agent"]);
+    }
+    assert.deepEqual(userAgentHeader("Mozilla/5.0 (X11; Linux x86_64) Chrome/130"), {});
   }));
 
 Deno.test("a client shows its key to nobody who prints it", () =>

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { PaymentsClient } from "../../client/mod.ts";
-import { VERSION } from "../../client/transport.ts";
+import { VERSION } from "../../client/user_agent.ts";
 import { codeBlocks, codeTexts, tableRows } from "../readme_document.ts";
 import { missingPrograms } from "../readme_shell.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
