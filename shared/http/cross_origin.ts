@@ -11,6 +11,11 @@ import type { Env } from "./request_state.ts";
 /** How long a browser may remember a preflight, in seconds. */
 const PREFLIGHT_MAX_AGE_S = 600;
 
+/** Headers that the API reads. */
+const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key"];
+/** Headers that `functions.invoke` of supabase-js adds to every call; nothing here reads them. */
+const SUPABASE_HEADERS = ["apikey", "X-Client-Info", "X-Region"];
+
 /**
  * Guards both functions against foreign origins.
  * @param options.allowed exact origins, or `http://localhost:*` for any port
@@ -19,7 +24,7 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
   const headers = cors({
     origin: (origin) => origin,
     allowMethods: ["GET", "POST", "PUT", "DELETE"],
-    allowHeaders: ["Authorization", "Content-Type", "Idempotency-Key"],
+    allowHeaders: [...REQUEST_HEADERS, ...SUPABASE_HEADERS],
     exposeHeaders: [
       "Request-Id",
       "Location",

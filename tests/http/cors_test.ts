@@ -104,6 +104,9 @@ serviceCase("OPTIONS", async (t, service) => {
         "Authorization",
         "Content-Type",
         "Idempotency-Key",
+        "X-Client-Info",
+        "X-Region",
+        "apikey",
       ]);
       assert.equal(headers.get("Access-Control-Max-Age"), "600");
       assert.equal(service.takeStatements().length, 0);

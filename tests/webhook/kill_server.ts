@@ -2,7 +2,7 @@
  * Both functions over a database, as a child process that a test can kill: the parts of the local
  * start, on a database that stays. Its first line of output is its base URL.
  *
- * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS.
+ * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
  */
 
 import { openLocalServer } from "../../scripts/local_server.ts";
@@ -11,7 +11,7 @@ import { createDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 
-const server = await openLocalServer(0);
+const server = await openLocalServer(Number(Deno.env.get("PORT")));
 const deps = createDependencies({
   database_url: Deno.env.get("DATABASE_URL")!,
   base_url: server.base_url,

@@ -5,12 +5,11 @@
  */
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { MASTER_SECRET, RELAY_TOKEN, startService } from "../support/service.ts";
+import { launchServer } from "../support/server_process.ts";
+import { startService } from "../support/service.ts";
 import { addEndpoint, openRecorder, until } from "./recording_receiver.ts";
 
-const SERVER = fileURLToPath(new URL("kill_server.ts", import.meta.url));
 /** Each has two events, and there is one endpoint. */
 const PAYMENTS = 1000;
 const CLIENTS = 8;
@@ -21,41 +20,6 @@ const DUPLICATES_LIMIT = 0.05;
 const SIGNATURE_AGE_LIMIT_MS = 30_000;
 const DEADLINE_MS = 60_000;
 
-/** A server process. */
-interface Server {
-  base_url: string;
-  kill(): Promise<void>;
-}
-
-async function launch(database_url: string): Promise<Server> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", SERVER],
-    env: {
-      DATABASE_URL: database_url,
-      MASTER_SECRET,
-      RELAY_TOKEN,
-      LEASE_MS: String(LEASE_MS),
-    },
-    stdin: "null",
-    stdout: "piped",
-  }).spawn();
-  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes("\n")) {
-    const { value, done } = await output.read();
-    assert.ok(!done, "the server ended before it served");
-    text += value;
-  }
-  return {
-    base_url: text.trim(),
-    async kill() {
-      child.kill("SIGKILL");
-      await child.status;
-      await output.cancel();
-    },
-  };
-}
-
 Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
   // Of this service only the database, the key and the endpoint are used.
   const service = await startService();
@@ -64,7 +28,8 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
     return 200;
   });
   const { secret } = await addEndpoint(service, hooks.url("/"));
-  let server = await launch(service.database.functions_url);
+  const launch = () => launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
+  let server = await launch();
   let retries = 0;
 
   /** Creates one payment, however often it takes. */
@@ -98,7 +63,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
       const [row] = await service.sql`
         select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
       under_way.push(row!.leased);
-      server = await launch(service.database.functions_url);
+      server = await launch();
     }
     await Promise.all(clients);
     await until("nothing is pending", async () => {

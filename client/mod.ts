@@ -1,0 +1,121 @@
+/**
+ * A client of the payments API, and the verification of its webhooks. No dependencies; Web APIs
+ * only: Deno, Node 20+, Bun, browsers and edge runtimes.
+ *
+ * @module
+ */
+
+export { PaymentsClient, type PaymentsClientOptions } from "./client.ts";
+export {
+  ApiError,
+  type ApiErrorOf,
+  ConnectionError,
+  type DeclineCode,
+  ERROR_CODES,
+  type ErrorBody,
+  type ErrorCode,
+  type ErrorType,
+  type FailedRequest,
+  PaymentsError,
+  TimeoutError,
+  UnexpectedResponseError,
+} from "./errors.ts";
+export type { List, ListParams, Page } from "./list.ts";
+export type { Exchange, Fetch } from "./exchange.ts";
+export type { ReadOptions, RequestOptions } from "./request_options.ts";
+export type { Runtime } from "./runtime.ts";
+export type {
+  AmountInput,
+  IbanInput,
+  MaskedIban,
+  Metadata,
+  Network,
+  Person,
+  Settlement,
+  Stablecoin,
+  Wallet,
+  WalletInput,
+} from "./values.ts";
+export type {
+  Capability,
+  CardInput,
+  CreatePaymentInput,
+  CreateRefundInput,
+  ListPaymentsParams,
+  ListRefundsParams,
+  MethodKind,
+  Outcome,
+  Payment,
+  PaymentFields,
+  PaymentMethod,
+  Payments,
+  PaymentStatus,
+  Refund,
+  RefundReason,
+  Refunds,
+} from "./payments.ts";
+export type {
+  CreateTransferInput,
+  ListTransfersParams,
+  Transfer,
+  TransferDestination,
+  TransferFields,
+  Transfers,
+  TransferStatus,
+} from "./transfers.ts";
+export type {
+  Balance,
+  Balances,
+  LedgerAccount,
+  LedgerEntries,
+  LedgerEntry,
+  ListLedgerEntriesParams,
+} from "./ledger.ts";
+export type {
+  CreateWebhookEndpointInput,
+  DeletedWebhookEndpoint,
+  DeliveryAttempt,
+  DeliveryStatus,
+  Event,
+  EventObjects,
+  EventOf,
+  Events,
+  EventType,
+  ListEventsParams,
+  ListWebhookDeliveriesParams,
+  RotateSecretInput,
+  Subscription,
+  UpdateWebhookEndpointInput,
+  WebhookDeliveries,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpoints,
+  WebhookEndpointWithSecret,
+} from "./webhooks.ts";
+export type {
+  ApiKey,
+  ApiKeys,
+  ApiKeyWithSecret,
+  CreateApiKeyInput,
+  RotateApiKeyInput,
+  Scope,
+} from "./api_keys.ts";
+export type {
+  AdvanceInput,
+  AdvanceTransferInput,
+  AuthenticateInput,
+  Sandbox,
+  SandboxReset,
+  TriggerInput,
+} from "./sandbox.ts";
+export {
+  DEFAULT_TOLERANCE_SECONDS,
+  signWebhook,
+  verifyWebhook,
+  type VerifyWebhookOptions,
+  WEBHOOK_SIGNATURE_HEADER,
+  type WebhookEvent,
+  type WebhookRefusal,
+  type WebhookToSign,
+  WebhookVerificationError,
+} from "./webhook_signature.ts";

@@ -1,0 +1,103 @@
+/**
+ * The sandbox: payments in any state, on demand (interface §4). Test keys only.
+ */
+
+import type { CreatePaymentInput, Payment, PaymentStatus } from "./payments.ts";
+import type { RequestOptions } from "./request_options.ts";
+import type { Transport } from "./transport.ts";
+import type { Transfer, TransferStatus } from "./transfers.ts";
+import type { EventType, WebhookDelivery } from "./webhooks.ts";
+
+/** `POST /payments/{id}/advance` */
+export interface AdvanceInput {
+  /** The status to move to. */
+  to: PaymentStatus;
+}
+
+/** `POST /transfers/{id}/advance` */
+export interface AdvanceTransferInput {
+  /** The status to move to. */
+  to: TransferStatus;
+}
+
+/** `POST /payments/{id}/authenticate` */
+export interface AuthenticateInput {
+  /** What the payer's bank says; `success` unless given. */
+  result?: "success" | "failure" | undefined;
+}
+
+/** `POST /webhooks/trigger` */
+export interface TriggerInput {
+  endpoint_id: string;
+  /** `payment.*`, `refund.completed`, `ping` or `webhook_endpoint.disabled`. */
+  event: EventType;
+  payment_id: string;
+}
+
+/** What a reset has deleted. */
+export interface SandboxReset {
+  object: "sandbox_reset";
+  deleted: {
+    payments: number;
+    refunds: number;
+    transfers: number;
+    ledger_entries: number;
+    events: number;
+    webhook_deliveries: number;
+    idempotency_keys: number;
+  };
+}
+
+const SANDBOX = "/api-v1-sandbox";
+
+/** Operations of the sandbox. Each throws a `PaymentsError`. */
+export class Sandbox {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Creates a payment in a chosen state: a decline is a result here, not an error. */
+  createPayment(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
+    const path = [`${SANDBOX}/payments`];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Moves a payment to another status; one that cannot follow: 409 `invalid_state`. */
+  advance(id: string, input: AdvanceInput, options?: RequestOptions): Promise<Payment> {
+    const path = [`${SANDBOX}/payments`, id, "advance"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** 3-D Secure as the payer's bank answers it; `failure`: 402 `authentication_failed`. */
+  authenticate(
+    id: string,
+    input: AuthenticateInput = {},
+    options?: RequestOptions,
+  ): Promise<Payment> {
+    const path = [`${SANDBOX}/payments`, id, "authenticate"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Moves a waiting transfer to another status. */
+  advanceTransfer(
+    id: string,
+    input: AdvanceTransferInput,
+    options?: RequestOptions,
+  ): Promise<Transfer> {
+    const path = [`${SANDBOX}/transfers`, id, "advance"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Sends an event to an endpoint, once and now; a receiver's failure is in the attempt. */
+  trigger(input: TriggerInput, options?: RequestOptions): Promise<WebhookDelivery> {
+    const path = [`${SANDBOX}/webhooks/trigger`];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Deletes all payments and what belongs to them. Keys and endpoints stay. */
+  reset(options?: RequestOptions): Promise<SandboxReset> {
+    return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * Sends requests: key, idempotency key, timeout, retries, and errors as classes. Knows HTTP and
+ * nothing of payments.
+ */
+
+import {
+  ApiError,
+  ConnectionError,
+  type ErrorBody,
+  type FailedRequest,
+  TimeoutError,
+  UnexpectedResponseError,
+} from "./errors.ts";
+import { type Exchange, exchange, type Fetch, type Outcome } from "./exchange.ts";
+import {
+  checkedIdempotencyKey,
+  checkedRetries,
+  checkedTimeout,
+  type RequestOptions,
+} from "./request_options.ts";
+import { isTransient, parseRetryAfter, retryDelayMs } from "./retry.ts";
+import type { Runtime } from "./runtime.ts";
+import { userAgentHeader } from "./user_agent.ts";
+
+/** What a transport is made of. */
+export interface TransportOptions {
+  apiKey: string;
+  /** Without a slash at the end. */
+  baseUrl: string;
+  fetch: Fetch;
+  maxRetries: number;
+  timeoutMs: number;
+  onExchange: ((exchange: Exchange) => void) | undefined;
+  runtime: Runtime;
+}
+
+/** A request of the API. */
+export interface ApiRequest {
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  /** After the base URL: a collection as it is, then segments such as an id. */
+  path: readonly string[];
+  query?: object | undefined;
+  body?: object | undefined;
+}
+
+/** Sends requests to one base URL with one key. */
+export class Transport {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends a request, again where that can help, and returns the parsed body of a 2xx.
+   * Errors: every `PaymentsError`; the reason of the caller's signal.
+   */
+  async send<T>(request: ApiRequest, options: RequestOptions = {}): Promise<T> {
+    const { baseUrl, fetch, onExchange, runtime } = this.#options;
+    const { signal } = options;
+    const maxRetries = checkedRetries(options.maxRetries ?? this.#options.maxRetries);
+    const timeoutMs = checkedTimeout(options.timeoutMs ?? this.#options.timeoutMs);
+    const idempotencyKey = request.method === "GET"
+      ? null
+      : checkedIdempotencyKey(options.idempotencyKey ?? crypto.randomUUID());
+    const { method } = request;
+    const path = pathOf(request.path);
+    const sent: Exchange["request"] = {
+      method,
+      url: baseUrl + path + searchOf(request.query),
+      headers: this.#headers(request, idempotencyKey),
+      body: request.body === undefined ? null : JSON.stringify(request.body),
+    };
+    for (let attempt = 1;; attempt++) {
+      signal?.throwIfAborted();
+      const outcome = await exchange(sent, { fetch, timeoutMs, signal, onExchange, attempt });
+      // The caller's own doing is not an error of the connection.
+      if ("failure" in outcome) signal?.throwIfAborted();
+      const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
+      const result = this.#judge(outcome, failed, timeoutMs);
+      if ("value" in result) return result.value as T;
+      const delay_ms = result.transient && attempt <= maxRetries
+        ? retryDelayMs(attempt, result.retryAfterMs, runtime.random())
+        : null;
+      if (delay_ms === null) throw result.error;
+      await runtime.sleep(delay_ms, signal);
+    }
+  }
+
+  #headers({ body }: ApiRequest, idempotencyKey: string | null): Record<string, string> {
+    return {
+      Authorization: `Bearer ${this.#options.apiKey}`,
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }),
+      ...userAgentHeader(globalThis.navigator?.userAgent),
+    };
+  }
+
+  /** Tells a result from an error, and whether another attempt can help. */
+  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number):
+    | { value: unknown }
+    | { error: Error; transient: boolean; retryAfterMs?: number | undefined } {
+    if ("failure" in outcome) {
+      const error = outcome.timed_out
+        ? new TimeoutError(request, timeoutMs)
+        : new ConnectionError(request, outcome.failure);
+      return { error, transient: true };
+    }
+    const { status, headers, body } = outcome.answer;
+    const parsed = parseObject(body);
+    if (status >= 200 && status < 300 && parsed) return { value: parsed };
+    const retryAfterMs = parseRetryAfter(
+      headers["retry-after"] ?? null,
+      this.#options.runtime.now(),
+    );
+    const envelope = status >= 400 ? errorOf(parsed) : undefined;
+    const error = envelope
+      ? new ApiError({ status, body: envelope, retryAfterMs }, request)
+      : new UnexpectedResponseError({ status, body }, request);
+    return { error, transient: isTransient({ status, code: envelope?.code }), retryAfterMs };
+  }
+}
+
+/** Joins a path. Throws `TypeError` for an id that would lead elsewhere. */
+function pathOf([collection, ...segments]: readonly string[]): string {
+  for (const segment of segments) {
+    if (typeof segment === "string" && !/^\.{0,2}$/.test(segment)) continue;
+    throw new TypeError(`id is ${JSON.stringify(segment)}, which is none of ${collection}`);
+  }
+  return [collection, ...segments.map(encodeURIComponent)].join("/");
+}
+
+function searchOf(query: object | undefined): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) search.append(name, String(value));
+  }
+  const text = search.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function errorOf(body: Record<string, unknown> | null): ErrorBody | undefined {
+  const error = body?.error as Partial<ErrorBody> | null | undefined;
+  return typeof error?.code === "string" && typeof error.message === "string"
+    ? error as ErrorBody
+    : undefined;
+}

@@ -1,0 +1,355 @@
+/** The client against a real HTTP server that misbehaves: retries, timeouts, errors, aborts. */
+
+import assert from "node:assert/strict";
+import {
+  ApiError,
+  ConnectionError,
+  type Exchange,
+  PaymentsClient,
+  PaymentsError,
+  TimeoutError,
+  UnexpectedResponseError,
+} from "../../client/mod.ts";
+import { userAgentHeader, VERSION } from "../../client/user_agent.ts";
+import { API_KEY, error, json, withServer } from "./scripted_server.ts";
+
+const PAYMENT = { id: "pay_1", object: "payment", status: "completed" };
+const INPUT = { amount: 1000, currency: "EUR" };
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** Short, and longer than an answer on loopback takes. */
+const TIMEOUT_MS = 100;
+
+/** The error that a promise rejects with. */
+async function failure(promise: PromiseLike<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  assert.fail("it did not fail");
+}
+
+/** Never answers, until the client has gone. */
+function silence(): Promise<Response> {
+  return new Promise(() => {});
+}
+
+Deno.test("create() sends key, type, body and a new idempotency key", () =>
+  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+    assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
+    await client.payments.create(INPUT);
+    const [first, second] = asked;
+    assert.equal(first!.path, "/functions/v1/api-v1-payments/v1/payments");
+    assert.equal(first!.headers.get("Authorization"), `Bearer ${API_KEY}`);
+    assert.equal(first!.headers.get("Content-Type"), "application/json");
+    assert.equal(first!.body, JSON.stringify(INPUT));
+    const keys = [first, second].map((asked) => asked!.headers.get("Idempotency-Key")!);
+    for (const key of keys) assert.match(key, UUID);
+    assert.notEqual(keys[0], keys[1]);
+  }));
+
+Deno.test("create() sends the same again, with the same key, after 500", () =>
+  withServer(
+    [error(500, "internal_error"), error(503, "service_unavailable"), json(201, PAYMENT)],
+    async ({ client, asked, waits }) => {
+      assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
+      assert.equal(asked.length, 3);
+      assert.equal(new Set(asked.map(({ headers }) => headers.get("Idempotency-Key"))).size, 1);
+      assert.deepEqual(asked.map(({ body }) => body), Array(3).fill(JSON.stringify(INPUT)));
+      assert.deepEqual(waits, [375, 750]);
+    },
+  ));
+
+Deno.test("create() uses the caller's idempotency key", () =>
+  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.create(INPUT, { idempotencyKey: "order-1" });
+    assert.equal(asked[0]!.headers.get("Idempotency-Key"), "order-1");
+  }));
+
+Deno.test("update() and delete() carry idempotency keys, retrieve() does not", () =>
+  withServer([json(200, {})], async ({ client, asked }) => {
+    await client.webhookEndpoints.update("whe_1", { status: "disabled" });
+    await client.webhookEndpoints.delete("whe_1");
+    await client.payments.retrieve("pay_1");
+    const sent = asked.map(({ method, headers }) => [method, headers.has("Idempotency-Key")]);
+    assert.deepEqual(sent, [["PUT", true], ["DELETE", true], ["GET", false]]);
+  }));
+
+for (const status of [400, 401, 402, 403, 404, 409, 415]) {
+  Deno.test(`create() is not sent again after ${status}`, () =>
+    withServer([error(status, "invalid_parameter")], async ({ client, asked }) => {
+      const thrown = await failure(client.payments.create(INPUT));
+      assert.ok(thrown instanceof ApiError);
+      assert.deepEqual([thrown.status, thrown.attempts, asked.length], [status, 1, 1]);
+    }));
+}
+
+Deno.test("create() gives up after maxRetries with the last error and the key", () =>
+  withServer([error(429, "rate_limited"), error(500, "internal_error")], async (server) => {
+    const { client, asked } = server;
+    const thrown = await failure(client.payments.create(INPUT));
+    assert.ok(thrown instanceof ApiError && thrown.is("internal_error"));
+    assert.deepEqual([thrown.attempts, asked.length], [3, 3]);
+    assert.equal(thrown.idempotencyKey, asked[0]!.headers.get("Idempotency-Key"));
+    assert.equal(thrown.operation, "POST /api-v1-payments/v1/payments");
+    assert.equal(thrown.requestId, "req_1");
+    assert.equal(thrown.message, "It is internal_error");
+    await failure(client.payments.create(INPUT, { maxRetries: 0 }));
+    assert.equal(asked.length, 4);
+  }));
+
+Deno.test("a twin in progress is asked for again", () =>
+  withServer(
+    [error(409, "idempotency_in_progress", { "Retry-After": "1" }), json(201, PAYMENT)],
+    async ({ client, waits }) => {
+      assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
+      assert.deepEqual(waits, [1_250]);
+    },
+  ));
+
+Deno.test("Retry-After as a date is obeyed", () =>
+  withServer([
+    error(503, "service_unavailable", { "Retry-After": "Fri, 20 Nov 2026 12:00:05 GMT" }),
+    json(200, PAYMENT),
+  ], async ({ client, waits }) => {
+    await client.payments.retrieve("pay_1");
+    assert.deepEqual(waits, [5_250]);
+  }));
+
+Deno.test("Retry-After beyond a minute is not waited for", () =>
+  withServer([error(503, "service_unavailable", { "Retry-After": "3600" })], async (server) => {
+    const thrown = await failure(server.client.payments.retrieve("pay_1"));
+    assert.ok(thrown instanceof ApiError);
+    assert.equal(thrown.retryAfterMs, 3_600_000);
+    assert.deepEqual([server.asked.length, server.waits], [1, []]);
+  }));
+
+Deno.test("a proxy's page is sent for again, then an UnexpectedResponseError", () =>
+  withServer([() => new Response("<h1>Bad gateway</h1>", { status: 502 })], async (server) => {
+    const thrown = await failure(server.client.payments.retrieve("pay_1"));
+    assert.ok(thrown instanceof UnexpectedResponseError && thrown instanceof PaymentsError);
+    assert.deepEqual([thrown.status, thrown.attempts], [502, 3]);
+    assert.equal(thrown.body, "<h1>Bad gateway</h1>");
+  }));
+
+Deno.test("a page with 200 is an UnexpectedResponseError at once", () =>
+  withServer([() => new Response("<h1>It works</h1>")], async ({ client, asked }) => {
+    const thrown = await failure(client.payments.create(INPUT));
+    assert.ok(thrown instanceof UnexpectedResponseError);
+    assert.equal(asked.length, 1);
+  }));
+
+Deno.test("a redirect is not followed", () =>
+  withServer(
+    [() => new Response(null, { status: 301, headers: { Location: "/canary" } })],
+    async ({ client, asked }) => {
+      const thrown = await failure(client.payments.create(INPUT));
+      assert.ok(thrown instanceof UnexpectedResponseError);
+      assert.match(thrown.message, /redirect/);
+      assert.equal(asked.length, 1);
+    },
+  ));
+
+Deno.test("a connection that breaks within the answer is a ConnectionError, sent again", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  let connections = 0;
+  const serving = (async () => {
+    for await (const connection of listener) {
+      connections++;
+      await connection.read(new Uint8Array(4096));
+      const head = "HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{";
+      await connection.write(new TextEncoder().encode(head));
+      connection.close();
+    }
+  })();
+  const client = new PaymentsClient({
+    apiKey: API_KEY,
+    baseUrl: `http://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    runtime: { sleep: () => Promise.resolve() },
+  });
+  const thrown = await failure(client.payments.create(INPUT));
+  listener.close();
+  await serving;
+  assert.ok(thrown instanceof ConnectionError);
+  assert.ok(thrown.cause instanceof Error);
+  assert.match(thrown.idempotencyKey!, UUID);
+  assert.deepEqual([thrown.attempts, connections], [3, 3]);
+  const refused = await failure(client.payments.retrieve("pay_1"));
+  assert.ok(refused instanceof ConnectionError && refused.attempts === 3);
+});
+
+Deno.test("no answer in time is a TimeoutError, sent again", () =>
+  withServer([silence], async ({ client, asked }) => {
+    const thrown = await failure(client.payments.create(INPUT, { maxRetries: 1 }));
+    assert.ok(thrown instanceof TimeoutError);
+    assert.deepEqual([thrown.timeoutMs, thrown.attempts, asked.length], [TIMEOUT_MS, 2, 2]);
+  }, { timeoutMs: TIMEOUT_MS }));
+
+Deno.test("an answer that never ends is a TimeoutError", () =>
+  withServer([
+    () => new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array(1)) })),
+  ], async ({ client }) => {
+    const options = { maxRetries: 0, timeoutMs: TIMEOUT_MS };
+    const thrown = await failure(client.payments.retrieve("pay_1", options));
+    assert.ok(thrown instanceof TimeoutError);
+  }));
+
+Deno.test("a signal that is aborted already sends nothing", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    const signal = AbortSignal.abort("stop");
+    assert.equal(await failure(client.payments.retrieve("pay_1", { signal })), "stop");
+    assert.equal(asked.length, 0);
+  }));
+
+Deno.test("a signal ends a request under way with its reason, and nothing is sent again", async () => {
+  const controller = new AbortController();
+  const reason = new Error("the user has left");
+  const abort = () => {
+    controller.abort(reason);
+    return silence();
+  };
+  await withServer([abort], async ({ client, asked }) => {
+    const { signal } = controller;
+    assert.equal(await failure(client.payments.create(INPUT, { signal, maxRetries: 0 })), reason);
+    assert.equal(asked.length, 1);
+  });
+});
+
+Deno.test("a signal ends a wait between attempts", async () => {
+  const controller = new AbortController();
+  const exchanges: Exchange[] = [];
+  await withServer([error(503, "service_unavailable", { "Retry-After": "60" })], async (server) => {
+    const started = performance.now();
+    const { signal } = controller;
+    assert.equal(await failure(server.client.payments.create(INPUT, { signal })), "stop");
+    assert.ok(performance.now() - started < 5_000);
+    assert.equal(exchanges.length, 1);
+  }, {
+    runtime: {},
+    onExchange(exchange) {
+      exchanges.push(exchange);
+      setTimeout(() => controller.abort("stop"), 10);
+    },
+  });
+});
+
+Deno.test("onExchange is told of each attempt, without the key", async () => {
+  const exchanges: Exchange[] = [];
+  await withServer([error(500, "internal_error"), json(201, PAYMENT)], async (server) => {
+    await server.client.payments.create(INPUT);
+    assert.deepEqual(exchanges.map(({ attempt }) => attempt), [1, 2]);
+    const { request, response, duration_ms } = exchanges[1]!;
+    assert.equal(request.method, "POST");
+    assert.equal(request.url, `${server.base_url}/api-v1-payments/v1/payments`);
+    assert.equal(request.body, JSON.stringify(INPUT));
+    assert.equal(request.headers.Authorization, "Bearer sk_test_…");
+    assert.equal(
+      request.headers["Idempotency-Key"],
+      server.asked[0]!.headers.get("Idempotency-Key"),
+    );
+    assert.equal(response!.status, 201);
+    assert.equal(response!.headers["content-type"], "application/json");
+    assert.equal(response!.body, JSON.stringify(PAYMENT));
+    assert.ok(duration_ms > 0);
+    assert.ok(!JSON.stringify(exchanges).includes(API_KEY));
+  }, { onExchange: (exchange) => exchanges.push(exchange) });
+});
+
+Deno.test("onExchange is told why there was no answer", async () => {
+  const exchanges: Exchange[] = [];
+  await withServer([silence], async ({ client }) => {
+    await failure(client.payments.retrieve("pay_1", { maxRetries: 0, timeoutMs: TIMEOUT_MS }));
+    assert.equal(exchanges[0]!.response, null);
+    assert.ok(exchanges[0]!.error);
+  }, { onExchange: (exchange) => exchanges.push(exchange) });
+});
+
+Deno.test("onExchange that throws does not make a payment fail", () =>
+  withServer([json(201, PAYMENT)], async ({ client }) => {
+    assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
+  }, {
+    onExchange() {
+      throw new Error("the listener's own");
+    },
+  }));
+
+Deno.test("a client names itself, but not in a browser", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.retrieve("pay_1");
+    assert.equal(asked[0]!.headers.get("User-Agent"), `payments-client/${VERSION}`);
+    for (const runtime of [undefined, "Deno/2.9.6", "Node.js/22", "Cloudflare-Workers"]) {
+      assert.deepEqual(Object.keys(userAgentHeader(runtime)), ["User-Agent"]);
+    }
+    assert.deepEqual(userAgentHeader("Mozilla/5.0 (X11; Linux x86_64) Chrome/130"), {});
+  }));
+
+Deno.test("a client shows its key to nobody who prints it", () =>
+  withServer([error(401, "unauthorized")], async ({ client }) => {
+    const thrown = await failure(client.payments.create(INPUT));
+    for (const value of [client, client.payments, thrown]) {
+      assert.ok(!Deno.inspect(value, { depth: 99, showHidden: true }).includes(API_KEY));
+      assert.ok(!JSON.stringify(value).includes(API_KEY));
+    }
+  }));
+
+const WRONG: [name: string, options: Record<string, unknown>][] = [
+  ["apiKey", { apiKey: "" }],
+  ["apiKey", { apiKey: undefined }],
+  ["apiKey", { apiKey: `${API_KEY}\n` }],
+  ["baseUrl", { baseUrl: "" }],
+  ["baseUrl", { baseUrl: undefined }],
+  ["baseUrl", { baseUrl: "example.com/functions/v1" }],
+  ["baseUrl", { baseUrl: "ftp://example.com" }],
+  ["baseUrl", { baseUrl: "https://example.com/?a=1" }],
+  ["baseUrl", { baseUrl: "https://" }],
+  ["maxRetries", { maxRetries: -1 }],
+  ["maxRetries", { maxRetries: 1.5 }],
+  ["timeoutMs", { timeoutMs: 0 }],
+  ["timeoutMs", { timeoutMs: NaN }],
+  ["timeoutMs", { timeoutMs: Infinity }],
+];
+for (const [name, options] of WRONG) {
+  Deno.test(`PaymentsClient() refuses ${Deno.inspect(options)}`, () => {
+    const given = { apiKey: API_KEY, baseUrl: "https://example.com/functions/v1", ...options };
+    const make = () => new PaymentsClient(given as { apiKey: string; baseUrl: string });
+    assert.throws(make, (error: Error) => {
+      assert.ok(error instanceof TypeError && error.message.includes(name), error.message);
+      return !error.message.includes(API_KEY);
+    });
+  });
+}
+
+Deno.test("a call refuses options that cannot work, and sends nothing", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    const wrong: [string, PromiseLike<unknown>][] = [
+      ["maxRetries", client.payments.retrieve("pay_1", { maxRetries: NaN })],
+      ["timeoutMs", client.payments.retrieve("pay_1", { timeoutMs: -1 })],
+      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "" })],
+      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "a b" })],
+      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "x".repeat(256) })],
+      ["id", client.payments.retrieve("")],
+      ["id", client.payments.retrieve("..")],
+      ["id", client.payments.listRefunds(undefined as unknown as string)],
+    ];
+    for (const [name, call] of wrong) {
+      const thrown = await failure(call);
+      assert.ok(thrown instanceof TypeError && thrown.message.startsWith(name), String(thrown));
+    }
+    assert.equal(asked.length, 0);
+  }));
+
+Deno.test("an id stays within its segment of the path", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.retrieve("../refunds/re_1?x#y");
+    assert.equal(
+      asked[0]!.path,
+      "/functions/v1/api-v1-payments/v1/payments/..%2Frefunds%2Fre_1%3Fx%23y",
+    );
+  }));
+
+Deno.test("baseUrl may end with a slash", () =>
+  withServer([json(200, PAYMENT)], async ({ base_url, asked }) => {
+    const client = new PaymentsClient({ apiKey: API_KEY, baseUrl: `${base_url}/` });
+    await client.payments.retrieve("pay_1");
+    assert.equal(asked[0]!.path, "/functions/v1/api-v1-payments/v1/payments/pay_1");
+  }));

@@ -1,0 +1,93 @@
+/** Lists: awaited, a page; iterated, every item, with no request more than needed. */
+
+import assert from "node:assert/strict";
+import { ApiError } from "../../client/mod.ts";
+import { type Asked, error, withServer } from "./scripted_server.ts";
+
+/** A server's list of five, by pages. */
+function pages({ path }: Asked): Response {
+  const query = new URL(path, "http://localhost").searchParams;
+  const limit = Number(query.get("limit") ?? 10);
+  const start = Number(query.get("starting_after")?.slice(4) ?? 0);
+  const ids = [1, 2, 3, 4, 5].filter((n) => n > start);
+  const data = ids.slice(0, limit).map((n) => ({ id: `pay_${n}` }));
+  const has_more = ids.length > limit;
+  const next_cursor = has_more ? data.at(-1)!.id : null;
+  return Response.json({ object: "list", url: "/v1/payments", data, has_more, next_cursor });
+}
+
+Deno.test("list() awaited is its first page, fetched once", () =>
+  withServer([pages], async ({ client, asked }) => {
+    const list = client.payments.list({ limit: 2 });
+    assert.equal(asked.length, 0);
+    const page = await list;
+    assert.deepEqual(page.data.map(({ id }) => id), ["pay_1", "pay_2"]);
+    assert.equal(page.next_cursor, "pay_2");
+    assert.equal(await list, page);
+    assert.equal(asked.length, 1);
+  }));
+
+Deno.test("list() iterated is every item, a request for each page", () =>
+  withServer([pages], async ({ client, asked }) => {
+    const ids: string[] = [];
+    for await (const { id } of client.payments.list({ limit: 2, currency: "EUR" })) ids.push(id);
+    assert.deepEqual(ids, ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"]);
+    assert.deepEqual(asked.map(({ path }) => path.split("?")[1]), [
+      "limit=2&currency=EUR",
+      "limit=2&currency=EUR&starting_after=pay_2",
+      "limit=2&currency=EUR&starting_after=pay_4",
+    ]);
+  }));
+
+Deno.test("list() iterated goes on from starting_after, and from a page that was awaited", () =>
+  withServer([pages], async ({ client, asked }) => {
+    const list = client.payments.list({ limit: 2, starting_after: "pay_1" });
+    await list;
+    const ids = (await Array.fromAsync(list)).map(({ id }) => id);
+    assert.deepEqual(ids, ["pay_2", "pay_3", "pay_4", "pay_5"]);
+    assert.equal(asked.length, 2);
+  }));
+
+Deno.test("list() that is left early fetches no further page", () =>
+  withServer([pages], async ({ client, asked }) => {
+    for await (const { id } of client.payments.list({ limit: 2 })) if (id === "pay_2") break;
+    assert.equal(asked.length, 1);
+  }));
+
+Deno.test("list() pages", () =>
+  withServer([pages], async ({ client }) => {
+    const sizes: number[] = [];
+    for await (const { data } of client.payments.list({ limit: 2 }).pages()) {
+      sizes.push(data.length);
+    }
+    assert.deepEqual(sizes, [2, 2, 1]);
+  }));
+
+Deno.test("list() sends no parameter that is undefined, and encodes the others", () =>
+  withServer([pages], async ({ client, asked }) => {
+    await client.payments.list({ status: undefined, reference: "a&b=c d" });
+    assert.equal(asked[0]!.path.split("?")[1], "reference=a%26b%3Dc+d");
+    await client.payments.list();
+    assert.equal(asked[1]!.path, "/functions/v1/api-v1-payments/v1/payments");
+  }));
+
+Deno.test("list() rejects where it is awaited, iterated or caught", () =>
+  withServer([error(400, "invalid_parameter")], async ({ client }) => {
+    const list = () => client.payments.list({ limit: 0 });
+    assert.ok(await list().catch((error) => error) instanceof ApiError);
+    assert.ok(await list().then(null, (error) => error) instanceof ApiError);
+    await assert.rejects(async () => await list(), ApiError);
+    await assert.rejects(Array.fromAsync(list()), ApiError);
+    let settled = false;
+    await assert.rejects(list().finally(() => settled = true), ApiError);
+    assert.ok(settled);
+  }));
+
+Deno.test("list() works in Promise.all", () =>
+  withServer([pages], async ({ client }) => {
+    const [one, all] = await Promise.all([
+      client.payments.list({ limit: 1 }),
+      client.payments.list(),
+    ]);
+    assert.deepEqual([one.data.length, all.data.length], [1, 5]);
+  }));

@@ -1,0 +1,93 @@
+/** When the client sends again, and after how long: pure, as tables. */
+
+import assert from "node:assert/strict";
+import {
+  BASE_DELAY_MS,
+  isTransient,
+  MAX_DELAY_MS,
+  MAX_RETRY_AFTER_MS,
+  parseRetryAfter,
+  retryDelayMs,
+} from "../../client/retry.ts";
+import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+
+/** Codes that another attempt can turn into a result; all others of the catalogue cannot. */
+const TRANSIENT = [
+  "idempotency_in_progress",
+  "rate_limited",
+  "internal_error",
+  "service_unavailable",
+];
+
+for (const [code, { status }] of Object.entries(ERROR_CATALOGUE)) {
+  const expected = TRANSIENT.includes(code);
+  Deno.test(`isTransient() ${status} ${code} is ${expected}`, () => {
+    assert.equal(isTransient({ status, code }), expected);
+  });
+}
+
+const STATUSES: [status: number, transient: boolean][] = [
+  [200, false],
+  [301, false],
+  [400, false],
+  [404, false],
+  [408, true],
+  [429, true],
+  [500, true],
+  [502, true],
+  [504, true],
+  [546, true],
+];
+for (const [status, transient] of STATUSES) {
+  Deno.test(`isTransient() ${status} without a code is ${transient}`, () => {
+    assert.equal(isTransient({ status, code: undefined }), transient);
+  });
+}
+
+Deno.test("retryDelayMs() doubles up to its limit, its upper half by chance", () => {
+  for (let attempt = 1; attempt <= 12; attempt++) {
+    const backoff = Math.min(BASE_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
+    assert.equal(retryDelayMs(attempt, undefined, 0), backoff / 2);
+    assert.equal(retryDelayMs(attempt, undefined, 0.5), backoff * 3 / 4);
+    assert.ok(retryDelayMs(attempt, undefined, 1 - Number.EPSILON)! <= backoff);
+  }
+});
+
+const ASKED: [asked_ms: number, random: number, delay_ms: number | null][] = [
+  [0, 0, 250],
+  [0, 0.5, 375],
+  [1_000, 0, 1_000],
+  [1_000, 0.5, 1_250],
+  [MAX_RETRY_AFTER_MS, 0, MAX_RETRY_AFTER_MS],
+  [MAX_RETRY_AFTER_MS + 1, 0, null],
+  [3_600_000, 0, null],
+];
+for (const [asked_ms, random, delay_ms] of ASKED) {
+  Deno.test(`retryDelayMs() asked for ${asked_ms} ms at ${random} is ${delay_ms}`, () => {
+    assert.equal(retryDelayMs(1, asked_ms, random), delay_ms);
+  });
+}
+
+const NOW = Date.parse("2026-11-20T12:00:00Z");
+const HEADERS: [value: string | null, delay_ms: number | undefined][] = [
+  [null, undefined],
+  ["", undefined],
+  ["0", 0],
+  ["1", 1_000],
+  [" 7 ", 7_000],
+  ["120", 120_000],
+  ["-1", undefined],
+  ["1.5", undefined],
+  ["1e3", undefined],
+  ["soon", undefined],
+  ["2026", 2_026_000],
+  ["2026-11-20T12:00:05Z", undefined],
+  ["Fri, 20 Nov 2026 12:00:05 GMT", 5_000],
+  ["Fri, 20 Nov 2026 11:59:00 GMT", 0],
+  ["Fri, 99 Nov 2026 12:00:05 GMT", undefined],
+];
+for (const [value, delay_ms] of HEADERS) {
+  Deno.test(`parseRetryAfter() ${JSON.stringify(value)} is ${delay_ms}`, () => {
+    assert.equal(parseRetryAfter(value, NOW), delay_ms);
+  });
+}

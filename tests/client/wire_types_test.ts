@@ -1,0 +1,160 @@
+/**
+ * The client's types are those of the schemas that the service is made of. Most of this file is
+ * judged by the type checker: `true satisfies Equal<…>` does not compile where they differ.
+ */
+
+import assert from "node:assert/strict";
+import type { z } from "zod";
+import * as client from "../../client/mod.ts";
+import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+import type * as keys from "../../shared/schema/api_key.ts";
+import type * as ledger from "../../shared/schema/ledger.ts";
+import type * as list from "../../shared/schema/list.ts";
+import type * as payment from "../../shared/schema/payment.ts";
+import type * as refund from "../../shared/schema/refund.ts";
+import type * as transfer from "../../shared/schema/transfer.ts";
+import type * as webhook from "../../shared/schema/webhook.ts";
+
+/** One level of an intersection as one object. */
+type Flat<T> = T extends object ? { [K in keyof T]: T[K] } : T;
+/** Whether two types are the same, optional and undefined members told apart. */
+type Equal<A, B> = (<T>() => T extends Flat<A> ? 1 : 2) extends (<T>() => T extends Flat<B> ? 1 : 2)
+  ? true
+  : false;
+/** Whether each of two types can stand for the other. */
+type Mutual<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false;
+/** What a schema takes, but instruments: to their schemas the plain text is `unknown`. */
+type Taken<S extends z.ZodType, Preprocessed extends string = never> = Omit<
+  z.input<S>,
+  Preprocessed
+>;
+type Without<T, Names extends string> = Omit<T, Names>;
+/** What a query takes: on the wire all of it is text, in the client `limit` is a number. */
+type Query<S extends z.ZodType> = Omit<z.input<S>, "limit"> & { limit?: number | undefined };
+/** An answer without the secret that only some have. */
+type Public<S extends z.ZodType> = Omit<z.infer<S>, "secret">;
+
+Deno.test("client types answers are those of the schemas", () => {
+  true satisfies Equal<client.Payment, z.infer<typeof payment.Payment>>;
+  true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
+  true satisfies Equal<client.PaymentStatus, payment.PaymentStatus>;
+  true satisfies Equal<client.Refund, z.infer<typeof refund.Refund>>;
+  true satisfies Equal<client.Transfer, z.infer<typeof transfer.Transfer>>;
+  true satisfies Equal<client.TransferDestination, transfer.TransferDestination>;
+  true satisfies Equal<client.LedgerEntry, z.infer<typeof ledger.LedgerEntry>>;
+  true satisfies Equal<client.Balance, z.infer<typeof transfer.Balance>>;
+  true satisfies Equal<client.WebhookEndpoint, Public<typeof webhook.WebhookEndpoint>>;
+  true satisfies Equal<
+    client.WebhookEndpointWithSecret,
+    Public<typeof webhook.WebhookEndpoint> & { secret: string }
+  >;
+  true satisfies Equal<client.WebhookDelivery, z.infer<typeof webhook.WebhookDelivery>>;
+  true satisfies Equal<client.ApiKey, Public<typeof keys.ApiKey>>;
+  true satisfies Equal<
+    client.ApiKeyWithSecret,
+    Public<typeof keys.ApiKey> & { secret: string }
+  >;
+});
+
+Deno.test("client types an event is that of the schema, its object known by its type", () => {
+  type Wire = z.infer<typeof webhook.Event>;
+  true satisfies Equal<client.EventType, webhook.EventType>;
+  true satisfies Equal<
+    Without<client.EventOf<client.EventType>, "data">,
+    Without<Wire, "data">
+  >;
+  const read = (event: client.Event) =>
+    event.type === "transfer.failed" ? event.data.object : undefined;
+  true satisfies Equal<ReturnType<typeof read>, client.Transfer | undefined>;
+});
+
+Deno.test("client types bodies are those of the schemas", () => {
+  true satisfies Equal<
+    Without<client.PaymentFields, "iban" | "wallet">,
+    Without<Taken<typeof payment.CreatePaymentBody, "iban" | "wallet">, "amount" | "amount_minor">
+  >;
+  true satisfies Equal<
+    client.PaymentFields["iban"],
+    string | payment.IbanInput | undefined
+  >;
+  true satisfies Equal<
+    client.PaymentFields["wallet"],
+    string | payment.WalletInput | undefined
+  >;
+  true satisfies Equal<
+    Without<client.TransferFields, "destination">,
+    Without<Taken<typeof transfer.CreateTransferBody, "destination">, "amount" | "amount_minor">
+  >;
+  true satisfies Equal<
+    client.TransferFields["destination"]["iban"],
+    string | payment.IbanInput | undefined
+  >;
+  true satisfies Equal<
+    client.TransferFields["destination"]["wallet"],
+    string | payment.WalletInput | undefined
+  >;
+  true satisfies Equal<
+    keyof client.TransferFields["destination"],
+    keyof z.input<typeof transfer.CreateTransferBody>["destination"]
+  >;
+  true satisfies Equal<client.CreateRefundInput, z.input<typeof refund.CreateRefundBody>>;
+  true satisfies Equal<client.AdvanceInput, z.input<typeof payment.AdvanceBody>>;
+  true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticateBody>>;
+  true satisfies Equal<client.AdvanceTransferInput, z.input<typeof transfer.AdvanceTransferBody>>;
+  true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerBody>>;
+  true satisfies Equal<
+    client.CreateWebhookEndpointInput,
+    z.input<typeof webhook.CreateWebhookEndpointBody>
+  >;
+  true satisfies Equal<
+    client.UpdateWebhookEndpointInput,
+    z.input<typeof webhook.UpdateWebhookEndpointBody>
+  >;
+  true satisfies Equal<client.RotateSecretInput, z.input<typeof webhook.RotateSecretBody>>;
+  true satisfies Equal<client.CreateApiKeyInput, z.input<typeof keys.CreateApiKeyBody>>;
+  true satisfies Equal<client.RotateApiKeyInput, z.input<typeof keys.RotateApiKeyBody>>;
+  true satisfies Equal<client.Scope, keys.Scope>;
+});
+
+Deno.test("client types a create needs an amount, by either name", () => {
+  type Amounts = Pick<z.input<typeof payment.CreatePaymentBody>, "amount" | "amount_minor">;
+  true satisfies [client.AmountInput] extends [Amounts] ? true : false;
+  false satisfies [{ currency: string }] extends [client.CreatePaymentInput] ? true : false;
+  true satisfies Mutual<
+    Amounts & ({ amount: number } | { amount_minor: number }),
+    client.AmountInput
+  >;
+});
+
+Deno.test("client types queries are those of the schemas", () => {
+  true satisfies Equal<client.ListPaymentsParams, Query<typeof list.ListPaymentsQuery>>;
+  true satisfies Equal<client.ListRefundsParams, Query<typeof list.ListRefundsQuery>>;
+  true satisfies Equal<client.ListParams, Query<typeof list.ListPaymentRefundsQuery>>;
+  true satisfies Equal<client.ListTransfersParams, Query<typeof list.ListTransfersQuery>>;
+  true satisfies Equal<client.ListLedgerEntriesParams, Query<typeof list.ListLedgerEntriesQuery>>;
+  true satisfies Equal<client.ListEventsParams, Query<typeof webhook.ListEventsQuery>>;
+  true satisfies Equal<
+    client.ListWebhookDeliveriesParams,
+    Query<typeof webhook.ListWebhookDeliveriesQuery>
+  >;
+  true satisfies Equal<client.ListParams, Query<typeof webhook.ListWebhookEndpointsQuery>>;
+  true satisfies Equal<client.ListParams, Query<typeof keys.ListApiKeysQuery>>;
+});
+
+Deno.test("ERROR_CODES are the catalogue", () => {
+  assert.deepEqual(client.ERROR_CODES, ERROR_CATALOGUE);
+  true satisfies Equal<typeof client.ERROR_CODES, typeof ERROR_CATALOGUE>;
+});
+
+Deno.test("ApiError.is() narrows by code", () => {
+  const read = (error: client.ApiError) => {
+    if (error.is("payment_declined", "insufficient_funds")) return error.payment;
+    if (error.is("invalid_state")) return error.body.allowed;
+    return error.code;
+  };
+  const body = { type: "payment", message: "", request_id: "req_" } as const;
+  const request = { operation: "", idempotencyKey: null, attempts: 1 };
+  const error = new client.ApiError({ status: 404, body: { ...body, code: "not_found" } }, request);
+  true satisfies Mutual<ReturnType<typeof read>, client.Payment | string[] | client.ErrorCode>;
+  assert.equal(read(error), "not_found");
+});

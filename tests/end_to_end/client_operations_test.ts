@@ -1,0 +1,255 @@
+/**
+ * Every operation of both functions by the client, over HTTP against the running product; each
+ * answer is what its type says, by the schema. No operation of the tables is left out.
+ */
+
+import assert from "node:assert/strict";
+import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { ApiKey } from "../../shared/schema/api_key.ts";
+import { LedgerEntry } from "../../shared/schema/ledger.ts";
+import { Payment } from "../../shared/schema/payment.ts";
+import { Refund } from "../../shared/schema/refund.ts";
+import { Balance, Transfer } from "../../shared/schema/transfer.ts";
+import {
+  Event as EventSchema,
+  WebhookDelivery,
+  WebhookEndpoint,
+} from "../../shared/schema/webhook.ts";
+import { openRecorder } from "../webhook/recording_receiver.ts";
+import { settle } from "../webhook/recording_receiver.ts";
+import { APPROVED_CARD } from "../support/service.ts";
+import { withServedService } from "./served_service.ts";
+
+const EUR = { currency: "EUR" } as const;
+const UNKNOWN_CARD = { ...APPROVED_CARD, number: "4000 0000 0000 9995" };
+
+/** Checks a value against its schema: no member is missing, of another type, or unknown. */
+function assertShape<T>(schema: { parse(value: unknown): unknown }, value: T): T {
+  assert.deepEqual(schema.parse(value), value);
+  return value;
+}
+
+Deno.test("the client, every operation", (t) =>
+  withServedService(async ({ client, exchanges, service, base_url, clientWith }) => {
+    const hooks = openRecorder();
+    try {
+      await t.step("payments", async () => {
+        const input = { amount: 1000, ...EUR, card: APPROVED_CARD, reference: "order-1" };
+        const paid = assertShape(Payment, await client.payments.create(input));
+        assert.equal(paid.status, "completed");
+        assert.deepEqual(assertShape(Payment, await client.payments.retrieve(paid.id)), paid);
+        const page = await client.payments.list({ reference: "order-1", status: "completed" });
+        assert.deepEqual(page.data, [paid]);
+        const refund = assertShape(
+          Refund,
+          await client.payments.refund(paid.id, { amount: 400, reason: "duplicate" }),
+        );
+        assert.equal(refund.payment_status, "partially_refunded");
+        const rest = await client.payments.refund(paid.id);
+        assert.equal(rest.amount, 600);
+        assert.deepEqual((await client.payments.listRefunds(paid.id)).data, [rest, refund]);
+        assert.deepEqual(assertShape(Refund, await client.refunds.retrieve(refund.id)), refund);
+        const refunds = await Array.fromAsync(
+          client.refunds.list({ payment_id: paid.id, limit: 1 }),
+        );
+        assert.deepEqual(refunds, [rest, refund]);
+        const pending = await client.payments.create({ amount_minor: 5, ...EUR });
+        assert.equal((await client.payments.cancel(pending.id)).status, "cancelled");
+      });
+
+      await t.step("a decline is an error with the stored payment", async () => {
+        const declined = client.payments.create({ amount: 1000, ...EUR, card: UNKNOWN_CARD });
+        const error = await declined.then(() => assert.fail("it was approved"), (error) => error);
+        assert.ok(error instanceof ApiError && error.is("insufficient_funds"));
+        assertShape(Payment, error.payment);
+        assert.deepEqual(await client.payments.retrieve(error.payment.id), error.payment);
+        assert.match(error.requestId, /^req_/);
+      });
+
+      await t.step("a state that does not allow it is an error that says what does", async () => {
+        const { id } = await client.sandbox.createPayment({
+          amount: 1,
+          ...EUR,
+          outcome: "refunded",
+        });
+        const error = await client.payments.cancel(id).catch((error) => error);
+        assert.ok(error instanceof ApiError && error.is("invalid_state"));
+        assert.deepEqual([error.body.current_status, error.body.allowed], ["refunded", []]);
+        const bad = await client.payments.create({ amount: 0, ...EUR }).catch((error) => error);
+        assert.ok(bad instanceof ApiError && bad.is("invalid_parameter"));
+        assert.equal(bad.param, "amount");
+      });
+
+      await t.step("sandbox", async () => {
+        const made = await client.sandbox.createPayment({ amount: 9, ...EUR, outcome: "pending" });
+        assertShape(Payment, made);
+        const moved = await client.sandbox.advance(made.id, { to: "completed" });
+        assert.equal(assertShape(Payment, moved).status, "completed");
+        const card = { ...APPROVED_CARD, number: "4000 0025 0000 3155" };
+        const asking = await client.payments.create({ amount: 9, ...EUR, card });
+        assert.equal(asking.next_action!.type, "authenticate");
+        const told = await client.sandbox.authenticate(asking.id);
+        assert.equal(assertShape(Payment, told).status, "completed");
+      });
+
+      await t.step("transfers, ledger and balance", async () => {
+        await client.payments.create({ amount: 5000, ...EUR, outcome: "success" });
+        const input = {
+          amount: 100,
+          ...EUR,
+          destination: { iban: "DE89 3704 0044 0532 0130 00" },
+          settlement: "manual",
+        } as const;
+        const sent = assertShape(Transfer, await client.transfers.create(input));
+        assert.equal(sent.status, "pending");
+        const done = await client.sandbox.advanceTransfer(sent.id, { to: "completed" });
+        assert.equal(assertShape(Transfer, done).status, "completed");
+        assert.deepEqual(await client.transfers.retrieve(sent.id), done);
+        const taken_back = await client.transfers.create(input);
+        assert.equal((await client.transfers.cancel(taken_back.id)).status, "cancelled");
+        assert.equal((await client.transfers.list({ status: "completed" })).data.length, 1);
+        for await (const entry of client.ledgerEntries.list({ transfer_id: sent.id })) {
+          assert.equal(assertShape(LedgerEntry, entry).transfer_id, sent.id);
+        }
+        const { balances } = assertShape(Balance, await client.balance.retrieve());
+        const external = balances.find(({ account }) => account === "external");
+        assert.equal(external!.amount_minor, 100);
+        const much = client.transfers.create({ ...input, amount: 999_999 });
+        const error = await much.catch((error) => error);
+        assert.ok(error instanceof ApiError && error.is("balance_insufficient"));
+      });
+
+      await t.step("webhooks", async () => {
+        const made = await client.webhookEndpoints.create({ url: hooks.url("/"), events: ["*"] });
+        assertShape(WebhookEndpoint, made);
+        const { secret, ...endpoint } = made;
+        assert.deepEqual(await client.webhookEndpoints.retrieve(endpoint.id), endpoint);
+        assert.deepEqual((await client.webhookEndpoints.list()).data, [endpoint]);
+        const paid = await client.payments.create({ amount: 7, ...EUR, outcome: "success" });
+        await settle(service);
+        const { bytes, headers } = hooks.arrivals.at(-1)!;
+        const header = headers.get("Payment-Signature");
+        const arrived = await verifyWebhook<Event>(bytes, header, secret);
+        assert.ok(arrived.type === "payment.completed");
+        assert.deepEqual(arrived.data.object, paid);
+        assert.deepEqual(
+          assertShape(EventSchema, await client.events.retrieve(arrived.id)),
+          arrived,
+        );
+        const events = await client.events.list({ type: "payment.completed", payment_id: paid.id });
+        assert.deepEqual(events.data, [arrived]);
+        const page = await client.webhookDeliveries.list({ event_id: arrived.id });
+        const [delivery] = page.data;
+        assert.deepEqual(await client.webhookDeliveries.retrieve(delivery!.id), delivery);
+        assert.equal(assertShape(WebhookDelivery, delivery)!.status, "delivered");
+        const again = await client.webhookDeliveries.redeliver(delivery!.id);
+        assert.equal(assertShape(WebhookDelivery, again).event_id, arrived.id);
+        await settle(service);
+        const triggered = await client.sandbox.trigger({
+          endpoint_id: endpoint.id,
+          event: "ping",
+          payment_id: paid.id,
+        });
+        assert.equal(assertShape(WebhookDelivery, triggered).attempts[0]!.response_status, 200);
+        const turned = await client.webhookEndpoints.rotateSecret(endpoint.id, { expires_in: 60 });
+        assert.notEqual(turned.secret, secret);
+        const off = await client.webhookEndpoints.update(endpoint.id, {
+          status: "disabled",
+          description: null,
+        });
+        assert.equal(assertShape(WebhookEndpoint, off).disabled_reason, "manual");
+        const gone = await client.webhookEndpoints.delete(endpoint.id);
+        assert.deepEqual(gone, { id: endpoint.id, object: "webhook_endpoint", deleted: true });
+      });
+
+      await t.step("API keys", async () => {
+        const scopes = ["payments:read"] as const;
+        const made = await client.apiKeys.create({ name: "reader", scopes: [...scopes] });
+        const { secret, ...key } = assertShape(ApiKey, made);
+        const reader = clientWith({ apiKey: secret });
+        await reader.payments.list();
+        const error = await reader.payments.create({ amount: 1, ...EUR }).catch((error) => error);
+        assert.ok(error instanceof ApiError && error.is("permission_denied"));
+        assert.equal(error.body.required_scope, "payments:write");
+        assert.equal((await client.apiKeys.retrieve(key.id)).name, "reader");
+        assert.ok((await client.apiKeys.list()).data.some(({ id }) => id === key.id));
+        const turned = await client.apiKeys.rotate(key.id, { expires_in: 0 });
+        assert.notEqual(assertShape(ApiKey, turned).secret, secret);
+        assert.ok((await client.apiKeys.revoke(key.id)).revoked_at);
+        const refused = await clientWith({ apiKey: turned.secret }).payments.list()
+          .catch((error) => error);
+        assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
+      });
+
+      await t.step("reset", async () => {
+        const { object, deleted } = await client.sandbox.reset();
+        assert.equal(object, "sandbox_reset");
+        const counts = await service.sql`select count(*)::int as left from pay.payments`;
+        assert.deepEqual([deleted.payments > 0, counts[0]!.left], [true, 0]);
+      });
+
+      await t.step("each operation of the tables has been used with success", () => {
+        const used = exchanges.filter(({ response }) => response!.status < 300)
+          .map(({ request: { method, url } }) => `${method} ${new URL(url).pathname}`);
+        const left_out = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
+          .map(({ method, home, paths, own_path }) =>
+            `${method} ${own_path ?? `/${home}${paths[0]}`}`
+          )
+          .filter((operation) => {
+            const mount = new URL(base_url).pathname;
+            const [method, path] = operation.split(" ");
+            const form = new RegExp(
+              `^${method} ${mount}${path!.replace(":id", "[a-z]+_[0-9a-z]{26}")}$`,
+            );
+            return !used.some((request) => form.test(request));
+          });
+        assert.deepEqual(left_out, []);
+      });
+      await t.step("nothing that was sent was unknown to the service", () => {
+        for (const { request, response } of exchanges) {
+          assert.equal(response!.headers["unknown-parameters"], undefined, request.url);
+        }
+      });
+    } finally {
+      await hooks.close();
+    }
+  }));
+
+Deno.test("the client sees the same result for the same idempotency key", () =>
+  withServedService(async ({ client, exchanges }) => {
+    const input = { amount: 1000, ...EUR, card: APPROVED_CARD };
+    const options = { idempotencyKey: "order-7" };
+    const paid = await client.payments.create(input, options);
+    assert.deepEqual(await client.payments.create(input, options), paid);
+    assert.equal(exchanges[1]!.response!.headers["idempotent-replayed"], "true");
+    const other = client.payments.create({ ...input, amount: 2000 }, options);
+    const error = await other.catch((error) => error);
+    assert.ok(error instanceof ApiError && error.is("idempotency_conflict"));
+    assert.equal(error.idempotencyKey, "order-7");
+  }));
+
+Deno.test("the client gets through a rate limit by waiting as it is told", () =>
+  withServedService(async ({ service, clientWith }) => {
+    const waits: number[] = [];
+    const client = clientWith({
+      maxRetries: 20,
+      runtime: {
+        // Time passes for the service as the client waits.
+        sleep(delay_ms) {
+          waits.push(delay_ms);
+          now += delay_ms;
+          service.setClock(now);
+          return Promise.resolve();
+        },
+      },
+    });
+    let now = Date.now();
+    service.setClock(now);
+    for (let i = 0; i < 10; i++) await client.payments.create({ amount: 1, ...EUR });
+    const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
+    assert.equal(row!.payments, 10);
+    assert.ok(waits.length > 0);
+    for (const wait of waits) assert.ok(wait >= 1_000, `${waits}`);
+  }, { rate_limit: 1 }));

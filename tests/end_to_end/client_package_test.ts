@@ -1,0 +1,148 @@
+/**
+ * The client as its users get it: packed, installed into an empty project, type-checked there with
+ * every check on, and run on Node and Bun against the product. What is run is its README.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { PaymentsClient } from "../../client/mod.ts";
+import { VERSION } from "../../client/user_agent.ts";
+import { codeBlocks, codeTexts, tableRows } from "../readme_document.ts";
+import { missingPrograms } from "../readme_shell.ts";
+import { withTemporaryFolder } from "../support/temporary_folder.ts";
+import { withServedService } from "./served_service.ts";
+
+const CLIENT = new URL("../../client/", import.meta.url);
+const README = await Deno.readTextFile(new URL("README.md", CLIENT));
+const PACKAGE = JSON.parse(await Deno.readTextFile(new URL("package.json", CLIENT)));
+/** The compiler that builds the package checks its consumer. */
+const TYPESCRIPT = /typescript@[\d.]+/.exec(PACKAGE.scripts.prepack)![0];
+const NODE_TYPES = "@types/node@20.19.25";
+const BUN = "bun@1.4.5";
+
+const TSCONFIG = {
+  compilerOptions: {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    target: "es2022",
+    lib: ["es2022"],
+    types: ["node"],
+    module: "nodenext",
+  },
+  files: ["shop.ts"],
+};
+
+const missing = await missingPrograms(["node", "npm"]);
+if (missing.length > 0) {
+  console.warn(`The client's package is not tested unless CI is set: no ${missing.join(", ")}`);
+}
+
+Deno.test({
+  name: "the client's package, installed, type-checked and run as its README says",
+  ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
+  fn: (t) =>
+    withTemporaryFolder(async (folder) => {
+      const project = join(folder, "project");
+      await Deno.mkdir(project, { recursive: true });
+      const blocks = codeBlocks(README);
+      const source = blocks.filter(({ language }) => language === "ts").map(({ text }) => text);
+      const [expected] = blocks.filter(({ language }) => language === "text");
+      await Deno.writeTextFile(join(project, "package.json"), '{"private":true,"type":"module"}');
+      await Deno.writeTextFile(join(project, "tsconfig.json"), JSON.stringify(TSCONFIG));
+      await Deno.writeTextFile(join(project, "shop.ts"), source.join("\n"));
+
+      await t.step("npm pack makes a package of what is needed", async () => {
+        await copyFolder(CLIENT, join(folder, "client"));
+        const packed = await run(["npm", "pack", "--json", "./client"], folder);
+        // Before the JSON, npm 10 and older print what prepack does.
+        const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
+        const paths = files.map(({ path }: { path: string }) => path);
+        for (const path of ["LICENSE", "README.md", "dist/mod.js", "dist/mod.d.ts"]) {
+          assert.ok(paths.includes(path), path);
+        }
+        const left_over = paths.filter((path: string) => /\.ts$/.test(path))
+          .filter((path: string) => !/^dist\/\w+\.d\.ts$/.test(path));
+        assert.deepEqual(left_over, []);
+        await run(["npm", "install", `../${filename}`, NODE_TYPES], project);
+      });
+      await t.step("its consumer passes the type checker, which builds it", async () => {
+        await run(["npm", "exec", "--yes", `--package=${TYPESCRIPT}`, "--", "tsc"], project);
+      });
+      for (
+        const [name, command] of [
+          ["Node", ["node", "shop.js"]],
+          ["Bun", ["npm", "exec", "--yes", `--package=${BUN}`, "--", "bun", "shop.js"]],
+        ] as const
+      ) {
+        await t.step(`its README's code runs on ${name} and prints what it says`, () =>
+          withServedService(async ({ service, base_url }) => {
+            const printed = await run(command, project, {
+              PAYMENTS_API_KEY: service.key.text,
+              PAYMENTS_BASE_URL: base_url,
+            });
+            assert.equal(printed, expected!.text);
+          }));
+      }
+    }),
+});
+
+Deno.test("the client's package and its code have one version and name", async () => {
+  const jsr = JSON.parse(await Deno.readTextFile(new URL("jsr.json", CLIENT)));
+  assert.equal(PACKAGE.version, VERSION);
+  assert.deepEqual([jsr.name, jsr.version, jsr.license], [
+    PACKAGE.name,
+    PACKAGE.version,
+    PACKAGE.license,
+  ]);
+  assert.ok(README.includes(`${PACKAGE.name.replace("@", "").replace("/", "-")}-${VERSION}.tgz`));
+  const licenses = ["LICENSE", "../LICENSE"].map((path) =>
+    Deno.readTextFile(new URL(path, CLIENT))
+  );
+  const [own, root] = await Promise.all(licenses);
+  assert.equal(own, root);
+});
+
+Deno.test("the client's README lists every resource and method, and no other", () => {
+  const shown = tableRows(README, "`client.`").map(([resource, methods]) => [
+    codeTexts(resource!)[0],
+    codeTexts(methods!).sort(),
+  ]);
+  const client = new PaymentsClient({ apiKey: "sk_test_x", baseUrl: "http://localhost" });
+  const real = Object.entries(client).map(([name, resource]) => [
+    name,
+    Object.getOwnPropertyNames(Object.getPrototypeOf(resource))
+      .filter((method) => method !== "constructor").sort(),
+  ]);
+  assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(real));
+});
+
+/** Runs a program and returns what it printed. Errors: it failed. */
+async function run(
+  [program, ...args]: readonly string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<string> {
+  const command = new Deno.Command(program!, {
+    args: [...args],
+    cwd,
+    env: { npm_config_update_notifier: "false", npm_config_audit: "false", ...env },
+    stdin: "null",
+  });
+  const { code, stdout, stderr } = await command.output();
+  const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  assert.equal(code, 0, `${program} ${args.join(" ")}\n${printed}${errors}`);
+  return printed!;
+}
+
+/** Copies a folder without what was built or installed in it. */
+async function copyFolder(from: URL, to: string): Promise<void> {
+  await Deno.mkdir(to);
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (name === "dist" || name === "node_modules") continue;
+    const source = new URL(isDirectory ? `${name}/` : name, from);
+    if (isDirectory) await copyFolder(source, join(to, name));
+    else await Deno.copyFile(source, join(to, name));
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * `kill -9` of the server in the middle of creates, and its restart: the client's retries yield
+ * exactly one payment each, whether the first had been committed or not.
+ */
+
+import assert from "node:assert/strict";
+import { ConnectionError, type Exchange, PaymentsClient } from "../../client/mod.ts";
+import { launchServer } from "../support/server_process.ts";
+import { startService } from "../support/service.ts";
+import { until } from "../webhook/recording_receiver.ts";
+
+const LEASE_MS = 2_500;
+/** Enough waits to outlast a restart. */
+const MAX_RETRIES = 10;
+const CLIENTS = 8;
+const PAYMENTS = 400;
+/** The server is killed when so many payments have been answered. */
+const KILLS_AT = [100, 250];
+const INPUT = { amount: 1000, currency: "EUR", outcome: "success" } as const;
+
+Deno.test("a create that was committed and not answered is answered by the client's retry", async () => {
+  const service = await startService();
+  let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
+  const port = Number(new URL(server.base_url).port);
+  const exchanges: Exchange[] = [];
+  const client = new PaymentsClient({
+    apiKey: service.key.text,
+    baseUrl: server.base_url,
+    maxRetries: MAX_RETRIES,
+    onExchange: (exchange) => exchanges.push(exchange),
+  });
+  const count = async () =>
+    (await service.sql`select count(*)::int as payments from pay.payments`)[0]!.payments;
+  try {
+    const locked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const lock = service.sql.begin(async (sql) => {
+      await sql`lock table pay.payments in share mode`;
+      locked.resolve();
+      await release.promise;
+    });
+    await locked.promise;
+    const creating = client.payments.create(INPUT);
+    await until("the create waits within its commit", async () => {
+      const waiting = await service.sql`select from pg_locks
+        where relation = 'pay.payments'::regclass and not granted`;
+      return waiting.length === 1;
+    });
+    await server.kill();
+    release.resolve();
+    await lock;
+    await until("its database session commits without it", async () => await count() === 1);
+    server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS, port });
+
+    const paid = await creating;
+    assert.equal(paid.status, "completed");
+    assert.equal(await count(), 1);
+    const [row] = await service.sql`select id from pay.payments`;
+    assert.equal(row!.id, paid.id);
+    const [first, last] = [exchanges[0]!, exchanges.at(-1)!];
+    assert.equal(first.response, null);
+    assert.equal(last.response!.headers["idempotent-replayed"], "true");
+    const keys = exchanges.map(({ request }) => request.headers["Idempotency-Key"]);
+    assert.equal(new Set(keys).size, 1);
+  } finally {
+    await server.kill();
+    await service.close();
+  }
+});
+
+Deno.test("creates of many clients, with two kills between: one payment each", async (t) => {
+  const service = await startService();
+  let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
+  const port = Number(new URL(server.base_url).port);
+  let unanswered = 0;
+  let replayed = 0;
+  const client = new PaymentsClient({
+    apiKey: service.key.text,
+    baseUrl: server.base_url,
+    maxRetries: MAX_RETRIES,
+    onExchange({ response }) {
+      if (response === null) unanswered++;
+      else if (response.headers["idempotent-replayed"]) replayed++;
+    },
+  });
+  const paid = new Map<string, string>();
+  let next = 0;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (next < PAYMENTS) {
+      const reference = `order-${next++}`;
+      const { id } = await client.payments.create({ ...INPUT, reference });
+      paid.set(reference, id);
+    }
+  });
+  // Awaited below: a failure before that is not lost.
+  const all = Promise.all(clients);
+  all.catch(() => {});
+  try {
+    for (const answered of KILLS_AT) {
+      await until(`${answered} are answered`, () => paid.size >= answered, 30_000);
+      await server.kill();
+      server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS, port });
+    }
+    await all;
+    console.log(`unanswered ${unanswered}, replayed ${replayed}`);
+    await t.step("both kills came in the middle of creates", () => {
+      assert.ok(unanswered >= KILLS_AT.length, `${unanswered}`);
+    });
+    await t.step("each payment was made once, and is the one that was answered", async () => {
+      const rows = await service.sql`select id, reference
+        from pay.payments`;
+      assert.equal(rows.length, PAYMENTS);
+      for (const { id, reference } of rows) assert.equal(paid.get(reference), id);
+    });
+  } finally {
+    await server.kill();
+    await Promise.allSettled(clients);
+    await service.close();
+  }
+});
+
+Deno.test("a client of a server that stays away says so, with the key to ask again with", async () => {
+  const service = await startService();
+  const server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
+  const client = new PaymentsClient({
+    apiKey: service.key.text,
+    baseUrl: server.base_url,
+    runtime: { sleep: () => Promise.resolve() },
+  });
+  await server.kill();
+  try {
+    const error = await client.payments.create(INPUT).catch((error) => error);
+    assert.ok(error instanceof ConnectionError);
+    assert.equal(error.attempts, 3);
+    const port = Number(new URL(server.base_url).port);
+    const again = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS, port });
+    const paid = await client.payments.create(INPUT, { idempotencyKey: error.idempotencyKey! })
+      .finally(() => again.kill());
+    assert.equal(paid.status, "completed");
+  } finally {
+    await service.close();
+  }
+});

@@ -1,0 +1,110 @@
+/**
+ * The service called with `functions.invoke` of the real @supabase/supabase-js: our key goes in the
+ * call's own `Authorization` header, which wins over what the library would send.
+ */
+
+import assert from "node:assert/strict";
+import { createClient, FunctionsHttpError, type SupabaseClient } from "@supabase/supabase-js";
+import { codeBlocks } from "../readme_document.ts";
+import { type ServedService, withServedService } from "./served_service.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const PAYMENTS = "api-v1-payments/v1/payments";
+const BODY = { amount: 1000, currency: "EUR", outcome: "success" };
+/** Keys of a Supabase project, old and new form: neither is ours. */
+const PROJECT_KEYS = ["eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9.c2ln", "sb_publishable_0123"];
+
+/** A Supabase client of the served product, and the requests that it sends. */
+function supabaseOf({ base_url }: ServedService, project_key: string) {
+  const sent: Request[] = [];
+  const supabase = createClient(base_url.replace("/functions/v1", ""), project_key, {
+    auth: { persistSession: false, autoRefreshToken: false },
+    global: {
+      fetch(input, init) {
+        const request = new Request(input, init);
+        sent.push(request.clone());
+        return fetch(request);
+      },
+    },
+  });
+  return { supabase, sent };
+}
+
+/** `error` of the body of a refused call. */
+async function refusal(call: ReturnType<SupabaseClient["functions"]["invoke"]>) {
+  const { data, error } = await call;
+  assert.equal(data, null);
+  assert.ok(error instanceof FunctionsHttpError);
+  return { status: error.context.status, ...(await error.context.json()).error };
+}
+
+for (const project_key of PROJECT_KEYS) {
+  Deno.test(`functions.invoke with a project key ${project_key.slice(0, 4)}…`, (t) =>
+    withServedService(async (served) => {
+      const { supabase, sent } = supabaseOf(served, project_key);
+      const headers = { Authorization: `Bearer ${served.service.key.text}` };
+      let id = "";
+      await t.step("POST makes a payment, and replays it", async () => {
+        const options = { headers: { ...headers, "Idempotency-Key": "order-1" }, body: BODY };
+        const { data, error } = await supabase.functions.invoke(PAYMENTS, options);
+        assert.equal(error, null);
+        assert.equal(data.status, "completed");
+        id = data.id;
+        const again = await supabase.functions.invoke(PAYMENTS, options);
+        assert.deepEqual(again.data, data);
+        assert.equal(again.response!.headers.get("Idempotent-Replayed"), "true");
+      });
+      await t.step("GET reads one, and a list with a query", async () => {
+        const options = { method: "GET", headers } as const;
+        const one = await supabase.functions.invoke(`${PAYMENTS}/${id}`, options);
+        assert.equal(one.data.id, id);
+        const list = await supabase.functions.invoke(`${PAYMENTS}?limit=1`, options);
+        assert.deepEqual(list.data.data, [one.data]);
+      });
+      await t.step("POST without a body refunds the rest", async () => {
+        const refund = await supabase.functions.invoke(`${PAYMENTS}/${id}/refund`, { headers });
+        assert.equal(refund.data.payment_status, "refunded");
+      });
+      await t.step("the sandbox's function as well", async () => {
+        const body = { amount_minor: 5, currency: "EUR", outcome: "pending" };
+        const made = await supabase.functions.invoke("api-v1-sandbox/payments", { headers, body });
+        assert.equal(made.data.status, "pending");
+      });
+      await t.step("a decline is a FunctionsHttpError with our body", async () => {
+        const body = { ...BODY, outcome: "declined" };
+        const error = await refusal(supabase.functions.invoke(PAYMENTS, { headers, body }));
+        assert.deepEqual([error.status, error.code], [402, "payment_declined"]);
+        assert.equal(error.payment.status, "declined");
+      });
+      await t.step("without our key in the call it is 401", async () => {
+        const error = await refusal(supabase.functions.invoke(PAYMENTS, { body: BODY }));
+        assert.deepEqual([error.status, error.code], [401, "unauthorized"]);
+      });
+      await t.step("each header that it sends is one that browsers may send", async () => {
+        const names = new Set(sent.flatMap((request) => [...request.headers.keys()]));
+        for (const name of ["apikey", "authorization", "x-client-info"]) {
+          assert.ok(names.has(name), name);
+        }
+        const preflight = await fetch(`${served.base_url}/${PAYMENTS}`, {
+          method: "OPTIONS",
+          headers: {
+            Origin: "http://localhost:3000",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": [...names].sort().join(","),
+          },
+        });
+        const allowed = preflight.headers.get("Access-Control-Allow-Headers")!.toLowerCase();
+        assert.deepEqual([...names].filter((name) => !allowed.split(",").includes(name)), []);
+      });
+    }));
+}
+
+Deno.test("README.md shows supabase-js in the version that is tested", async () => {
+  const [readme, configuration] = await Promise.all(
+    ["README.md", "deno.json"].map((name) => Deno.readTextFile(new URL(name, ROOT))),
+  );
+  const specifier = JSON.parse(configuration!).imports["@supabase/supabase-js"];
+  const shown = codeBlocks(readme!).filter(({ text }) => text.includes("functions.invoke"));
+  assert.ok(shown.length > 0);
+  for (const { text } of shown) assert.ok(text.includes(`"${specifier}"`), text);
+});
