@@ -6,8 +6,10 @@ import { addEndpoint, settle } from "./recording_receiver.ts";
 import { webhookCase } from "./webhook_case.ts";
 
 const PAYMENTS = 300;
-/** Loose, because other tests share the machine; idle it is far below. */
-const P50_LIMIT_MS = 100;
+/** What is promised of an idle machine. `IDLE_MACHINE=true` says that this is one. */
+const IDLE_LIMITS_MS = { p50: 20, p99: 100 };
+/** Loose, because other tests share the machine. */
+const SHARED_LIMITS_MS = { p50: 100, p99: 1_000 };
 
 webhookCase("an event arrives right after its commit", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
@@ -16,5 +18,8 @@ webhookCase("an event arrives right after its commit", async (_, service, hooks)
   await settle(service);
   console.log(`commit to arrival: ${summary(samples)}`);
   assert.equal(samples.length, PAYMENTS);
-  assert.ok(percentile(samples, 0.5) < P50_LIMIT_MS);
+  const is_idle = Deno.env.get("IDLE_MACHINE") === "true";
+  const limits = is_idle ? IDLE_LIMITS_MS : SHARED_LIMITS_MS;
+  assert.ok(percentile(samples, 0.5) < limits.p50);
+  assert.ok(percentile(samples, 0.99) < limits.p99);
 });

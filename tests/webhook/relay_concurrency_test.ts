@@ -125,3 +125,31 @@ webhookCase("64 attempts are under way in all, shared between the endpoints", as
   await settle(service);
   assert.equal(hooks.arrivals.length, 160);
 });
+
+webhookCase("what has waited long for a place is claimed anew", async (_, service, hooks) => {
+  const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
+  const gate = holdAnswers();
+  hooks.judge = gate.judge;
+  service.setClock(at_ms);
+  await addEndpoint(service, hooks.url("/slow"), { events: ["payment.created"] });
+  for (let i = 0; i < 24; i++) await service.make({ outcome: "pending" });
+  await until("16 are under way", () => gate.count("/slow") === MAX_PER_ENDPOINT);
+  await until("all are claimed", async () => {
+    const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
+      where leased_until = ${new Date(at_ms + 25_000)}`;
+    return row!.leased === 24;
+  });
+  // Too late to be sent within their lease: whoever sends them must have a fresh one.
+  service.setClock(at_ms + 9_000);
+  gate.release("/slow", 1);
+  await until("the place is taken again", () => gate.count("/slow") === MAX_PER_ENDPOINT);
+  const newest = hooks.arrivals.at(-1)!;
+  assert.equal(newest.headers.get("Webhook-Attempt"), "1");
+  const [row] = await service.sql`select leased_until, attempt_count from pay.webhook_deliveries
+    where event_id = ${newest.event.id}`;
+  assert.deepEqual(row, { leased_until: new Date(at_ms + 34_000), attempt_count: 1 });
+  hooks.judge = () => 200;
+  gate.release("/slow", 100);
+  await settle(service);
+  assert.equal(hooks.arrivals.length, 24);
+});
