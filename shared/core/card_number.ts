@@ -60,6 +60,7 @@ export function cardBrand(digits: string): CardBrand {
  * merchants use as references, are therefore passed over whole. Linear in the text.
  */
 export function containsCardNumber(text: string): boolean {
+  if (ASCII.test(text) && !ENOUGH_DIGITS.test(text)) return false;
   let groups: number[][] = [];
   let group: number[] = [];
   for (const character of withoutUuids(text).normalize("NFKC")) {
@@ -82,6 +83,10 @@ export function containsCardNumber(text: string): boolean {
   }
   return group.length > 0 && endInCardNumber([...groups, group]);
 }
+
+/** Most texts hold too few digits in a row; told at once where no other script can hide any. */
+const ASCII = /^\p{ASCII}*$/u;
+const ENOUGH_DIGITS = /(?:[0-9][\s-]?){13}/;
 
 const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])/gi;
 
