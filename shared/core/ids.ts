@@ -79,6 +79,12 @@ function randomCharacters(random: RandomSource): string {
   return text;
 }
 
+/** Random bytes as lower-case hex. */
+export function randomHex(byte_count: number, random: RandomSource): string {
+  const bytes = random(new Uint8Array(byte_count));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 function blockwise(size: number): RandomSource {
   const block = new Uint8Array(size);
   let used = size;

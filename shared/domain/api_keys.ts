@@ -10,6 +10,7 @@
 import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../core/api_key.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
+import { randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
 import type { Reply, ServiceRequest } from "./changes.ts";
@@ -88,10 +89,7 @@ function refuseLive({ context }: ServiceRequest): void {
 }
 
 function newSecret({ context }: ServiceRequest, caller: string): SecretFacts {
-  const salt = Array.from(
-    context.random(new Uint8Array(SALT_BYTES)),
-    (byte) => byte.toString(16).padStart(2, "0"),
-  ).join("");
+  const salt = randomHex(SALT_BYTES, context.random);
   const { hash, prefix, last_four } = parseApiKey(derive(caller, salt))!;
   return { hash, prefix, last_four, reference: `key_reference:${salt}:${last_four}` };
 }

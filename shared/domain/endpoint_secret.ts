@@ -4,7 +4,7 @@
  * secret is a reference to it.
  */
 
-import type { RandomSource } from "../core/ids.ts";
+import { randomHex, type RandomSource } from "../core/ids.ts";
 import { deriveEndpointSecret } from "../core/webhook_signature.ts";
 import type { SecretSource } from "../store/webhook_store.ts";
 
@@ -15,11 +15,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /** The next secret of an endpoint: a new salt under the next version. */
 export function nextSecret(version: number, random: RandomSource): SecretSource {
-  const salt = Array.from(
-    random(new Uint8Array(SALT_BYTES)),
-    (byte) => byte.toString(16).padStart(2, "0"),
-  ).join("");
-  return { version, salt, expires_at: null };
+  return { version, salt: randomHex(SALT_BYTES, random), expires_at: null };
 }
 
 /** A secret, and when it ceases to sign. */

@@ -6,7 +6,15 @@ import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
-import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
+import {
+  type Access,
+  admit,
+  answerOf,
+  type Idempotency,
+  keyedParameters,
+  type Row,
+  untilFresh,
+} from "./outcome.ts";
 
 /** What the database learns of a new secret. */
 export interface SecretFacts {
@@ -56,13 +64,7 @@ export function createApiKeyStore(database: Database): ApiKeyStore {
     async change(access, change, idempotency) {
       const row = await untilFresh(async () => {
         const [row] = await database.query<Row>(CHANGE, [
-          access.key_hash,
-          access.scope,
-          formatTime(access.at_ms),
-          access.rate_limit,
-          access.request_id,
-          idempotency?.key ?? null,
-          idempotency?.fingerprint ?? null,
+          ...keyedParameters(access, idempotency),
           change.status,
           change.action,
           change.id,

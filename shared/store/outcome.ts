@@ -3,6 +3,7 @@
  * outcomes to error codes.
  */
 
+import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import { requestInProgress } from "./database.ts";
@@ -26,6 +27,19 @@ export interface Idempotency {
   key: string;
   /** Lower-case hex SHA-256. */
   fingerprint: string;
+}
+
+/** The parameters that the entry functions begin with that write one by one. */
+export function keyedParameters(access: Access, idempotency: Idempotency | null) {
+  return [
+    access.key_hash,
+    access.scope,
+    formatTime(access.at_ms),
+    access.rate_limit,
+    access.request_id,
+    idempotency?.key ?? null,
+    idempotency?.fingerprint ?? null,
+  ];
 }
 
 /** A row of an entry function. */

@@ -16,7 +16,15 @@ import {
   type RequestedChange,
 } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
-import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
+import {
+  type Access,
+  admit,
+  answerOf,
+  type Idempotency,
+  keyedParameters,
+  type Row,
+  untilFresh,
+} from "./outcome.ts";
 
 /** Kinds of resources that can be read by id. */
 export type ResourceKind =
@@ -195,15 +203,7 @@ export function createStore(database: Database, on_due: () => void = () => {}): 
 
     async resetSandbox(access, idempotency) {
       const row = await untilFresh(async () => {
-        const [row] = await database.query<Row>(RESET, [
-          access.key_hash,
-          access.scope,
-          formatTime(access.at_ms),
-          access.rate_limit,
-          access.request_id,
-          idempotency?.key ?? null,
-          idempotency?.fingerprint ?? null,
-        ]);
+        const [row] = await database.query<Row>(RESET, keyedParameters(access, idempotency));
         return admit(access, row);
       });
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };

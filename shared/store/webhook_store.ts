@@ -6,7 +6,15 @@
 import { formatTime } from "../core/clock.ts";
 import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
-import { type Access, admit, answerOf, type Idempotency, type Row, untilFresh } from "./outcome.ts";
+import {
+  type Access,
+  admit,
+  answerOf,
+  type Idempotency,
+  keyedParameters,
+  type Row,
+  untilFresh,
+} from "./outcome.ts";
 
 /** What a secret is derived from, beside the master secret and the endpoint's id. */
 export interface SecretSource {
@@ -193,17 +201,6 @@ const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
  * @param on_due called after a call that made a delivery due
  */
 export function createWebhookStore(database: Database, on_due: () => void): WebhookStore {
-  /** Parameters that the calls of one key begin with. */
-  const keyed = (access: Access, idempotency: Idempotency | null) => [
-    access.key_hash,
-    access.scope,
-    formatTime(access.at_ms),
-    access.rate_limit,
-    access.request_id,
-    idempotency?.key ?? null,
-    idempotency?.fingerprint ?? null,
-  ];
-
   async function write(
     access: Access,
     text: string,
@@ -218,7 +215,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
   return {
     async changeEndpoint(access, change, idempotency) {
       const row = await write(access, CHANGE_ENDPOINT, [
-        ...keyed(access, idempotency),
+        ...keyedParameters(access, idempotency),
         change.answer.status,
         change.answer.body,
         change.id,
@@ -229,7 +226,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     },
 
     async redeliver(access, id, refusal, idempotency) {
-      const parameters = [...keyed(access, idempotency), id, refusal.body];
+      const parameters = [...keyedParameters(access, idempotency), id, refusal.body];
       const row = await write(access, REDELIVER, parameters);
       if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
