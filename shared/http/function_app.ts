@@ -10,6 +10,7 @@ import { ApiError, invalidParameter } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
+import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
@@ -59,7 +60,7 @@ export function createFunctionApp(
   app.get(`/${name}/health`, async (c) => {
     c.get("state").route = `/${name}/health`;
     await deps.store.ping();
-    return c.json({ status: "ok" });
+    return c.json({ status: "ok" } satisfies Health);
   });
   serveInternal?.(app);
   app.use(apiKeyHeader({ limited: deps.rate_limit > 0 }));

@@ -3,7 +3,7 @@
  * The tables of operations are what the two functions route by.
  */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import type { Reply, ServiceRequest } from "../domain/changes.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "../store/change.ts";

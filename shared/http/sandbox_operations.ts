@@ -2,10 +2,15 @@
  * The operations of `api-v1-sandbox`: test keys only, each with and without `/v1` in front.
  */
 
-import { AdvanceBody, AuthenticateBody, CreatePaymentBody, EmptyBody } from "../schema/payment.ts";
+import {
+  AdvancePaymentBody,
+  AuthenticatePaymentBody,
+  CreatePaymentBody,
+  EmptyBody,
+} from "../schema/payment.ts";
 import { EmptyQuery } from "../schema/list.ts";
 import { AdvanceTransferBody } from "../schema/transfer.ts";
-import { TriggerBody } from "../schema/webhook.ts";
+import { TriggerWebhookBody } from "../schema/webhook.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
 import { webhooksOf } from "./webhook_operations.ts";
 
@@ -21,7 +26,7 @@ const sandbox = {
 export const advancePayment: Operation = operation({
   ...sandbox,
   paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
-  body: AdvanceBody,
+  body: AdvancePaymentBody,
   run: ({ deps, request, id, body }) => deps.payments.advance(request, id, body),
 });
 
@@ -37,7 +42,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
   operation({
     ...sandbox,
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
-    body: AuthenticateBody,
+    body: AuthenticatePaymentBody,
     run: ({ deps, request, id, body }) => deps.payments.authenticate(request, id, body),
   }),
   operation({
@@ -49,7 +54,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
   operation({
     ...sandbox,
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
-    body: TriggerBody,
+    body: TriggerWebhookBody,
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
   operation({

@@ -12,7 +12,7 @@ import {
   ListEventsQuery,
   ListWebhookDeliveriesQuery,
   ListWebhookEndpointsQuery,
-  RotateSecretBody,
+  RotateWebhookSecretBody,
   UpdateWebhookEndpointBody,
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -64,7 +64,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     ...writing,
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/rotate_secret"],
-    body: RotateSecretBody,
+    body: RotateWebhookSecretBody,
     run: ({ deps, request, id, body }) =>
       webhooksOf(deps).endpoints.rotate(request, id, body.expires_in),
   }),

@@ -2,13 +2,12 @@
  * Query parameters of lists (contract §5). Query values are text; numbers and times are parsed here.
  */
 
-import { z } from "zod";
-import { type IdPrefix, isId } from "../core/ids.ts";
-import { LEDGER_ACCOUNTS } from "./ledger.ts";
+import * as z from "zod";
+import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES } from "./payment.ts";
-import { TRANSFER_STATUSES } from "./transfer.ts";
-import { Currency } from "./values.ts";
+import { MethodKind, PaymentStatus } from "./payment.ts";
+import { TransferStatus } from "./transfer.ts";
+import { Currency, id } from "./values.ts";
 
 /** `limit` as plain decimal digits. */
 export const Limit = z.string().regex(/^\d{1,3}$/, {
@@ -23,20 +22,13 @@ export const Limit = z.string().regex(/^\d{1,3}$/, {
 const Time = z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" })
   .transform((text) => Date.parse(text));
 
-/** An id of one kind as a cursor or filter. */
-export function id(prefix: IdPrefix) {
-  return z.string().refine((text) => isId(prefix, text), {
-    error: `is not an id that begins with "${prefix}"`,
-  });
-}
-
 /** `GET /v1/payments` */
 export const ListPaymentsQuery = z.object({
   limit: Limit,
   starting_after: id("pay_").optional(),
-  status: z.enum(PAYMENT_STATUSES).optional(),
+  status: PaymentStatus.optional(),
   currency: Currency.optional(),
-  method_kind: z.enum(METHOD_KINDS).optional(),
+  method_kind: MethodKind.optional(),
   reference: z.string().min(1).max(MAX_REFERENCE).optional(),
   created_after: Time.optional(),
   created_before: Time.optional(),
@@ -59,7 +51,7 @@ export const ListLedgerEntriesQuery = z.object({
   payment_id: id("pay_").optional(),
   transfer_id: id("tr_").optional(),
   transaction_id: id("txn_").optional(),
-  account: z.enum(LEDGER_ACCOUNTS).optional(),
+  account: LedgerAccount.optional(),
 }).superRefine(({ payment_id, transfer_id }, context) => {
   if (payment_id === undefined || transfer_id === undefined) return;
   context.addIssue({
@@ -73,11 +65,28 @@ export const ListLedgerEntriesQuery = z.object({
 export const ListTransfersQuery = z.object({
   limit: Limit,
   starting_after: id("tr_").optional(),
-  status: z.enum(TRANSFER_STATUSES).optional(),
+  status: TransferStatus.optional(),
   currency: Currency.optional(),
   created_after: Time.optional(),
   created_before: Time.optional(),
 });
+
+/** The envelope of a list, of one kind of item. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.object({
+    object: z.literal("list"),
+    url: z.string().describe("Path of the list"),
+    data: z.array(item).describe("Newest first"),
+    has_more: z.boolean().describe("Whether there is a next page"),
+    next_cursor: z.string().nullable()
+      .describe("What to send as `starting_after` for the next page"),
+  });
+}
+
+/** A page of a list. */
+export interface List<Item> extends z.infer<ReturnType<typeof listOf>> {
+  data: Item[];
+}
 
 /** A query that takes nothing. */
 export const EmptyQuery = z.object({});
