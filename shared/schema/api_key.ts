@@ -3,7 +3,7 @@
  */
 
 import * as z from "zod";
-import { Limit } from "./list.ts";
+import { CURSOR, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
 import { id, Instant } from "./values.ts";
 
@@ -69,5 +69,5 @@ export type ApiKey = z.infer<typeof ApiKey>;
 /** `GET /v1/api_keys` */
 export const ListApiKeysQuery = z.object({
   limit: Limit,
-  starting_after: id("key_").optional(),
+  starting_after: id("key_").optional().describe(CURSOR),
 });

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { EVENT_TYPES, EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
-import { Limit } from "./list.ts";
+import { CURSOR, Limit } from "./list.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Patterns that stand for several kinds. */
@@ -127,23 +127,23 @@ export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 /** `GET /v1/webhook_endpoints` */
 export const ListWebhookEndpointsQuery = z.object({
   limit: Limit,
-  starting_after: id("whe_").optional(),
+  starting_after: id("whe_").optional().describe(CURSOR),
 });
 
 /** `GET /v1/webhook_deliveries` */
 export const ListWebhookDeliveriesQuery = z.object({
   limit: Limit,
-  starting_after: id("whd_").optional(),
-  endpoint_id: id("whe_").optional(),
-  event_id: id("evt_").optional(),
-  payment_id: id("pay_").optional(),
-  status: DeliveryStatus.optional(),
+  starting_after: id("whd_").optional().describe(CURSOR),
+  endpoint_id: id("whe_").optional().describe("Only those of this webhook endpoint"),
+  event_id: id("evt_").optional().describe("Only those of this event"),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 });
 
 /** `GET /v1/events` */
 export const ListEventsQuery = z.object({
   limit: Limit,
-  starting_after: id("evt_").optional(),
-  type: EventType.optional(),
-  payment_id: id("pay_").optional(),
+  starting_after: id("evt_").optional().describe(CURSOR),
+  type: EventType.optional().describe("Only events of this kind"),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
 });
