@@ -140,6 +140,13 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
 
 /** What needs no API key. */
 function keylessPaths(): Record<string, Json> {
+  const document_headers = {
+    ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
+    "Cache-Control": {
+      description: "How long it may be used without asking again",
+      schema: { type: "string" },
+    },
+  };
   const health = (operationId: string, name: string) => ({
     get: {
       operationId,
@@ -172,12 +179,12 @@ function keylessPaths(): Record<string, Json> {
         responses: {
           200: {
             description: "An OpenAPI 3.1 document",
-            headers: headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
+            headers: document_headers,
             content: { "application/json": { schema: { type: "object" } } },
           },
           304: {
             description: "You have this version",
-            headers: headerRefs(["Request-Id", "ETag"]),
+            headers: document_headers,
           },
           ...errorRefs(["internal_error"]),
         },

@@ -63,21 +63,17 @@ export function checkExchange(exchange: CheckedExchange): void {
   const named = operation.responses[status];
   assert.ok(named, `${at}, which docs/openapi.json does not describe: ${JSON.stringify(body)}`);
   const response = resolve(named);
+  const at_response = named.$ref ?? `${pointer}/responses/${status}`;
   const described = Object.keys(response.headers);
   const required = described.filter((name) => resolve(response.headers[name]).required);
   checkHeaders(at, headers, described.map((name) => name.toLowerCase()), required);
   for (const name of described.filter((name) => headers.has(name))) {
-    const at_header = named.$ref ?? `${pointer}/responses/${status}`;
-    const ref = response.headers[name].$ref ?? `${at_header}/headers/${name}`;
+    const ref = response.headers[name].$ref ?? `${at_response}/headers/${name}`;
     check(`${at}: header ${name}`, `${ref}/schema`, headers.get(name));
   }
   if (!response.content) return;
   const { examples } = response.content["application/json"];
-  checkBody(
-    at,
-    `${named.$ref ?? `${pointer}/responses/${status}`}/content/application~1json/schema`,
-    body,
-  );
+  checkBody(at, `${at_response}/content/application~1json/schema`, body);
   if (status >= 400) {
     const { code, type } = (body as Json).error as { code: ErrorCode; type: string };
     assert.ok(Object.hasOwn(examples, code), `${at} ${code}: not described there`);
