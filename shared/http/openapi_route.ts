@@ -3,6 +3,7 @@
  * Its text is a module of its own, loaded by the first request for it, so that no other pays for it.
  */
 
+import { createHash } from "node:crypto";
 import type { Handler } from "hono";
 import { cors } from "hono/cors";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
@@ -17,7 +18,7 @@ const MAX_AGE_S = 300;
 
 /** Handlers of the route. */
 export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
-  let text: Promise<string> | undefined;
+  let loading: ReturnType<typeof loadDocument> | undefined;
   return [
     cors({ origin: "*", exposeHeaders: ["ETag", "Request-Id"] }),
     etag({
@@ -28,19 +29,22 @@ export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
       ],
     }),
     async function sendDocument(c) {
-      text ??= loadDocument(base_url);
-      return c.body(await text, 200, {
+      const { text, tag } = await (loading ??= loadDocument(base_url));
+      return c.body(text, 200, {
         "Content-Type": "application/json",
         "Cache-Control": `public, max-age=${MAX_AGE_S}`,
+        "ETag": tag,
       });
     },
   ];
 }
 
-async function loadDocument(base_url: string): Promise<string> {
+/** The document with this service's address, and what names this version of it. */
+async function loadDocument(base_url: string): Promise<{ text: string; tag: string }> {
   const { OPENAPI_DOCUMENT } = await import("./openapi_document.ts");
-  return OPENAPI_DOCUMENT.replace(
+  const text = OPENAPI_DOCUMENT.replace(
     JSON.stringify(DOCUMENTED_SERVER),
     () => JSON.stringify(base_url),
   );
+  return { text, tag: `"${createHash("sha256").update(text).digest("base64url")}"` };
 }
