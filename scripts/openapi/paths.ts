@@ -2,13 +2,15 @@
  * `paths`: every address of every operation, and what is served without an API key.
  */
 
-import type { Operation } from "../../shared/http/operation.ts";
-import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "../../shared/http/operation.ts";
-import { EmptyBody } from "../../shared/schema/payment.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../../shared/schema/limits.ts";
-import { Health, Purged, RelayAwake } from "../../shared/schema/service.ts";
-import { DEFAULT_PAGE, MAX_PAGE } from "../../shared/schema/limits.ts";
 import { idPattern, type IdPrefix } from "../../shared/core/ids.ts";
+import {
+  type Operation,
+  PAYMENTS_FUNCTION,
+  SANDBOX_FUNCTION,
+} from "../../shared/http/operation.ts";
+import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../shared/schema/limits.ts";
+import { EmptyBody } from "../../shared/schema/payment.ts";
+import { Health, Purged, RelayAwake } from "../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
 import { examplesOf } from "./examples.ts";
 import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";

@@ -16,6 +16,9 @@ const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 /** Formats whose pattern says nothing more to a reader. */
 const KNOWN_FORMATS: readonly unknown[] = ["date-time", "email"];
 
+/** What requests carry, by name. */
+const SENT = /(?<!^Error)(Body|Input|Query)$/;
+
 const registry = z.registry<{ id: string }>();
 const names = new Map<z.ZodType, string>();
 
@@ -59,14 +62,8 @@ export function queryProperties(query: z.ZodType): Record<string, Json> {
   return schemaOf(names.get(query)!).properties as Record<string, Json>;
 }
 
-/** The zod object of this name, for the tests of examples. */
-export function zodOf(name: string): z.ZodType | undefined {
-  return [...names].find(([, shown_as]) => shown_as === name)?.[0];
-}
-
 function schemaOf(name: string): Json {
-  const { $schema: _, $id: __, ...schema } =
-    (/(Body|Input|Query)$/.test(name) ? as_sent : as_answered)[name]!;
+  const { $schema: _, $id: __, ...schema } = (SENT.test(name) ? as_sent : as_answered)[name]!;
   return schema;
 }
 
