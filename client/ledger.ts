@@ -41,8 +41,7 @@ export interface Balance {
   livemode: boolean;
   balances: {
     currency: string;
-    /** A `LedgerAccount`. */
-    account: string;
+    account: LedgerAccount;
     debits_minor: number;
     credits_minor: number;
     /** Credits less debits: of `available`, what can be transferred. */

@@ -41,6 +41,7 @@ export type {
   CardInput,
   CreatePaymentInput,
   CreateRefundInput,
+  FailureCode,
   ListPaymentsParams,
   ListRefundsParams,
   MethodKind,

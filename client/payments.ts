@@ -3,6 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
+import type { DeclineCode } from "./errors.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
@@ -37,6 +38,9 @@ export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "st
 
 /** A result that the sandbox can be asked for. */
 export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
+
+/** Why a rail failed after the payment or transfer was accepted. */
+export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
 
 /** A card: in the sandbox one of the published test cards. */
 export interface CardInput {
@@ -106,7 +110,8 @@ export interface Payment {
   metadata: Metadata;
   /** What the payer has to do next: 3-D Secure. */
   next_action: { type: "authenticate"; url: string } | null;
-  failure_code: string | null;
+  /** Why it was declined or failed. */
+  failure_code: DeclineCode | FailureCode | null;
   failure_message: string | null;
   /** A bank's reason for sending money back, for example `R01`. */
   return_code: string | null;

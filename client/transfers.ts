@@ -3,6 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
+import type { FailureCode } from "./payments.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
@@ -56,7 +57,8 @@ export interface Transfer {
   destination: TransferDestination;
   description: string | null;
   metadata: Metadata;
-  failure_code: string | null;
+  /** Why it failed. */
+  failure_code: FailureCode | null;
   failure_message: string | null;
   /** A bank's reason for sending money back, for example `R01`. */
   return_code: string | null;

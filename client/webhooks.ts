@@ -101,7 +101,7 @@ export interface WebhookEndpoint {
   id: string;
   object: "webhook_endpoint";
   url: string;
-  events: string[];
+  events: Subscription[];
   status: "enabled" | "disabled";
   /** `gone`: it answered 410. `failing`: nothing but failures for five days. */
   disabled_reason: "manual" | "gone" | "failing" | null;
@@ -144,7 +144,7 @@ export interface WebhookDelivery {
   id: string;
   object: "webhook_delivery";
   event_id: string;
-  event_type: string;
+  event_type: EventType;
   endpoint_id: string;
   payment_id: string | null;
   status: DeliveryStatus;

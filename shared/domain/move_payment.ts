@@ -2,7 +2,7 @@
  * Deciding the moves of an existing payment: cancel, advance and authenticate (contract §2). Pure.
  */
 
-import type { MethodKind, Payment, PaymentStatus } from "../schema/payment.ts";
+import type { FailureCode, MethodKind, Payment, PaymentStatus } from "../schema/payment.ts";
 import type { Change } from "../store/change.ts";
 import {
   advancesOf,
@@ -19,7 +19,7 @@ import { transactionHash } from "./sandbox_provider.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
 
 /** What breaks on each rail when a payment is moved to `failed`. */
-const FAILURE_OF: Record<MethodKind, { code: string; return_code: string | null }> = {
+const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | null }> = {
   card: { code: "processing_failed", return_code: null },
   sepa: { code: "bank_return", return_code: "R01" },
   swift: { code: "bank_return", return_code: "R01" },

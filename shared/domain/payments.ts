@@ -2,10 +2,10 @@
  * The operations on payments, over the pure modules that decide them.
  */
 
-import type { z } from "zod";
+import type * as z from "zod";
 import type {
-  AdvanceBody,
-  AuthenticateBody,
+  AdvancePaymentBody,
+  AuthenticatePaymentBody,
   CreatePaymentBody,
   Payment,
 } from "../schema/payment.ts";
@@ -33,11 +33,15 @@ export interface Payments {
   ): Promise<Reply>;
   cancel(request: ServiceRequest, id: string): Promise<Reply>;
   refund(request: ServiceRequest, id: string, body: CreateRefundBody): Promise<Reply>;
-  advance(request: ServiceRequest, id: string, body: z.infer<typeof AdvanceBody>): Promise<Reply>;
+  advance(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvancePaymentBody>,
+  ): Promise<Reply>;
   authenticate(
     request: ServiceRequest,
     id: string,
-    body: z.infer<typeof AuthenticateBody>,
+    body: z.infer<typeof AuthenticatePaymentBody>,
   ): Promise<Reply>;
   reset(request: ServiceRequest): Promise<Reply>;
 }

@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { Outcome, Payment } from "../schema/payment.ts";
+import type { DeclineCode, Outcome, Payment } from "../schema/payment.ts";
 import type { Instrument } from "./instrument.ts";
 
 /** What a provider is asked to authorize. */
@@ -18,13 +18,6 @@ export interface AuthorizationRequest {
   /** Whether an asynchronous rail is to wait for an advance; test keys only. */
   manual: boolean;
 }
-
-/** Codes with which an issuer says no. */
-export type DeclineCode =
-  | "payment_declined"
-  | "insufficient_funds"
-  | "aml_blocked"
-  | "authentication_failed";
 
 /** What a provider answers. */
 export type Authorization =

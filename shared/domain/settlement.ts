@@ -4,10 +4,10 @@
  */
 
 import { ApiError } from "../core/errors.ts";
+import type { DeclineCode, FailureCode } from "../schema/payment.ts";
 import type { Answer } from "../store/change.ts";
 import { renderError } from "./error_body.ts";
 import type { PaymentChange } from "./resource_change.ts";
-import type { DeclineCode } from "./provider.ts";
 
 /** What an issuer's no means to a person. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -18,7 +18,7 @@ const DECLINES: Record<DeclineCode, string> = {
 };
 
 /** What a broken rail means to a person. */
-export const FAILURES: Record<string, string> = {
+export const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",
@@ -57,11 +57,11 @@ export function decline(change: PaymentChange, code: DeclineCode): void {
 }
 
 /** The rail broke. */
-export function fail(change: PaymentChange, code: string, return_code: string | null): void {
+export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
   change.happen("failed", {
     status: "failed",
     failure_code: code,
-    failure_message: FAILURES[code] ?? null,
+    failure_message: FAILURES[code],
     return_code,
     next_action: null,
   });

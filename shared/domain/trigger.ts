@@ -7,7 +7,8 @@ import type { Clock } from "../core/clock.ts";
 import { invalidParameter } from "../core/errors.ts";
 import { idMint } from "../core/ids.ts";
 import type { Payment } from "../schema/payment.ts";
-import type { EventType, TriggerBody } from "../schema/webhook.ts";
+import type { EventType } from "../schema/event_type.ts";
+import type { TriggerWebhookBody } from "../schema/webhook.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
@@ -21,7 +22,7 @@ import type { WebhookSettings } from "./webhook_endpoints.ts";
 const LEASE_MS = 60_000;
 
 /** Delivers an event on demand. Throws `ApiError`; a receiver's failure is an answer, not an error. */
-export type Trigger = (request: ServiceRequest, body: TriggerBody) => Promise<Reply>;
+export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
 /** The trigger over a store. */
 export function createTrigger(options: {

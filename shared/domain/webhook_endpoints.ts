@@ -8,6 +8,7 @@ import { checkEndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import type {
   CreateWebhookEndpointBody,
+  DeletedWebhookEndpoint,
   UpdateWebhookEndpointBody,
   WebhookEndpoint,
 } from "../schema/webhook.ts";
@@ -137,15 +138,11 @@ export function createWebhookEndpoints(
     },
 
     delete: (request, id) =>
-      changeExisting(request, id, ({ revision }) => ({
-        id,
-        expects_revision: revision,
-        endpoint: null,
-        answer: {
-          status: 200,
-          body: JSON.stringify({ id, object: "webhook_endpoint", deleted: true }),
-        },
-      })),
+      changeExisting(request, id, ({ revision }) => {
+        const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true };
+        const answer = { status: 200, body: JSON.stringify(deleted) };
+        return { id, expects_revision: revision, endpoint: null, answer };
+      }),
 
     rotate: (request, id, expires_in_s) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {

@@ -2,8 +2,8 @@
  * The operations of `api-v1-payments` on API keys.
  */
 
-import { CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
-import { EmptyQuery } from "../schema/list.ts";
+import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
+import { EmptyQuery, listOf } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage } from "./page.ts";
@@ -11,41 +11,69 @@ import { readOne } from "./read_one.ts";
 
 const keys = {
   home: PAYMENTS_FUNCTION,
+  group: "API keys",
   test_only: false,
   scope: "keys:write",
   body: EmptyBody,
   query: EmptyQuery,
+  answer: ApiKey,
+  status: 200,
 } as const;
 
 /** Keys of the caller's environment. */
 export const API_KEY_OPERATIONS: readonly Operation[] = [
   operation({
     ...keys,
+    id: "createApiKey",
+    summary: "Create a test key",
+    description:
+      "A key for the same sandbox that may do no more than the caller's. Its text is shown once. " +
+      "Live keys are made by the operator's command.",
     method: "POST",
     paths: ["/v1/api_keys"],
     body: CreateApiKeyBody,
+    status: 201,
+    errors: ["test_key_required"],
     run: ({ deps, request, key_text, body }) => deps.api_keys.create(request, key_text, body),
   }),
   operation({
     ...keys,
+    id: "listApiKeys",
+    summary: "List API keys",
     method: "GET",
     paths: ["/v1/api_keys"],
     query: ListApiKeysQuery,
+    answer: listOf(ApiKey),
     run: (call) => answerPage(call, "/v1/api_keys", { kind: "api_keys", filters: {} }),
   }),
-  readOne("/v1/api_keys/:id", "api_keys", "keys:write"),
+  readOne({
+    id: "getApiKey",
+    group: "API keys",
+    summary: "Get an API key",
+    path: "/v1/api_keys/:id",
+    kind: "api_keys",
+    scope: "keys:write",
+    answer: ApiKey,
+  }),
   operation({
     ...keys,
+    id: "rotateApiKey",
+    summary: "Rotate an API key",
+    description: "Gives it a new secret; idempotency keys go on.",
     method: "POST",
     paths: ["/v1/api_keys/:id/rotate"],
+    errors: ["test_key_required"],
     body: RotateApiKeyBody,
     run: ({ deps, request, key_text, id, body }) =>
       deps.api_keys.rotate(request, key_text, id, body.expires_in),
   }),
   operation({
     ...keys,
+    id: "revokeApiKey",
+    summary: "Revoke an API key",
     method: "DELETE",
     paths: ["/v1/api_keys/:id"],
+    errors: ["test_key_required"],
     run: ({ deps, request, id }) => deps.api_keys.revoke(request, id),
   }),
 ];

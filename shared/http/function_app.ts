@@ -4,12 +4,13 @@
  * what the database decides. A caller whose key opens nothing learns nothing but that.
  */
 
-import { type Context, Hono } from "hono";
+import { type Context, type Handler, Hono, type Next } from "hono";
 import { getPath } from "hono/utils/url";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
+import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
@@ -40,35 +41,49 @@ const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 /** 1 to 255 visible ASCII characters (contract §5). */
 const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`);
 
-/**
- * Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`.
- * @param serveInternal adds routes that are called without an API key
- */
+/** What a function serves without an API key, besides its health. */
+export interface KeylessRoutes {
+  /** `GET` routes that any web page may read, by path. */
+  open?: Readonly<Record<string, readonly Handler<Env>[]>>;
+  /** Adds routes for our own clock. */
+  serveInternal?: (app: Hono<Env>) => void;
+}
+
+/** Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`. */
 export function createFunctionApp(
   name: string,
   operations: readonly Operation[],
   deps: Dependencies,
-  serveInternal?: (app: Hono<Env>) => void,
+  { open = {}, serveInternal }: KeylessRoutes = {},
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = operations.flatMap((operation) =>
     operation.paths.map((path) => ({ operation, path: `/${name}${path}` }))
   );
+  const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps));
+  for (const [path, handlers] of Object.entries(open)) {
+    app.get(`/${name}${path}`, nameRoute, ...handlers);
+  }
   app.use(crossOrigin({ allowed: deps.allowed_origins }));
-  app.get(`/${name}/health`, async (c) => {
-    c.get("state").route = `/${name}/health`;
+  app.get(`/${name}/health`, nameRoute, async (c) => {
     await deps.store.ping();
-    return c.json({ status: "ok" });
+    return c.json({ status: "ok" } satisfies Health);
   });
   serveInternal?.(app);
   app.use(apiKeyHeader({ limited: deps.rate_limit > 0 }));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
-  app.notFound((c) => keyFirst(c, null, () => refuseRoute(c, routes)));
+  app.notFound((c) => keyFirst(c, null, () => refuseRoute(c, routes, open_paths)));
   app.onError((error, c) => renderFailure(c, error));
   return app;
+}
+
+/** Names a route without parameters for the log. */
+function nameRoute(c: Ctx, next: Next): Promise<void> {
+  c.get("state").route = c.req.path;
+  return next();
 }
 
 /** Where functions are mounted when the caller did not cut it off: the local server. */
@@ -203,10 +218,11 @@ function locationOf(answer: Answer, base_url: string): string {
 function refuseRoute(
   c: Ctx,
   routes: readonly { operation: Operation; path: string }[],
+  open_paths: readonly string[],
 ): never {
   const asked = c.req.path.split("/");
-  const health = { path: `/${asked[1]}/health`, operation: { method: "GET" } };
-  const methods = [...routes, health].filter(({ path }) => {
+  const open = open_paths.map((path) => ({ path, operation: { method: "GET" } }));
+  const methods = [...routes, ...open].filter(({ path }) => {
     const parts = path.split("/");
     return parts.length === asked.length &&
       parts.every((part, i) => part === asked[i] || (part.startsWith(":") && asked[i] !== ""));

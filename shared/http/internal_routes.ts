@@ -6,6 +6,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Hono } from "hono";
+import type { Purged, RelayAwake } from "../schema/service.ts";
 import { unauthorized } from "../store/outcome.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -20,7 +21,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
   app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
     admitToken(c, deps);
     if (deps.webhooks) inBackground(deps.webhooks.relay.nudge());
-    return c.json({ status: "awake" }, 202);
+    return c.json({ status: "awake" } satisfies RelayAwake, 202);
   });
   app.post(`/${PAYMENTS_FUNCTION}/internal/retention`, async (c) => {
     admitToken(c, deps);
@@ -29,7 +30,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
     for (let batch = -1; batch !== 0 && performance.now() < until; purged += batch) {
       batch = await deps.webhook_store.purge(c.get("state").at_ms);
     }
-    return c.json({ purged });
+    return c.json({ purged } satisfies Purged);
   });
 }
 

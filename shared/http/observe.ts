@@ -44,7 +44,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     await next();
     const { headers, status } = c.res;
     headers.set("Request-Id", state.request_id);
-    headers.set("Cache-Control", "no-store");
+    if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
     headers.set("X-Content-Type-Options", "nosniff");
     if (state.remaining !== null) {
       headers.set("RateLimit-Policy", `"default";q=${2 * deps.rate_limit};w=${WINDOW_S}`);

@@ -3,7 +3,8 @@
  * The tables of operations are what the two functions route by.
  */
 
-import type { z } from "zod";
+import type * as z from "zod";
+import type { ErrorCode } from "../core/errors.ts";
 import type { Reply, ServiceRequest } from "../domain/changes.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "../store/change.ts";
@@ -25,8 +26,27 @@ export interface Call<Body, Query> {
   query: Query;
 }
 
+/** Groups of operations, in the order of the reference. */
+export type OperationGroup =
+  | "Payments"
+  | "Refunds"
+  | "Transfers"
+  | "Ledger"
+  | "Webhook endpoints"
+  | "Webhook deliveries"
+  | "Events"
+  | "API keys"
+  | "Sandbox";
+
 /** One operation. */
 export interface Operation {
+  /** Its name in generated clients, unique: `createPayment`. */
+  id: string;
+  group: OperationGroup;
+  /** What it does, in a few words. */
+  summary: string;
+  /** What else there is to know, in Markdown. */
+  description?: string;
   method: "GET" | "POST" | "PUT" | "DELETE";
   /** Paths after the function's name. */
   paths: readonly [string, ...string[]];
@@ -42,6 +62,11 @@ export interface Operation {
   test_only: boolean;
   body: z.ZodType;
   query: z.ZodType;
+  /** What a success answers, and its status. */
+  answer: z.ZodType;
+  status: 200 | 201;
+  /** Codes that it can answer beyond those that every operation of its kind can. */
+  errors?: readonly ErrorCode[];
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
 }
 

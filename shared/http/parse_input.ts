@@ -3,7 +3,7 @@
  * the field at fault named, and with the fields that were not understood.
  */
 
-import { z } from "zod";
+import * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { NO_PLACES, type ReadBody, refuseCardNumbers } from "./request_body.ts";

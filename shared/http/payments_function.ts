@@ -6,6 +6,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { API_KEY_OPERATIONS } from "./api_key_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
+import { openapiHandlers } from "./openapi_route.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
 import { TRANSFER_OPERATIONS } from "./transfer_operations.ts";
@@ -27,7 +28,10 @@ export function createPaymentsFunction(
     PAYMENTS_FUNCTION,
     PAYMENTS_FUNCTION_OPERATIONS,
     deps,
-    (app) => serveInternalRoutes(app, deps),
+    {
+      open: { "/v1/openapi.json": openapiHandlers(deps) },
+      serveInternal: (app) => serveInternalRoutes(app, deps),
+    },
   );
   return (request, info) => app.fetch(request, info as object);
 }

@@ -2,38 +2,59 @@
  * The operations of `api-v1-payments`.
  */
 
-import { CreatePaymentBody, EmptyBody } from "../schema/payment.ts";
+import { Balance, LedgerEntry } from "../schema/ledger.ts";
 import {
   EmptyQuery,
   ListLedgerEntriesQuery,
+  listOf,
   ListPaymentRefundsQuery,
   ListPaymentsQuery,
   ListRefundsQuery,
 } from "../schema/list.ts";
-import { CreateRefundBody } from "../schema/refund.ts";
+import { CreatePaymentBody, EmptyBody, Payment } from "../schema/payment.ts";
+import { CreateRefundBody, Refund } from "../schema/refund.ts";
 import { answerPage, createdBetween } from "./page.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { readOne } from "./read_one.ts";
 import { advancePayment } from "./sandbox_operations.ts";
 
 const home = PAYMENTS_FUNCTION;
-const payment_paths = { home, test_only: false, body: EmptyBody, query: EmptyQuery };
+const payment_paths = {
+  home,
+  group: "Payments",
+  test_only: false,
+  body: EmptyBody,
+  query: EmptyQuery,
+  answer: Payment,
+  status: 200,
+} as const;
+const RefundList = listOf(Refund);
 
 /** Everything that `api-v1-payments` answers with a key. */
 export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   operation({
     ...payment_paths,
+    id: "createPayment",
+    summary: "Create a payment",
+    description:
+      "With a test key the instrument decides the result, and `outcome` overrides it. A decline " +
+      "answers 402 and stores the payment, which comes with the error.",
     method: "POST",
     paths: ["/v1/payments"],
     scope: "payments:write",
     body: CreatePaymentBody,
+    status: 201,
+    errors: ["payment_declined", "insufficient_funds", "aml_blocked", "provider_not_configured"],
     run: ({ deps, request, body }) => deps.payments.create(request, body, true),
   }),
   operation({
     ...payment_paths,
+    id: "listPayments",
+    summary: "List payments",
     method: "GET",
     paths: ["/v1/payments"],
     scope: "payments:read",
+    answer: listOf(Payment),
     query: ListPaymentsQuery,
     run(call) {
       const { status, currency, method_kind, reference, created_after, created_before } =
@@ -50,27 +71,50 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
       });
     },
   }),
-  readOne("/v1/payments/:id", "payments", "payments:read"),
+  readOne({
+    id: "getPayment",
+    group: "Payments",
+    summary: "Get a payment",
+    path: "/v1/payments/:id",
+    kind: "payments",
+    scope: "payments:read",
+    answer: Payment,
+  }),
   operation({
     ...payment_paths,
+    id: "cancelPayment",
+    summary: "Cancel a payment",
+    description: "Only while it is `pending` or `requires_action`: no money has moved.",
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",
+    errors: ["invalid_state", "provider_not_configured"],
     run: ({ deps, request, id }) => deps.payments.cancel(request, id),
   }),
   operation({
     ...payment_paths,
+    id: "refundPayment",
+    group: "Refunds",
+    summary: "Refund a payment",
+    description: "A part of it, or without an amount what is left.",
     method: "POST",
     paths: ["/v1/payments/:id/refund"],
     scope: "refunds:write",
     body: CreateRefundBody,
+    answer: Refund,
+    status: 201,
+    errors: ["invalid_state", "provider_not_configured"],
     run: ({ deps, request, id, body }) => deps.payments.refund(request, id, body),
   }),
   operation({
     ...payment_paths,
+    id: "listPaymentRefunds",
+    group: "Refunds",
+    summary: "List the refunds of a payment",
     method: "GET",
     paths: ["/v1/payments/:id/refunds"],
     scope: "payments:read",
+    answer: RefundList,
     query: ListPaymentRefundsQuery,
     run: (call) =>
       answerPage(call, `/v1/payments/${call.id}/refunds`, {
@@ -81,9 +125,13 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...payment_paths,
+    id: "listRefunds",
+    group: "Refunds",
+    summary: "List refunds",
     method: "GET",
     paths: ["/v1/refunds"],
     scope: "payments:read",
+    answer: RefundList,
     query: ListRefundsQuery,
     run: (call) =>
       answerPage(call, "/v1/refunds", {
@@ -91,12 +139,24 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
         filters: { payment_id: call.query.payment_id },
       }),
   }),
-  readOne("/v1/refunds/:id", "refunds", "payments:read"),
+  readOne({
+    id: "getRefund",
+    group: "Refunds",
+    summary: "Get a refund",
+    path: "/v1/refunds/:id",
+    kind: "refunds",
+    scope: "payments:read",
+    answer: Refund,
+  }),
   operation({
     ...payment_paths,
+    id: "listLedgerEntries",
+    group: "Ledger",
+    summary: "List ledger entries",
     method: "GET",
     paths: ["/v1/ledger_entries"],
     scope: "ledger:read",
+    answer: listOf(LedgerEntry),
     query: ListLedgerEntriesQuery,
     run(call) {
       const { payment_id, transfer_id, transaction_id, account } = call.query;
@@ -108,9 +168,14 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...payment_paths,
+    id: "getBalance",
+    group: "Ledger",
+    summary: "Get the balance",
+    description: "What can be transferred is `amount_minor` of the account `available`.",
     method: "GET",
     paths: ["/v1/balance"],
     scope: "ledger:read",
+    answer: Balance,
     async run({ deps, request }) {
       const balance = JSON.parse(await deps.store.balance(request.access));
       return { status: 200, body: JSON.stringify(balance) };
@@ -119,6 +184,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   // The console's address of a sandbox operation.
   {
     ...advancePayment,
+    id: "advanceSandboxPayment",
     own_path: `/${advancePayment.home}${advancePayment.paths[0]}`,
     paths: ["/v1/sandbox/:id/advance"],
   },

@@ -5,19 +5,23 @@
 import { EmptyQuery } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
 import type { ResourceKind } from "../store/store.ts";
-import type { Scope } from "../schema/api_key.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 
 /** `GET <path>`, where the path ends in `:id`. One round trip. */
-export function readOne(path: string, kind: ResourceKind, scope: Scope): Operation {
+export function readOne(
+  { path, kind, ...named }:
+    & Pick<Operation, "id" | "group" | "summary" | "scope" | "answer">
+    & { path: string; kind: ResourceKind },
+): Operation {
   return operation({
+    ...named,
     home: PAYMENTS_FUNCTION,
     test_only: false,
     body: EmptyBody,
     query: EmptyQuery,
     method: "GET",
     paths: [path],
-    scope,
+    status: 200,
     async run({ deps, request, id }) {
       const loaded = await deps.store.load(request.access, kind, id);
       return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;

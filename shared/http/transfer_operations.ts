@@ -2,36 +2,47 @@
  * The operations of `api-v1-payments` on transfers.
  */
 
-import { EmptyQuery, ListTransfersQuery } from "../schema/list.ts";
+import { EmptyQuery, listOf, ListTransfersQuery } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
-import { CreateTransferBody } from "../schema/transfer.ts";
+import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage, createdBetween } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const writing = {
   home: PAYMENTS_FUNCTION,
+  group: "Transfers",
   test_only: false,
   scope: "transfers:write",
   body: EmptyBody,
   query: EmptyQuery,
+  answer: Transfer,
+  status: 200,
 } as const;
 
 /** Money out. */
 export const TRANSFER_OPERATIONS: readonly Operation[] = [
   operation({
     ...writing,
+    id: "createTransfer",
+    summary: "Create a transfer",
+    description: "Moves money out of the available balance, to a bank account or a wallet.",
     method: "POST",
     paths: ["/v1/transfers"],
     body: CreateTransferBody,
+    status: 201,
+    errors: ["balance_insufficient", "provider_not_configured"],
     run: ({ deps, request, body }) => deps.transfers.create(request, body),
   }),
   operation({
     ...writing,
+    id: "listTransfers",
+    summary: "List transfers",
     method: "GET",
     paths: ["/v1/transfers"],
     scope: "transfers:read",
     query: ListTransfersQuery,
+    answer: listOf(Transfer),
     run(call) {
       const { status, currency, created_after, created_before } = call.query;
       return answerPage(call, "/v1/transfers", {
@@ -40,11 +51,23 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
       });
     },
   }),
-  readOne("/v1/transfers/:id", "transfers", "transfers:read"),
+  readOne({
+    id: "getTransfer",
+    group: "Transfers",
+    summary: "Get a transfer",
+    path: "/v1/transfers/:id",
+    kind: "transfers",
+    scope: "transfers:read",
+    answer: Transfer,
+  }),
   operation({
     ...writing,
+    id: "cancelTransfer",
+    summary: "Cancel a transfer",
+    description: "Only while it is `pending`; the money comes back.",
     method: "POST",
     paths: ["/v1/transfers/:id/cancel"],
+    errors: ["invalid_state"],
     run: ({ deps, request, id }) => deps.transfers.cancel(request, id),
   }),
 ];

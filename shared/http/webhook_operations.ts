@@ -5,15 +5,19 @@
 import { ApiError } from "../core/errors.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
-import { EmptyQuery } from "../schema/list.ts";
+import { Event } from "../schema/event.ts";
+import { EmptyQuery, listOf } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
 import {
   CreateWebhookEndpointBody,
+  DeletedWebhookEndpoint,
   ListEventsQuery,
   ListWebhookDeliveriesQuery,
   ListWebhookEndpointsQuery,
-  RotateSecretBody,
+  RotateWebhookSecretBody,
   UpdateWebhookEndpointBody,
+  WebhookDelivery,
+  WebhookEndpoint,
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
@@ -22,33 +26,53 @@ import { readOne } from "./read_one.ts";
 
 const writing = {
   home: PAYMENTS_FUNCTION,
+  group: "Webhook endpoints",
   test_only: false,
   scope: "webhooks:write",
   body: EmptyBody,
   query: EmptyQuery,
+  answer: WebhookEndpoint,
+  status: 200,
 } as const;
 
 /** Webhook operations with a key. */
 export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   operation({
     ...writing,
+    id: "createWebhookEndpoint",
+    summary: "Register a webhook endpoint",
+    description: "The answer shows its `secret`, which is not shown again. At most 16 can be.",
     method: "POST",
     paths: ["/v1/webhook_endpoints"],
     body: CreateWebhookEndpointBody,
+    status: 201,
     run: ({ deps, request, body }) => webhooksOf(deps).endpoints.create(request, body),
   }),
   operation({
     ...writing,
+    id: "listWebhookEndpoints",
+    summary: "List webhook endpoints",
     method: "GET",
     paths: ["/v1/webhook_endpoints"],
     scope: "webhooks:read",
     query: ListWebhookEndpointsQuery,
+    answer: listOf(WebhookEndpoint),
     run: (call) =>
       answerPage(call, "/v1/webhook_endpoints", { kind: "webhook_endpoints", filters: {} }),
   }),
-  readOne("/v1/webhook_endpoints/:id", "webhook_endpoints", "webhooks:read"),
+  readOne({
+    id: "getWebhookEndpoint",
+    group: "Webhook endpoints",
+    summary: "Get a webhook endpoint",
+    path: "/v1/webhook_endpoints/:id",
+    kind: "webhook_endpoints",
+    scope: "webhooks:read",
+    answer: WebhookEndpoint,
+  }),
   operation({
     ...writing,
+    id: "updateWebhookEndpoint",
+    summary: "Change a webhook endpoint",
     method: "PUT",
     paths: ["/v1/webhook_endpoints/:id"],
     body: UpdateWebhookEndpointBody,
@@ -56,24 +80,34 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...writing,
+    id: "deleteWebhookEndpoint",
+    summary: "Delete a webhook endpoint",
     method: "DELETE",
     paths: ["/v1/webhook_endpoints/:id"],
+    answer: DeletedWebhookEndpoint,
     run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
   }),
   operation({
     ...writing,
+    id: "rotateWebhookSecret",
+    summary: "Rotate the secret of a webhook endpoint",
+    description: "Deliveries are signed with the older secret too until it expires.",
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/rotate_secret"],
-    body: RotateSecretBody,
+    body: RotateWebhookSecretBody,
     run: ({ deps, request, id, body }) =>
       webhooksOf(deps).endpoints.rotate(request, id, body.expires_in),
   }),
   operation({
     ...writing,
+    id: "listWebhookDeliveries",
+    group: "Webhook deliveries",
+    summary: "List webhook deliveries",
     method: "GET",
     paths: ["/v1/webhook_deliveries"],
     scope: "webhooks:read",
     query: ListWebhookDeliveriesQuery,
+    answer: listOf(WebhookDelivery),
     run(call) {
       const { endpoint_id, event_id, payment_id, status } = call.query;
       return answerPage(call, "/v1/webhook_deliveries", {
@@ -82,11 +116,25 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
       });
     },
   }),
-  readOne("/v1/webhook_deliveries/:id", "webhook_deliveries", "webhooks:read"),
+  readOne({
+    id: "getWebhookDelivery",
+    group: "Webhook deliveries",
+    summary: "Get a webhook delivery",
+    path: "/v1/webhook_deliveries/:id",
+    kind: "webhook_deliveries",
+    scope: "webhooks:read",
+    answer: WebhookDelivery,
+  }),
   operation({
     ...writing,
+    id: "redeliverWebhook",
+    group: "Webhook deliveries",
+    summary: "Deliver an event again",
+    description: "Whatever became of the delivery; it is `pending` again.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
+    answer: WebhookDelivery,
+    errors: ["invalid_state"],
     async run({ deps, request, id }) {
       const { access, context, idempotency } = request;
       const error = new ApiError(
@@ -102,10 +150,15 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...writing,
+    id: "listEvents",
+    group: "Events",
+    summary: "List events",
+    description: "They are kept for 30 days.",
     method: "GET",
     paths: ["/v1/events"],
     scope: "events:read",
     query: ListEventsQuery,
+    answer: listOf(Event),
     run(call) {
       const { type, payment_id } = call.query;
       return answerPage(call, "/v1/events", {
@@ -114,7 +167,15 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
       });
     },
   }),
-  readOne("/v1/events/:id", "events", "events:read"),
+  readOne({
+    id: "getEvent",
+    group: "Events",
+    summary: "Get an event",
+    path: "/v1/events/:id",
+    kind: "events",
+    scope: "events:read",
+    answer: Event,
+  }),
 ];
 
 /** The webhooks of a function. Throws 503 where no master secret is set. */

@@ -2,10 +2,10 @@
  * API keys on the wire (contract §5).
  */
 
-import { z } from "zod";
-import { id, Limit } from "./list.ts";
+import * as z from "zod";
+import { CURSOR, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
-import { Instant } from "./values.ts";
+import { id, Instant } from "./values.ts";
 
 /** What a key may do. */
 export const SCOPES = [
@@ -21,7 +21,8 @@ export const SCOPES = [
   "keys:write",
   "sandbox:write",
 ] as const;
-export type Scope = typeof SCOPES[number];
+export const Scope = z.enum(SCOPES).describe("What a key may do");
+export type Scope = z.infer<typeof Scope>;
 
 /** Longest time for which an older secret is still accepted after a rotation: contract §5. */
 export const MAX_KEY_OVERLAP_S = 604_800;
@@ -31,38 +32,42 @@ export const DEFAULT_KEY_OVERLAP_S = 86_400;
 /** `POST /v1/api_keys`: a test key, for the caller's own sandbox. */
 export const CreateApiKeyBody = z.object({
   name: z.string().min(1).max(MAX_KEY_NAME),
-  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length)
-    .transform((scopes) => [...new Set(scopes)]).optional(),
-  expires_at: z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" }).optional(),
-});
+  scopes: z.array(Scope).min(1).max(SCOPES.length)
+    .transform((scopes) => [...new Set(scopes)]).optional()
+    .describe("At most those of the key that asks; by default the same"),
+  expires_at: z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" }).optional()
+    .describe("By default never"),
+}).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 
 /** `POST /v1/api_keys/{id}/rotate`: seconds for which the older secrets are still accepted. */
 export const RotateApiKeyBody = z.object({
-  expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S),
+  expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
+    .describe("Seconds for which the older secrets are still accepted"),
 });
 
 /** A key as every answer shows it; `secret` only on creation and rotation. */
 export const ApiKey = z.object({
-  id: z.string(),
+  id: id("key_"),
   object: z.literal("api_key"),
   name: z.string(),
-  scopes: z.array(z.enum(SCOPES)).nullable().describe("Null: every scope"),
+  scopes: z.array(Scope).nullable().describe("Null: every scope"),
   livemode: z.boolean(),
   secrets: z.array(z.object({
-    prefix: z.string(),
-    last4: z.string(),
+    prefix: z.string().describe("How the text of the key begins, such as `sk_test_`"),
+    last4: z.string().describe("Its last four characters"),
     created_at: Instant,
     expires_at: Instant.nullable(),
-  })),
+  })).describe("The texts that open this key, newest first"),
   last_used_at: Instant.nullable().describe("Written at most once an hour"),
   created_at: Instant,
   revoked_at: Instant.nullable(),
-  secret: z.string().optional(),
-});
+  secret: z.string().optional().describe("The text of the key: on creation and rotation only"),
+}).describe("An API key");
+export type ApiKey = z.infer<typeof ApiKey>;
 
 /** `GET /v1/api_keys` */
 export const ListApiKeysQuery = z.object({
   limit: Limit,
-  starting_after: id("key_").optional(),
+  starting_after: id("key_").optional().describe(CURSOR),
 });

@@ -2,8 +2,8 @@
  * The ledger entry on the wire (contract §3).
  */
 
-import { z } from "zod";
-import { AmountMinor, Instant } from "./values.ts";
+import * as z from "zod";
+import { AmountMinor, CurrencyCode, id, Instant } from "./values.ts";
 
 /** Accounts of the ledger. */
 export const LEDGER_ACCOUNTS = [
@@ -13,20 +13,38 @@ export const LEDGER_ACCOUNTS = [
   "in_transit",
   "external",
 ] as const;
-export type LedgerAccount = typeof LEDGER_ACCOUNTS[number];
+export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe("An account of the ledger");
+export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
 /** One side of a ledger transaction. Never changes. */
 export const LedgerEntry = z.object({
-  id: z.string(),
+  id: id("le_"),
   object: z.literal("ledger_entry"),
-  transaction_id: z.string(),
-  account: z.enum(LEDGER_ACCOUNTS),
+  transaction_id: id("txn_").describe("Entries of one transaction have the same; they sum to zero"),
+  account: LedgerAccount,
   direction: z.enum(["debit", "credit"]),
   amount_minor: AmountMinor,
-  currency: z.string(),
-  payment_id: z.string().nullable(),
-  refund_id: z.string().nullable(),
-  transfer_id: z.string().nullable(),
+  currency: CurrencyCode,
+  payment_id: id("pay_").nullable(),
+  refund_id: id("re_").nullable(),
+  transfer_id: id("tr_").nullable(),
   created_at: Instant,
-});
+}).describe("One side of a ledger transaction. It never changes");
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
+
+/** What one account of one currency holds. */
+export const AccountBalance = z.object({
+  currency: CurrencyCode,
+  account: LedgerAccount,
+  debits_minor: z.number().int().min(0).describe("Sum of all debits, in minor units"),
+  credits_minor: z.number().int().min(0).describe("Sum of all credits, in minor units"),
+  amount_minor: z.number().int().describe("Credits less debits, in minor units"),
+}).describe("What one account of one currency holds");
+
+/** `GET /v1/balance`: what each account of each currency holds. */
+export const Balance = z.object({
+  object: z.literal("balance"),
+  livemode: z.boolean(),
+  balances: z.array(AccountBalance),
+}).describe("What each account of each currency holds");
+export type Balance = z.infer<typeof Balance>;

@@ -2,13 +2,12 @@
  * Query parameters of lists (contract §5). Query values are text; numbers and times are parsed here.
  */
 
-import { z } from "zod";
-import { type IdPrefix, isId } from "../core/ids.ts";
-import { LEDGER_ACCOUNTS } from "./ledger.ts";
+import * as z from "zod";
+import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES } from "./payment.ts";
-import { TRANSFER_STATUSES } from "./transfer.ts";
-import { Currency } from "./values.ts";
+import { MethodKind, PaymentStatus } from "./payment.ts";
+import { TransferStatus } from "./transfer.ts";
+import { Currency, id } from "./values.ts";
 
 /** `limit` as plain decimal digits. */
 export const Limit = z.string().regex(/^\d{1,3}$/, {
@@ -22,31 +21,30 @@ export const Limit = z.string().regex(/^\d{1,3}$/, {
 
 const Time = z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" })
   .transform((text) => Date.parse(text));
+const After = Time.optional().describe("Only those created after this RFC 3339 time");
+const Before = Time.optional().describe("Only those created before this RFC 3339 time");
 
-/** An id of one kind as a cursor or filter. */
-export function id(prefix: IdPrefix) {
-  return z.string().refine((text) => isId(prefix, text), {
-    error: `is not an id that begins with "${prefix}"`,
-  });
-}
+/** What a cursor is, for readers. */
+export const CURSOR = "The `next_cursor` of the page before: the id of its last item";
 
 /** `GET /v1/payments` */
 export const ListPaymentsQuery = z.object({
   limit: Limit,
-  starting_after: id("pay_").optional(),
-  status: z.enum(PAYMENT_STATUSES).optional(),
-  currency: Currency.optional(),
-  method_kind: z.enum(METHOD_KINDS).optional(),
-  reference: z.string().min(1).max(MAX_REFERENCE).optional(),
-  created_after: Time.optional(),
-  created_before: Time.optional(),
+  starting_after: id("pay_").optional().describe(CURSOR),
+  status: PaymentStatus.optional().describe("Only payments in this status"),
+  currency: Currency.optional().describe("Only those in this currency"),
+  method_kind: MethodKind.optional().describe("Only payments made this way"),
+  reference: z.string().min(1).max(MAX_REFERENCE).optional()
+    .describe("Only payments with this reference of yours"),
+  created_after: After,
+  created_before: Before,
 });
 
 /** `GET /v1/refunds` */
 export const ListRefundsQuery = z.object({
   limit: Limit,
-  starting_after: id("re_").optional(),
-  payment_id: id("pay_").optional(),
+  starting_after: id("re_").optional().describe(CURSOR),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
 });
 
 /** `GET /v1/payments/{id}/refunds` */
@@ -55,11 +53,11 @@ export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true 
 /** `GET /v1/ledger_entries` */
 export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
-  starting_after: id("le_").optional(),
-  payment_id: id("pay_").optional(),
-  transfer_id: id("tr_").optional(),
-  transaction_id: id("txn_").optional(),
-  account: z.enum(LEDGER_ACCOUNTS).optional(),
+  starting_after: id("le_").optional().describe(CURSOR),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  transfer_id: id("tr_").optional().describe("Only those of this transfer"),
+  transaction_id: id("txn_").optional().describe("Only those of this ledger transaction"),
+  account: LedgerAccount.optional().describe("Only entries of this account"),
 }).superRefine(({ payment_id, transfer_id }, context) => {
   if (payment_id === undefined || transfer_id === undefined) return;
   context.addIssue({
@@ -72,12 +70,29 @@ export const ListLedgerEntriesQuery = z.object({
 /** `GET /v1/transfers` */
 export const ListTransfersQuery = z.object({
   limit: Limit,
-  starting_after: id("tr_").optional(),
-  status: z.enum(TRANSFER_STATUSES).optional(),
-  currency: Currency.optional(),
-  created_after: Time.optional(),
-  created_before: Time.optional(),
+  starting_after: id("tr_").optional().describe(CURSOR),
+  status: TransferStatus.optional().describe("Only transfers in this status"),
+  currency: Currency.optional().describe("Only those in this currency"),
+  created_after: After,
+  created_before: Before,
 });
+
+/** The envelope of a list, of one kind of item. */
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.object({
+    object: z.literal("list"),
+    url: z.string().describe("Path of the list"),
+    data: z.array(item).describe("Newest first"),
+    has_more: z.boolean().describe("Whether there is a next page"),
+    next_cursor: z.string().nullable()
+      .describe("What to send as `starting_after` for the next page"),
+  });
+}
+
+/** A page of a list. */
+export interface List<Item> extends z.infer<ReturnType<typeof listOf>> {
+  data: Item[];
+}
 
 /** A query that takes nothing. */
 export const EmptyQuery = z.object({});

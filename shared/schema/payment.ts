@@ -3,19 +3,24 @@
  * answer shows.
  */
 
-import { z } from "zod";
-import { STABLECOINS } from "../core/currency.ts";
-import { NETWORKS } from "../core/wallet_address.ts";
+import * as z from "zod";
 import { MAX_NAME, MAX_REFERENCE } from "./limits.ts";
 import {
   AmountMinor,
+  AmountTwin,
   Currency,
+  CurrencyCode,
   Description,
+  id,
   Instant,
   Metadata,
+  Network,
   Person,
   requiredAmount,
   sameAmount,
+  Settlement,
+  ShownMetadata,
+  Stablecoin,
 } from "./values.ts";
 
 /** Every status of a payment (contract §2, lifecycle). */
@@ -31,11 +36,15 @@ export const PAYMENT_STATUSES = [
   "refunded",
   "chargeback",
 ] as const;
-export type PaymentStatus = typeof PAYMENT_STATUSES[number];
+export const PaymentStatus = z.enum(PAYMENT_STATUSES).describe(
+  "Where a payment stands. Final are `declined`, `failed`, `cancelled`, `refunded`, `chargeback`",
+);
+export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
 /** How a payment is made, as variant B names it. */
 export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
-export type MethodKind = typeof METHOD_KINDS[number];
+export const MethodKind = z.enum(METHOD_KINDS).describe("How a payment is made (variant B)");
+export type MethodKind = z.infer<typeof MethodKind>;
 
 /** How a payment is made, as variant A names it. */
 export const CAPABILITIES = [
@@ -44,33 +53,52 @@ export const CAPABILITIES = [
   "swift_payment",
   "stablecoin_payment",
 ] as const;
-export type Capability = typeof CAPABILITIES[number];
+export const Capability = z.enum(CAPABILITIES).describe("How a payment is made (variant A)");
+export type Capability = z.infer<typeof Capability>;
 
 /** Results that a sandbox create can force (interface §4). */
 export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
-export type Outcome = typeof OUTCOMES[number];
+export const Outcome = z.enum(OUTCOMES).describe(
+  "The result to force, whatever the instrument says. Test keys only",
+);
+export type Outcome = z.infer<typeof Outcome>;
+
+/** Codes with which an issuer says no. */
+export const DECLINE_CODES = [
+  "payment_declined",
+  "insufficient_funds",
+  "aml_blocked",
+  "authentication_failed",
+] as const;
+export type DeclineCode = typeof DECLINE_CODES[number];
+
+/** Codes of a rail that broke. */
+export const FAILURE_CODES = ["bank_return", "onchain_reverted", "processing_failed"] as const;
+export type FailureCode = typeof FAILURE_CODES[number];
 
 /** A card as a create takes it. Only published test numbers are accepted, in the sandbox alone. */
 export const CardInput = z.object({
-  number: z.string().min(12).max(40).describe("A published test card number"),
+  number: z.string().min(12).max(40)
+    .describe("A published test card number; spaces and dashes do not matter"),
   exp_month: z.number().int().min(1).max(12),
   exp_year: z.number().int().min(2000).max(2100),
-  cvc: z.string().regex(/^\d{3,4}$/, { error: "is not three digits (four for American Express)" }),
+  cvc: z.string().regex(/^\d{3,4}$/, { error: "is not three digits (four for American Express)" })
+    .describe("Three digits, four for American Express. Never stored"),
   postal_code: z.string().max(20).optional(),
-});
+}).describe("A test card. Live keys take no card numbers");
 export type CardInput = z.infer<typeof CardInput>;
 
 /** A bank account as a create takes it; the plain IBAN is accepted too. */
 export const IbanInput = z.preprocess(
   (value) => typeof value === "string" ? { iban: value } : value,
   z.object({
-    iban: z.string().min(5).max(60),
+    iban: z.string().min(5).max(60).describe("Spaces and case do not matter"),
     bic: z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/, {
       error: "is not a BIC of 8 or 11 characters",
     }).optional(),
     holder_name: z.string().min(1).max(MAX_NAME).optional(),
   }),
-);
+).describe("A bank account; the plain IBAN as a string is accepted too");
 export type IbanInput = z.infer<typeof IbanInput>;
 
 /** A wallet as a create takes it; the plain address is accepted too. */
@@ -78,97 +106,112 @@ export const WalletInput = z.preprocess(
   (value) => typeof value === "string" ? { address: value } : value,
   z.object({
     address: z.string().min(20).max(120),
-    network: z.enum(NETWORKS).optional(),
-    asset: z.enum(STABLECOINS).optional(),
+    network: Network.optional().describe("By default what the form of the address says"),
+    asset: Stablecoin.optional().describe("By default the currency of the payment, else `USDC`"),
   }),
-);
+).describe("A wallet; the plain address as a string is accepted too");
 export type WalletInput = z.infer<typeof WalletInput>;
 
 /** The body of a create: variants A and B, mixed field by field. */
 export const CreatePaymentBody = z.object({
-  amount: AmountMinor.optional(),
+  amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
-  capability: z.enum(CAPABILITIES).optional(),
-  method_kind: z.enum(METHOD_KINDS).optional(),
+  capability: Capability.optional(),
+  method_kind: MethodKind.optional(),
   customer: Person.optional(),
   payer: Person.optional(),
   card: CardInput.optional(),
   iban: IbanInput.optional(),
   wallet: WalletInput.optional(),
   description: Description.optional(),
-  reference: z.string().min(1).max(MAX_REFERENCE).optional(),
+  reference: z.string().min(1).max(MAX_REFERENCE).optional()
+    .describe("Your own number of what is paid; payments can be listed by it"),
   metadata: Metadata.optional(),
-  outcome: z.enum(OUTCOMES).optional(),
-  settlement: z.enum(["instant", "manual"]).optional(),
-}).superRefine(sameAmount).superRefine(requiredAmount);
+  outcome: Outcome.optional(),
+  settlement: Settlement.optional(),
+}).superRefine(sameAmount).superRefine(requiredAmount).describe(
+  "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, `payer`) " +
+    "can be mixed field by field. One of `amount` and `amount_minor` is required. Give at most " +
+    "one of `card`, `iban` and `wallet`; without one and without an `outcome` the payment is " +
+    "`pending`",
+);
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
+/** What is shown of a card. */
+export const ShownCard = z.object({
+  brand: z.string().describe("Such as `visa`, `mastercard`, `amex`, `discover`"),
+  last4: z.string().describe("The last four digits"),
+  exp_month: z.number().int(),
+  exp_year: z.number().int(),
+});
+
+/** What is shown of a bank account. */
+export const ShownIban = z.object({
+  country: z.string().describe("ISO 3166-1 alpha-2"),
+  last4: z.string().describe("The last four characters"),
+});
+
+/** A wallet, which is public by nature. */
+export const ShownWallet = z.object({
+  address: z.string(),
+  network: Network,
+  asset: Stablecoin,
+  tx_hash: z.string().nullable().describe("The transaction on chain, once there is one"),
+});
+
+/** A card, as a payment shows it. */
+export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard });
+/** A bank account, as a payment shows it. */
+export const IbanMethod = z.object({ type: z.enum(["sepa", "swift"]), iban: ShownIban });
+/** A wallet, as a payment shows it. */
+export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet });
+
 /** What is shown of the instrument. */
-export const PaymentMethod = z.discriminatedUnion("type", [
-  z.object({
-    type: z.literal("card"),
-    card: z.object({
-      brand: z.string(),
-      last4: z.string(),
-      exp_month: z.number().int(),
-      exp_year: z.number().int(),
-    }),
-  }),
-  z.object({
-    type: z.enum(["sepa", "swift"]),
-    iban: z.object({ country: z.string(), last4: z.string() }),
-  }),
-  z.object({
-    type: z.literal("stablecoin"),
-    wallet: z.object({
-      address: z.string(),
-      network: z.enum(NETWORKS),
-      asset: z.enum(STABLECOINS),
-      tx_hash: z.string().nullable(),
-    }),
-  }),
-]);
+export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
+  .describe("What is shown of the instrument");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
 /** What the payer has to do next. */
-export const NextAction = z.object({ type: z.literal("authenticate"), url: z.url() });
+export const NextAction = z.object({ type: z.literal("authenticate"), url: z.url() })
+  .describe("What the payer has to do next");
 
 /** A payment as every answer shows it. */
 export const Payment = z.object({
-  id: z.string(),
+  id: id("pay_"),
   object: z.literal("payment"),
-  status: z.enum(PAYMENT_STATUSES),
-  amount: AmountMinor,
+  status: PaymentStatus,
+  amount: AmountTwin,
   amount_minor: AmountMinor,
-  currency: z.string(),
-  amount_refunded: z.number().int().min(0),
-  capability: z.enum(CAPABILITIES),
-  method_kind: z.enum(METHOD_KINDS),
+  currency: CurrencyCode,
+  amount_refunded: z.number().int().min(0).describe("Sum of its refunds, in minor units"),
+  capability: Capability,
+  method_kind: MethodKind,
   method: PaymentMethod.nullable(),
   customer: Person.nullable(),
   payer: Person.nullable(),
   description: z.string().nullable(),
   reference: z.string().nullable(),
-  metadata: z.record(z.string(), z.string()),
+  metadata: ShownMetadata,
   next_action: NextAction.nullable(),
-  failure_code: z.string().nullable(),
-  failure_message: z.string().nullable(),
-  return_code: z.string().nullable(),
+  failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
+    .describe("Why it was declined or failed"),
+  failure_message: z.string().nullable().describe("The same in words"),
+  return_code: z.string().nullable().describe("Of a bank return, such as `R01`"),
   livemode: z.boolean(),
-  sequence: z.number().int().min(1),
+  sequence: z.number().int().min(1).describe("Rises by one with every event of this payment"),
   created_at: Instant,
   updated_at: Instant,
   completed_at: Instant.nullable(),
   cancelled_at: Instant.nullable(),
-});
+}).describe("A payment");
 export type Payment = z.infer<typeof Payment>;
 
 /** The body of an advance: the status to move to. */
-export const AdvanceBody = z.object({ to: z.enum(PAYMENT_STATUSES) });
+export const AdvancePaymentBody = z.object({ to: PaymentStatus });
 
 /** The body of an authentication: what the payer's bank answers. */
-export const AuthenticateBody = z.object({
+export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success"),
 });
 

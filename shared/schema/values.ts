@@ -2,8 +2,10 @@
  * Wire values that several resources share: amounts, currencies, metadata, persons.
  */
 
-import { z } from "zod";
-import { isCurrency, normalizeCurrency } from "../core/currency.ts";
+import * as z from "zod";
+import { isCurrency, normalizeCurrency, STABLECOINS } from "../core/currency.ts";
+import { idPattern, type IdPrefix } from "../core/ids.ts";
+import { NETWORKS } from "../core/wallet_address.ts";
 import {
   MAX_AMOUNT_MINOR,
   MAX_DESCRIPTION,
@@ -14,15 +16,30 @@ import {
   MAX_NAME,
 } from "./limits.ts";
 
+/** An id of one kind. */
+export function id(prefix: IdPrefix) {
+  return z.string().regex(idPattern(prefix), {
+    error: `is not an id that begins with "${prefix}"`,
+  });
+}
+
 /** An amount in minor units of its currency: 1050 is 10.50 EUR. */
 export const AmountMinor = z.number().int().min(1).max(MAX_AMOUNT_MINOR)
-  .describe("Integer minor units of the currency, 1 to 999999999999");
+  .describe("Amount in minor units of the currency: `1999` is 19.99 EUR");
+
+/** The same amount under its other name: both are in every answer. */
+export const AmountTwin = AmountMinor.describe(
+  "The same as `amount_minor`. In a request give one of them, or both equal",
+);
 
 /** An ISO 4217 code, `USDC` or `USDT`; any case in, upper case out. */
 export const Currency = z.string().max(8).transform(normalizeCurrency).refine(
   isCurrency,
   { error: "is not an ISO 4217 currency code, USDC or USDT" },
-).describe("ISO 4217 code, USDC or USDT");
+).describe("ISO 4217 code, `USDC` or `USDT`; upper and lower case are the same");
+
+/** A currency as every answer shows it. */
+export const CurrencyCode = z.string().describe("ISO 4217 code, `USDC` or `USDT`");
 
 /** The merchant's own data on a resource. */
 export const Metadata = z.record(
@@ -30,20 +47,37 @@ export const Metadata = z.record(
   z.string().max(MAX_METADATA_VALUE),
 ).refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
   error: `has more than ${MAX_METADATA_ENTRIES} entries`,
-}).describe("Up to 50 string values");
+}).describe(
+  `Your own data: at most ${MAX_METADATA_ENTRIES} strings of ${MAX_METADATA_VALUE} characters ` +
+    `under keys of ${MAX_METADATA_KEY}`,
+);
+
+/** Metadata as every answer shows it. */
+export const ShownMetadata = z.record(z.string(), z.string()).describe("Your own data");
 
 /** Who pays: `customer` in variant A, `payer` in variant B. */
 export const Person = z.object({
   email: z.email().max(MAX_EMAIL),
   name: z.string().min(1).max(MAX_NAME).optional(),
-});
+}).describe("Who pays: `customer` and `payer` are two names of the same");
 export type Person = z.infer<typeof Person>;
 
 /** Free text on a resource. */
 export const Description = z.string().max(MAX_DESCRIPTION);
 
 /** The instant something happened: RFC 3339, UTC, milliseconds. */
-export const Instant = z.iso.datetime().describe("RFC 3339 in UTC with milliseconds");
+export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
+
+/** Networks of a wallet. */
+export const Network = z.enum(NETWORKS);
+/** Stablecoins. */
+export const Stablecoin = z.enum(STABLECOINS);
+
+/** How an asynchronous rail settles: at once, or when it is advanced. Test keys only. */
+export const Settlement = z.enum(["instant", "manual"]).describe(
+  "Test keys only. `manual` leaves a SEPA, SWIFT or stablecoin movement `pending` until it is " +
+    "advanced",
+);
 
 /** An amount under its two names: `amount` (variant A) and `amount_minor` (variant B). */
 interface NamedTwice {

@@ -1,33 +1,12 @@
 /**
- * Webhook endpoints, events and deliveries on the wire (contract §4).
+ * Webhook endpoints and deliveries on the wire (contract §4).
  */
 
-import { z } from "zod";
+import * as z from "zod";
+import { EVENT_TYPES, EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
-import { id, Limit } from "./list.ts";
-import { Instant, Metadata } from "./values.ts";
-
-/** Every kind of event. */
-export const EVENT_TYPES = [
-  "payment.created",
-  "payment.requires_action",
-  "payment.processing",
-  "payment.completed",
-  "payment.declined",
-  "payment.failed",
-  "payment.cancelled",
-  "payment.partially_refunded",
-  "payment.refunded",
-  "payment.chargeback",
-  "refund.completed",
-  "transfer.created",
-  "transfer.completed",
-  "transfer.failed",
-  "transfer.cancelled",
-  "webhook_endpoint.disabled",
-  "ping",
-] as const;
-export type EventType = typeof EVENT_TYPES[number];
+import { CURSOR, Limit } from "./list.ts";
+import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Patterns that stand for several kinds. */
 const PATTERNS = ["*", "payment.*", "refund.*", "transfer.*", "webhook_endpoint.*"] as const;
@@ -37,31 +16,43 @@ export const MAX_SECRET_OVERLAP_S = 604_800;
 /** Entries of an endpoint's list of events; ours: every kind and every pattern once. */
 const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + PATTERNS.length;
 
-const Subscriptions = z.array(z.enum([...EVENT_TYPES, ...PATTERNS])).min(1).max(MAX_SUBSCRIPTIONS)
+/** What an endpoint can ask for: a kind, or a pattern of kinds. */
+export const EventSubscription = z.enum([...EVENT_TYPES, ...PATTERNS])
+  .describe("A kind of event, or a pattern of kinds; `*` is all");
+
+const Subscriptions = z.array(EventSubscription).min(1).max(MAX_SUBSCRIPTIONS)
   .transform((types) => [...new Set(types)]);
+const Url = z.string()
+  .describe("`https` on a public host; where the operator allows it, `http` and private hosts");
+const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
 
 /** `POST /v1/webhook_endpoints`. The address is judged by rules of its own. */
 export const CreateWebhookEndpointBody = z.object({
-  url: z.string(),
+  url: Url,
   events: Subscriptions.default(["*"]),
-  description: z.string().max(MAX_DESCRIPTION).optional(),
+  description: Notes.optional(),
   metadata: Metadata.optional(),
 });
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
+/** Whether an endpoint gets events. */
+export const EndpointStatus = z.enum(["enabled", "disabled"])
+  .describe("Whether the endpoint gets events");
+
 /** `PUT /v1/webhook_endpoints/{id}`: what is given is changed. */
 export const UpdateWebhookEndpointBody = z.object({
-  url: z.string().optional(),
+  url: Url.optional(),
   events: Subscriptions.optional(),
-  status: z.enum(["enabled", "disabled"]).optional(),
-  description: z.string().max(MAX_DESCRIPTION).nullable().optional(),
+  status: EndpointStatus.optional(),
+  description: Notes.nullable().optional(),
   metadata: Metadata.optional(),
-});
+}).describe("What is given is changed");
 export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody>;
 
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret`: seconds for which the older secret still signs. */
-export const RotateSecretBody = z.object({
-  expires_in: z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0),
+export const RotateWebhookSecretBody = z.object({
+  expires_in: z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
+    .describe("Seconds for which the older secret still signs, beside the new one"),
 });
 
 /** Why an endpoint is off. */
@@ -69,90 +60,90 @@ export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
 
 /** A webhook endpoint as every answer shows it; `secret` only on creation and rotation. */
 export const WebhookEndpoint = z.object({
-  id: z.string(),
+  id: id("whe_"),
   object: z.literal("webhook_endpoint"),
   url: z.string(),
-  events: z.array(z.string()),
-  status: z.enum(["enabled", "disabled"]),
-  disabled_reason: z.enum(DISABLED_REASONS).nullable(),
+  events: z.array(EventSubscription),
+  status: EndpointStatus,
+  disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
+    "`manual`: by a request; `gone`: it answered 410; `failing`: five days of failures only",
+  ),
   description: z.string().nullable(),
-  metadata: z.record(z.string(), z.string()),
+  metadata: ShownMetadata,
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant,
-  secret: z.string().optional(),
-});
+  secret: z.string().optional()
+    .describe("What its deliveries are signed with: on creation and rotation only"),
+}).describe("An address that gets events, signed with a secret of its own");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
-/** One HTTP try of a delivery. `duration_ms` is rounded up to 100. */
+/** What a delete of an endpoint answers. */
+export const DeletedWebhookEndpoint = z.object({
+  id: id("whe_"),
+  object: z.literal("webhook_endpoint"),
+  deleted: z.literal(true),
+});
+export type DeletedWebhookEndpoint = z.infer<typeof DeletedWebhookEndpoint>;
+
+/** One HTTP try of a delivery. */
 export const DeliveryAttempt = z.object({
   number: z.number().int().min(1),
   at: Instant,
-  response_status: z.number().int().nullable(),
-  duration_ms: z.number().int().min(0),
+  response_status: z.number().int().nullable().describe("What the receiver answered, if it did"),
+  duration_ms: z.number().int().min(0).describe("Rounded up to 100"),
   error: z.enum(["timeout", "connection_failed"]).nullable(),
-});
+}).describe("One HTTP try of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 /** Statuses of a delivery. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Where a delivery stands");
+export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
 /** An event on its way to one endpoint. */
 export const WebhookDelivery = z.object({
-  id: z.string(),
+  id: id("whd_"),
   object: z.literal("webhook_delivery"),
-  event_id: z.string(),
-  event_type: z.string(),
-  endpoint_id: z.string(),
-  payment_id: z.string().nullable(),
-  status: z.enum(DELIVERY_STATUSES),
+  event_id: id("evt_"),
+  event_type: EventType,
+  endpoint_id: id("whe_"),
+  payment_id: id("pay_").nullable().describe("Of an event of a payment"),
+  status: DeliveryStatus,
   attempts: z.array(DeliveryAttempt),
   next_attempt_at: Instant.nullable(),
   created_at: Instant,
-});
-
-/** An event: what happened, with the resource as of then. */
-export const Event = z.object({
-  id: z.string(),
-  object: z.literal("event"),
-  type: z.enum(EVENT_TYPES),
-  api_version: z.literal("v1"),
-  created_at: Instant,
-  livemode: z.boolean(),
-  sequence: z.number().int(),
-  triggered: z.literal(true).optional(),
-  data: z.object({ object: z.record(z.string(), z.unknown()) }),
-  request: z.object({ id: z.string().nullable(), idempotency_key: z.string().nullable() }),
-});
+}).describe("An event on its way to one endpoint");
+export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
 /** `POST /webhooks/trigger` */
-export const TriggerBody = z.object({
+export const TriggerWebhookBody = z.object({
   endpoint_id: z.string(),
-  event: z.enum(EVENT_TYPES),
+  event: EventType.describe("Any kind but those of transfers"),
   payment_id: z.string(),
 });
-export type TriggerBody = z.infer<typeof TriggerBody>;
+export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
 /** `GET /v1/webhook_endpoints` */
 export const ListWebhookEndpointsQuery = z.object({
   limit: Limit,
-  starting_after: id("whe_").optional(),
+  starting_after: id("whe_").optional().describe(CURSOR),
 });
 
 /** `GET /v1/webhook_deliveries` */
 export const ListWebhookDeliveriesQuery = z.object({
   limit: Limit,
-  starting_after: id("whd_").optional(),
-  endpoint_id: id("whe_").optional(),
-  event_id: id("evt_").optional(),
-  payment_id: id("pay_").optional(),
-  status: z.enum(DELIVERY_STATUSES).optional(),
+  starting_after: id("whd_").optional().describe(CURSOR),
+  endpoint_id: id("whe_").optional().describe("Only those of this webhook endpoint"),
+  event_id: id("evt_").optional().describe("Only those of this event"),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 });
 
 /** `GET /v1/events` */
 export const ListEventsQuery = z.object({
   limit: Limit,
-  starting_after: id("evt_").optional(),
-  type: z.enum(EVENT_TYPES).optional(),
-  payment_id: id("pay_").optional(),
+  starting_after: id("evt_").optional().describe(CURSOR),
+  type: EventType.optional().describe("Only events of this kind"),
+  payment_id: id("pay_").optional().describe("Only those of this payment"),
 });

@@ -8,6 +8,8 @@ import type { z } from "zod";
 import * as client from "../../client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
+import type * as event from "../../shared/schema/event.ts";
+import type { EventType } from "../../shared/schema/event_type.ts";
 import type * as ledger from "../../shared/schema/ledger.ts";
 import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
@@ -42,7 +44,7 @@ Deno.test("client types answers are those of the schemas", () => {
   true satisfies Equal<client.Transfer, z.infer<typeof transfer.Transfer>>;
   true satisfies Equal<client.TransferDestination, transfer.TransferDestination>;
   true satisfies Equal<client.LedgerEntry, z.infer<typeof ledger.LedgerEntry>>;
-  true satisfies Equal<client.Balance, z.infer<typeof transfer.Balance>>;
+  true satisfies Equal<client.Balance, ledger.Balance>;
   true satisfies Equal<client.WebhookEndpoint, Public<typeof webhook.WebhookEndpoint>>;
   true satisfies Equal<
     client.WebhookEndpointWithSecret,
@@ -57,9 +59,9 @@ Deno.test("client types answers are those of the schemas", () => {
 });
 
 Deno.test("client types an event is that of the schema, its object known by its type", () => {
-  type Wire = z.infer<typeof webhook.Event>;
-  true satisfies Equal<client.EventType, webhook.EventType>;
-  true satisfies Equal<
+  type Wire = event.Event;
+  true satisfies Equal<client.EventType, EventType>;
+  true satisfies Mutual<
     Without<client.EventOf<client.EventType>, "data">,
     Without<Wire, "data">
   >;
@@ -98,10 +100,10 @@ Deno.test("client types bodies are those of the schemas", () => {
     keyof z.input<typeof transfer.CreateTransferBody>["destination"]
   >;
   true satisfies Equal<client.CreateRefundInput, z.input<typeof refund.CreateRefundBody>>;
-  true satisfies Equal<client.AdvanceInput, z.input<typeof payment.AdvanceBody>>;
-  true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticateBody>>;
+  true satisfies Equal<client.AdvanceInput, z.input<typeof payment.AdvancePaymentBody>>;
+  true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticatePaymentBody>>;
   true satisfies Equal<client.AdvanceTransferInput, z.input<typeof transfer.AdvanceTransferBody>>;
-  true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerBody>>;
+  true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerWebhookBody>>;
   true satisfies Equal<
     client.CreateWebhookEndpointInput,
     z.input<typeof webhook.CreateWebhookEndpointBody>
@@ -110,7 +112,7 @@ Deno.test("client types bodies are those of the schemas", () => {
     client.UpdateWebhookEndpointInput,
     z.input<typeof webhook.UpdateWebhookEndpointBody>
   >;
-  true satisfies Equal<client.RotateSecretInput, z.input<typeof webhook.RotateSecretBody>>;
+  true satisfies Equal<client.RotateSecretInput, z.input<typeof webhook.RotateWebhookSecretBody>>;
   true satisfies Equal<client.CreateApiKeyInput, z.input<typeof keys.CreateApiKeyBody>>;
   true satisfies Equal<client.RotateApiKeyInput, z.input<typeof keys.RotateApiKeyBody>>;
   true satisfies Equal<client.Scope, keys.Scope>;

@@ -8,15 +8,12 @@ import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
-import { LedgerEntry } from "../../shared/schema/ledger.ts";
+import { Event as EventSchema } from "../../shared/schema/event.ts";
+import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
-import { Balance, Transfer } from "../../shared/schema/transfer.ts";
-import {
-  Event as EventSchema,
-  WebhookDelivery,
-  WebhookEndpoint,
-} from "../../shared/schema/webhook.ts";
+import { Transfer } from "../../shared/schema/transfer.ts";
+import { WebhookDelivery, WebhookEndpoint } from "../../shared/schema/webhook.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import { settle } from "../webhook/recording_receiver.ts";
 import { APPROVED_CARD } from "../support/service.ts";

@@ -15,6 +15,7 @@ import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 import { cloneDatabase } from "./database.ts";
+import { checkExchange } from "./openapi_check.ts";
 
 /** Where the functions believe to be served. */
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
@@ -54,6 +55,8 @@ export interface CallOptions {
   body?: unknown;
   idempotency_key?: string;
   headers?: Record<string, string>;
+  /** Not compared with the OpenAPI document: the answer was put into the database by the test. */
+  unchecked?: boolean;
 }
 
 /** The running product. */
@@ -110,7 +113,7 @@ export async function startService(
     "api-v1-payments": createPaymentsFunction(deps),
     "api-v1-sandbox": createSandboxFunction(deps),
   };
-  const mint = idMint(Date.now());
+  const mint = idMint((options.clock ?? Date.now)(), options.random);
 
   async function environment(livemode: boolean, account: string): Promise<string> {
     const id = mint("env_");
@@ -123,7 +126,7 @@ export async function startService(
     { scopes, expires_at }: { scopes?: string[]; expires_at?: string } = {},
   ): Promise<TestKey> {
     const [row] = await sql`select livemode from pay.environments where id = ${environment_id}`;
-    const text = generateApiKey(row!.livemode ? "live" : "test");
+    const text = generateApiKey(row!.livemode ? "live" : "test", undefined, options.random);
     const { hash, prefix, last_four } = parseApiKey(text)!;
     const id = mint("key_");
     await sql`select pay.create_api_key(${id}, ${environment_id}, 'test', ${scopes ?? null},
@@ -138,7 +141,8 @@ export async function startService(
   async function call(
     method: string,
     path: string,
-    { key: text = key.text, body, idempotency_key, headers = {} }: CallOptions = {},
+    { key: text = key.text, body, idempotency_key, headers = {}, unchecked = false }: CallOptions =
+      {},
   ): Promise<TestAnswer> {
     const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
       ? body
@@ -157,12 +161,13 @@ export async function startService(
     const response = await functions[name]!(request);
     const answer = await response.text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
-    return {
-      status: response.status,
-      headers: response.headers,
-      text: answer,
-      body: is_json ? JSON.parse(answer) : undefined,
-    };
+    const parsed = is_json ? JSON.parse(answer) : undefined;
+    const { status, headers: answered } = response;
+    if (!unchecked) {
+      const sent = raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw;
+      checkExchange({ method, path, sent, status, headers: answered, body: parsed });
+    }
+    return { status, headers: answered, text: answer, body: parsed };
   }
 
   return {

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { EVENT_TYPES } from "../../shared/schema/webhook.ts";
+import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../http/service_case.ts";
 import { recordOf } from "../http/payment_records.ts";
 import {

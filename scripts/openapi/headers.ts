@@ -1,0 +1,84 @@
+/**
+ * `components.headers`: what answers carry beside their bodies.
+ */
+
+import type { Json } from "./schemas.ts";
+
+const HEADERS: Readonly<Record<string, { description: string; required?: true; schema: Json }>> = {
+  "Request-Id": {
+    description: "Names this request: give it when you ask for help. Errors carry it too",
+    required: true,
+    schema: { type: "string", pattern: "^req_[0-9a-hjkmnp-tv-z]{26}$" },
+  },
+  "Cache-Control": {
+    description: "Answers are nobody else's to keep",
+    required: true,
+    schema: { const: "no-store" },
+  },
+  "X-Content-Type-Options": {
+    description: "The body is what `Content-Type` says",
+    required: true,
+    schema: { const: "nosniff" },
+  },
+  "RateLimit-Policy": {
+    description: "While requests are limited: the quota `q` of a window of `w` seconds",
+    schema: { type: "string", pattern: '^"default";q=\\d+;w=\\d+$' },
+  },
+  "RateLimit": {
+    description: "While requests are limited: what is left (`r`), and seconds until more (`t`)",
+    schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
+  },
+  "Unknown-Parameters": {
+    description: "Fields and parameters of the request that were ignored, comma-separated",
+    schema: { type: "string" },
+  },
+  "Idempotent-Replayed": {
+    description: "This is the answer to an earlier request with the same `Idempotency-Key`",
+    schema: { const: "true" },
+  },
+  "Location": {
+    description: "Address of what was created",
+    required: true,
+    schema: { type: "string", format: "uri" },
+  },
+  "Retry-After": {
+    description: "Seconds to wait before the next try",
+    schema: { type: "string", pattern: "^[1-9]\\d*$" },
+  },
+  "WWW-Authenticate": {
+    description: "How to authenticate",
+    required: true,
+    schema: { const: "Bearer" },
+  },
+  "ETag": {
+    description: "Names this version of the document",
+    required: true,
+    schema: { type: "string" },
+  },
+};
+
+/** Headers of every answer. */
+export const EVERY_ANSWER = ["Request-Id", "Cache-Control", "X-Content-Type-Options"] as const;
+/** Headers of every answer to a request with a key. */
+export const WITH_KEY = [...EVERY_ANSWER, "RateLimit-Policy", "RateLimit", "Unknown-Parameters"];
+
+/** All of them, by name without dashes. */
+export function componentHeaders(): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(HEADERS).map(([name, header]) => [
+      componentName(name),
+      { ...header, schema: { type: "string", ...header.schema } },
+    ]),
+  );
+}
+
+/** The headers of a response, by reference. */
+export function headerRefs(names: readonly string[]): Record<string, Json> {
+  return Object.fromEntries(
+    names.map((name) => [name, { $ref: `#/components/headers/${componentName(name)}` }]),
+  );
+}
+
+function componentName(name: string): string {
+  return name.replaceAll("-", "");
+}

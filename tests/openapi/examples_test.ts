@@ -1,0 +1,236 @@
+/**
+ * The examples of the OpenAPI document are what the product really answers: they are sent to it, with
+ * a fixed clock and seeded randomness, and the answers compared with the recorded ones.
+ * `UPDATE_EXAMPLES=1` records them anew instead.
+ */
+
+import assert from "node:assert/strict";
+import type { ErrorCode } from "../../shared/core/errors.ts";
+import { fingerprint } from "../../shared/core/canonical_json.ts";
+import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
+import { ERROR_CODES } from "../../shared/schema/error.ts";
+import type { Exchange, Recorded } from "../../scripts/openapi/examples.ts";
+import { ADDRESSES } from "../../scripts/openapi/operations.ts";
+import { startService, type TestAnswer, type TestService } from "../support/service.ts";
+import { EXAMPLE_REQUESTS } from "./example_requests.ts";
+import postgres from "postgres";
+
+const FILE = new URL("../../scripts/openapi/examples.json", import.meta.url);
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
+/** A port that nobody listens on. */
+const NO_DATABASE = "postgres://nobody@127.0.0.1:1/none";
+
+Deno.test("the OpenAPI document's examples are what the product answers", async () => {
+  await using receiver = listen();
+  const recorded = await record(receiver.url);
+  if (Deno.env.get("UPDATE_EXAMPLES")) {
+    await Deno.writeTextFile(FILE, `${JSON.stringify(recorded, null, 2)}\n`);
+  }
+  const committed = JSON.parse(await Deno.readTextFile(FILE)) as Recorded;
+  assert.deepEqual(recorded, committed, "record them anew: UPDATE_EXAMPLES=1");
+});
+
+Deno.test("every operation has an example of its answer, and of its body if it takes one", () => {
+  const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
+  const missing = ADDRESSES.filter(({ operation }) => !shown.has(operation.id));
+  assert.deepEqual(missing.map(({ id }) => id), []);
+});
+
+async function record(receiver_url: string): Promise<Recorded> {
+  let at = STARTED_AT;
+  const service = await startService({ random: seeded(1), clock: () => at });
+  try {
+    const saved = new Map<string, string>();
+    const exchanges: Exchange[] = [];
+    for (const request of EXAMPLE_REQUESTS) {
+      if (request.operation === "triggerWebhook" && !saved.has("receiver")) {
+        saved.set("receiver", await registerReceiver(service, receiver_url));
+      }
+      // Events of before the reset.
+      if (request.operation === "resetSandbox") break;
+      at += 1000;
+      exchanges.push(await exchange(service, request, saved));
+    }
+    const events = await recordEvents(service);
+    at += 1000;
+    exchanges.push(await exchange(service, EXAMPLE_REQUESTS.at(-1)!, saved));
+    at += 1000;
+    const errors = await recordErrors(service);
+    const text = JSON.stringify({ exchanges, errors, events })
+      .replaceAll(receiver_url, "https://example.com/webhooks")
+      .replace(/"duration_ms":\d+/g, '"duration_ms":100')
+      // Nothing that looks like a key stands in a repository.
+      .replace(/"(sk_test_\w{4})\w{45}"/g, '"$1…"');
+    return JSON.parse(text);
+  } finally {
+    await service.close();
+  }
+}
+
+async function exchange(
+  service: TestService,
+  { operation, name, summary, body, query, of, save }: typeof EXAMPLE_REQUESTS[number],
+  saved: Map<string, string>,
+): Promise<Exchange> {
+  const address = ADDRESSES.find(({ id }) => id === operation)!;
+  const path = address.path.replace("{id}", of === undefined ? "" : saved.get(of)!);
+  const request = body === undefined ? null : Object.fromEntries(
+    Object.entries(body).map(([member, value]) => [
+      member,
+      typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
+    ]),
+  );
+  const answer = await service.call(address.operation.method, query ? `${path}?${query}` : path, {
+    ...(request && { body: request }),
+  });
+  assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
+  if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);
+  return { operation, name, summary, request, status: answer.status, answer: answer.body };
+}
+
+async function registerReceiver(service: TestService, url: string): Promise<string> {
+  const answer = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+    // It gets what is triggered, and nothing that the relay would send.
+    body: { url, events: ["ping"] },
+  });
+  return answer.body.id;
+}
+
+async function recordEvents(service: TestService): Promise<Recorded["events"]> {
+  const events: Partial<Recorded["events"]> = {};
+  for (const type of EVENT_TYPES) {
+    const { body } = await service.call("GET", `/api-v1-payments/v1/events?type=${type}&limit=1`);
+    events[type] = body.data[0];
+    assert.ok(events[type], `no event of the kind ${type}`);
+  }
+  return events as Recorded["events"];
+}
+
+/** Provokes every error. */
+async function recordErrors(service: TestService): Promise<Recorded["errors"]> {
+  const errors: Partial<Recorded["errors"]> = {};
+  const note = (code: ErrorCode, { body }: TestAnswer) => {
+    assert.equal(body.error.code, code);
+    errors[code] = body;
+  };
+  const card = (number: string) => ({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
+  const pay = (number: string) => service.pay({ card: card(number) });
+  const completed = (await service.pay({ outcome: "success" })).body.id;
+  const action = (await pay("4000 0025 0000 3155")).body.id;
+  const reader = await service.issueKey(service.key.environment_id, { scopes: ["payments:read"] });
+  const text = { headers: { "Content-Type": "text/plain" }, body: "amount=1" };
+  const cases: [ErrorCode, () => Promise<TestAnswer>][] = [
+    ["invalid_parameter", () => pay("4000 0000 0000 0069")],
+    ["invalid_json", () => service.call("POST", PAYMENTS, { body: '{"amount": 1999,}' })],
+    ["unauthorized", () => service.call("GET", PAYMENTS, { key: null })],
+    ["payment_declined", () => pay("4000 0000 0000 0002")],
+    ["insufficient_funds", () => pay("4000 0000 0000 9995")],
+    ["aml_blocked", () => pay("4100 0000 0000 0019")],
+    [
+      "authentication_failed",
+      () =>
+        service.call("POST", `/api-v1-sandbox/payments/${action}/authenticate`, {
+          body: { result: "failure" },
+        }),
+    ],
+    ["balance_insufficient", () =>
+      service.call("POST", "/api-v1-payments/v1/transfers", {
+        body: {
+          amount: 999_999_999,
+          currency: "EUR",
+          destination: { iban: "DE89 3704 0044 0532 0130 00" },
+        },
+      })],
+    ["test_key_required", () => service.make({}, { key: service.live.text })],
+    ["permission_denied", () => service.pay({}, { key: reader.text })],
+    [
+      "origin_not_allowed",
+      () => service.pay({}, { headers: { Origin: "https://elsewhere.example" } }),
+    ],
+    ["not_found", () => service.call("GET", `${PAYMENTS}/pay_${"0".repeat(26)}`)],
+    ["method_not_allowed", () => service.call("DELETE", PAYMENTS)],
+    ["idempotency_conflict", async () => {
+      await service.pay({}, { idempotency_key: "order-1001" });
+      return service.pay({ amount: 2000 }, { idempotency_key: "order-1001" });
+    }],
+    ["idempotency_in_progress", () => inProgress(service)],
+    ["invalid_state", () => service.call("POST", `${PAYMENTS}/${completed}/cancel`)],
+    ["payload_too_large", () => service.pay({ description: "x".repeat(66_000) })],
+    ["unsupported_media_type", () => service.call("POST", PAYMENTS, text)],
+    ["rate_limited", () =>
+      inOther({ rate_limit: 1 }, async (other) => {
+        for (let i = 0; i < 2; i++) await other.call("GET", PAYMENTS);
+        return other.call("GET", PAYMENTS);
+      })],
+    ["internal_error", () =>
+      inOther({}, async (other) => {
+        await other.sql`drop function pay.balance`;
+        return other.call("GET", "/api-v1-payments/v1/balance");
+      })],
+    [
+      "service_unavailable",
+      () => inOther({ database_url: NO_DATABASE }, (other) => other.call("GET", PAYMENTS)),
+    ],
+    ["provider_not_configured", () => service.pay({}, { key: service.live.text })],
+  ];
+  for (const [code, provoke] of cases) note(code, await provoke());
+  assert.deepEqual(Object.keys(errors).sort(), [...ERROR_CODES].sort());
+  return errors as Recorded["errors"];
+}
+
+/** What a request gets whose twin is still under way. */
+async function inProgress(service: TestService): Promise<TestAnswer> {
+  const body = { amount: 1000, currency: "EUR" };
+  const hash = fingerprint("POST", PAYMENTS, body);
+  const first = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  try {
+    await first`begin`;
+    await first`insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      values (${service.key.environment_id}, ${service.key.id}, 'order-1002', decode(${hash}, 'hex'),
+        ${`req_${"0".repeat(26)}`}, 201, '{}', now())`;
+    return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
+  } finally {
+    await first`rollback`;
+    await first.end();
+  }
+}
+
+/** Something asked of another product, that may come to harm. */
+async function inOther(
+  options: Parameters<typeof startService>[0],
+  ask: (other: TestService) => Promise<TestAnswer>,
+): Promise<TestAnswer> {
+  const other = await startService({ random: seeded(2), clock: () => STARTED_AT, ...options });
+  try {
+    return await ask(other);
+  } finally {
+    await other.close();
+  }
+}
+
+/** A receiver of webhooks that takes everything. */
+function listen() {
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response(null, { status: 204 }),
+  );
+  return {
+    url: `http://127.0.0.1:${server.addr.port}/`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
+
+/** The same bytes in every run (mulberry32). */
+function seeded(seed: number) {
+  return (bytes: Uint8Array) => {
+    for (let i = 0; i < bytes.length; i++) {
+      seed = seed + 0x6D2B79F5 | 0;
+      let mixed = Math.imul(seed ^ seed >>> 15, 1 | seed);
+      mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed;
+      bytes[i] = (mixed ^ mixed >>> 14) & 255;
+    }
+    return bytes;
+  };
+}

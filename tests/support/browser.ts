@@ -1,0 +1,46 @@
+/**
+ * A real Chromium for tests: the one of the system, driven by playwright-core, with an empty profile
+ * of its own.
+ */
+
+import { type Browser, chromium } from "playwright-core";
+
+/** Where distributions put it; CHROMIUM names another one. */
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const ARGUMENTS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const executable = findBrowser();
+
+/** Whether tests with a browser are left out: never in CI, where a missing one is a failure. */
+export const no_browser = executable === null && Deno.env.get("CI") === undefined;
+if (no_browser) {
+  console.warn(`Tests of the console are not run unless CI is set: no ${PLACES.join(", no ")}`);
+}
+
+/** Starts the browser. Errors: there is none. */
+export async function launchBrowser(): Promise<Browser> {
+  if (executable === null) {
+    throw new Error(`No browser for the tests of the console: install chromium (${PLACES[0]})`);
+  }
+  return await chromium.launch({ executablePath: executable, args: ARGUMENTS });
+}
+
+function findBrowser(): string | null {
+  const places = [Deno.env.get("CHROMIUM") ?? [], PLACES].flat();
+  return places.find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  }) ?? null;
+}
