@@ -22,6 +22,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
     "",
     row("Base URL", paint(36, facts.base_url)),
     row("Test key", paint(36, facts.test_key)),
+    row("Console", paint(36, new URL("/console", facts.base_url).href)),
     row("Reference", paint(36, new URL("/docs", facts.base_url).href)),
     row("Credentials", facts.credentials_path),
     ...(facts.database === null ? [] : [row("Database", facts.database)]),

@@ -130,6 +130,7 @@ function renderIndex(url: string): Response {
     [
       "Payments API with sandbox",
       "",
+      `console    ${new URL("/console", url).href}`,
       `payments   ${base_url}/api-v1-payments/v1/payments`,
       `sandbox    ${base_url}/api-v1-sandbox/payments`,
       `health     ${base_url}/api-v1-payments/health`,

@@ -11,6 +11,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { renderBanner } from "./banner.ts";
 import { credentialsPath, readDemoKeys, writeCredentials } from "./credentials.ts";
+import { buildConsoleSite } from "./console_site.ts";
 import { ensureDemoKeys } from "./demo_account.ts";
 import { takeFileLock } from "./file_lock.ts";
 import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_server.ts";
@@ -51,8 +52,12 @@ async function main(): Promise<void> {
 async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatabase> {
   await openDataDir(settings.data_dir, shutdown);
   const { data_dir } = settings;
-  const reference = siteHandler("/docs", () => buildReferenceSite(data_dir));
-  const server = await openLocalServer(settings.port, [reference]);
+  const sites = [
+    // The page calls the origin that it comes from, by whatever name the browser knows it.
+    siteHandler("/console", () => buildConsoleSite(new URL(server.base_url).pathname)),
+    siteHandler("/docs", () => buildReferenceSite(data_dir)),
+  ];
+  const server = await openLocalServer(settings.port, sites);
   shutdown.add(() => server.stop(DRAIN_MS));
   const log_path = settings.log_to_stdout ? null : join(settings.data_dir, "server.log");
   if (log_path !== null) {

@@ -44,6 +44,18 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.equal((await response.json()).object, "list");
     });
 
+    await t.step("the console is where the banner says", async () => {
+      const address = /Console +(\S+)/.exec(start.output())![1]!;
+      const page = await fetch(address);
+      assert.equal(page.status, 200);
+      assert.match(await page.text(), /<script type="module" src="main.js">/);
+      const script = await fetch(`${address}/main.js`);
+      assert.match(script.headers.get("Content-Type")!, /^text\/javascript/);
+      assert.ok((await script.text()).length > 10_000);
+      assert.equal((await fetch(`${address}/../start.ts`)).status, 404);
+      assert.equal((await fetch(`${address}/%2e%2e/deno.json`)).status, 404);
+    });
+
     await t.step("both functions and the index answer, other paths are 404", async () => {
       const root = new URL(start.base_url).origin;
       assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);

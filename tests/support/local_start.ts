@@ -106,7 +106,7 @@ function spawn(env: StartEnvironment, command: readonly string[]) {
   }).spawn();
   let output = "";
   const ready = Promise.withResolvers<null>();
-  const read = async (stream: ReadableStream<Uint8Array>) => {
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
     for await (const text of stream.pipeThrough(new TextDecoderStream())) {
       output += text;
       if (output.includes(READY)) ready.resolve(null);

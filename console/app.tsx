@@ -1,0 +1,126 @@
+/** The frame: navigation, the page of the current place, and the calls that were made. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { BalancePage } from "./balance_page.tsx";
+import { call_log, clearLog } from "./calls.ts";
+import { CallPanel } from "./call_panel.tsx";
+import { Connect } from "./connect.tsx";
+import { CreatePage } from "./create_page.tsx";
+import { EndpointPage } from "./endpoint_page.tsx";
+import { EventsPage } from "./events_page.tsx";
+import { Flash, hushElsewhere } from "./flash.tsx";
+import { Logo } from "./logo.tsx";
+import { Empty } from "./notice.tsx";
+import { PaymentPage } from "./payment_page.tsx";
+import { PaymentsPage } from "./payments_page.tsx";
+import { ResetDialog } from "./reset_dialog.tsx";
+import { href, place, type Route, route } from "./route.ts";
+import { endSession, maskedKey, session } from "./session.ts";
+import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
+
+/** Sections, in the order of the navigation. */
+const SECTIONS = [
+  ["payments", "Payments"],
+  ["balance", "Balance"],
+  ["events", "Events"],
+  ["webhooks", "Webhooks"],
+] as const;
+
+/** The console. */
+export function App() {
+  return session.value === null ? <Connect /> : <Frame api_key={session.value.api_key} />;
+}
+
+function Frame({ api_key }: { api_key: string }) {
+  const section = route.value.steps[0] ?? "payments";
+  const here = place(route.value);
+  const main = useRef<HTMLElement>(null);
+  const [resetting, setResetting] = useState(false);
+  const is_first = useRef(true);
+
+  useEffect(() => {
+    document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
+    // A screen reader and the keyboard go on at the new page's heading.
+    main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
+    if (!is_first.current) scrollTo(0, 0);
+    is_first.current = false;
+    hushElsewhere();
+  }, [here]);
+
+  const leave = () => {
+    clearLog();
+    endSession();
+  };
+
+  return (
+    <div class={call_log.value.length > 0 ? "frame with-calls" : "frame"}>
+      <a class="skip" href="#main" onClick={(event) => focusMain(event, main.current)}>
+        Skip to the content
+      </a>
+      <header class="side">
+        <a class="home" href={href(["payments"])}>
+          <Logo />
+        </a>
+        <nav aria-label="Sections">
+          {SECTIONS.map(([name, label]) => (
+            <a
+              key={name}
+              href={href([name])}
+              aria-current={name === section ? "page" : undefined}
+            >
+              {label}
+            </a>
+          ))}
+        </nav>
+        <div class="account">
+          <p class="key" title="The key in use">
+            <code>{maskedKey(api_key)}</code>
+          </p>
+          <button type="button" class="plain" onClick={() => setResetting(true)}>
+            Reset<span class="wide-only">&nbsp;sandbox</span>
+          </button>
+          <button type="button" class="plain" onClick={leave}>
+            Forget<span class="wide-only">&nbsp;key</span>
+          </button>
+        </div>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        <Flash />
+        <Page route={route.value} />
+      </main>
+      <CallPanel />
+      {resetting && <ResetDialog close={() => setResetting(false)} />}
+    </div>
+  );
+}
+
+function Page({ route: { steps, query } }: { route: Route }) {
+  const [section = "payments", id] = steps;
+  switch (section) {
+    case "payments":
+      if (id === undefined) return <PaymentsPage query={query} />;
+      return id === "new" ? <CreatePage /> : <PaymentPage key={id} id={id} />;
+    case "balance":
+      return <BalancePage />;
+    case "events":
+      return <EventsPage query={query} />;
+    case "webhooks":
+      if (id === undefined) return <EndpointsPage />;
+      return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
+    default:
+      return (
+        <>
+          <h1 tabIndex={-1}>Nothing is here</h1>
+          <Empty title="No such page">
+            <a href={href(["payments"])}>Go to the payments</a>
+          </Empty>
+        </>
+      );
+  }
+}
+
+/** The address is the console's place: a skip link must not change it. */
+function focusMain(event: Event, main: HTMLElement | null) {
+  event.preventDefault();
+  main?.focus();
+}

@@ -1,0 +1,153 @@
+/** What the reader's actions have sent: request, answer, curl and TypeScript, to read and to copy. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Exchange } from "../client/mod.ts";
+import { call_log, type LoggedCall } from "./calls.ts";
+import { jsonText } from "./json.tsx";
+import { curlOf, typescriptOf } from "./snippets.ts";
+import { CopyButton } from "./text.tsx";
+
+const TABS = ["Request", "Answer", "curl", "TypeScript"] as const;
+type Tab = typeof TABS[number];
+
+/** A bar with the newest call, which opens into all that are kept. */
+export function CallPanel() {
+  const calls = call_log.value;
+  const [open, setOpen] = useState(false);
+  const [picked, setPicked] = useState<number | null>(null);
+  const newest = calls[0];
+  // A new call is the one to look at.
+  useEffect(() => setPicked(null), [newest?.number]);
+  if (!newest) return null;
+  const shown = calls.find(({ number }) => number === picked) ?? newest;
+  return (
+    <section class={open ? "calls open" : "calls"} aria-label="API calls">
+      <button
+        type="button"
+        class="calls-bar"
+        aria-expanded={open}
+        aria-controls="calls-body"
+        onClick={() => setOpen(!open)}
+      >
+        <span class="calls-label">API calls</span>
+        <CallLine logged={open ? shown : newest} />
+        <span class="chevron" aria-hidden="true" />
+      </button>
+      <div id="calls-body" class="calls-body" hidden={!open}>
+        {open && (
+          <>
+            <ol class="calls-list" aria-label="Calls, newest first">
+              {calls.map((logged) => (
+                <li key={logged.number}>
+                  <button
+                    type="button"
+                    aria-pressed={logged === shown}
+                    onClick={() => setPicked(logged.number)}
+                  >
+                    <CallLine logged={logged} />
+                  </button>
+                </li>
+              ))}
+            </ol>
+            <CallDetail logged={shown} />
+          </>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
+  if (!exchange) {
+    return <span class="call-line">{call.resource}.{call.method}: waiting for an answer</span>;
+  }
+  const { request, response, duration_ms } = exchange;
+  const tone = response === null || response.status >= 400 ? "bad" : "good";
+  return (
+    <span class="call-line">
+      <strong>{request.method}</strong>
+      <code>{shortPath(request.url)}</code>
+      <span class={`answer ${tone}`}>{response?.status ?? "no answer"}</span>
+      <span class="quiet">{Math.max(1, Math.round(duration_ms))} ms</span>
+    </span>
+  );
+}
+
+/** The path behind the function's name, with both ends of its ids. */
+function shortPath(url: string): string {
+  return pathOf(url)
+    .replace(/^\/api-v1-[a-z]+/, "")
+    .replace(/([a-z]+_)[0-9a-z]{22}([0-9a-z]{4})/g, "$1…$2");
+}
+
+/** The path behind the functions' mount. */
+function pathOf(url: string): string {
+  const { pathname, search } = new URL(url);
+  return pathname.slice(Math.max(0, pathname.indexOf("/api-v1-"))) + search;
+}
+
+function CallDetail({ logged }: { logged: LoggedCall }) {
+  const [tab, setTab] = useState<Tab>("Request");
+  const tabs = useRef<HTMLDivElement>(null);
+  const { exchange, call, base_url } = logged;
+  if (!exchange) return <p class="quiet call-detail">Waiting for an answer.</p>;
+
+  const text = textOf(tab, exchange, typescriptOf(call, base_url));
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = (TABS.indexOf(tab) + step + TABS.length) % TABS.length;
+    setTab(TABS[next]!);
+    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[next]?.focus();
+  };
+  return (
+    <div class="call-detail">
+      <div class="tabs">
+        <div role="tablist" aria-label="The call as" ref={tabs} onKeyDown={move}>
+          {TABS.map((name) => (
+            <button
+              key={name}
+              type="button"
+              role="tab"
+              id={`tab-${name}`}
+              aria-selected={name === tab}
+              aria-controls="call-text"
+              tabIndex={name === tab ? 0 : -1}
+              onClick={() => setTab(name)}
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+        <CopyButton text={text} label={`Copy ${tab}`} />
+      </div>
+      <pre id="call-text" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+      {(tab === "curl" || tab === "TypeScript") && (
+        <p class="quiet">The key is read from the environment variable API_KEY.</p>
+      )}
+    </div>
+  );
+}
+
+function textOf(tab: Tab, { request, response, error }: Exchange, typescript: string): string {
+  switch (tab) {
+    case "Request":
+      return message(`${request.method} ${pathOf(request.url)}`, request.headers, request.body);
+    case "Answer":
+      return response === null
+        ? `No answer: ${error?.message ?? "the connection broke"}`
+        : message(`HTTP ${response.status}`, response.headers, response.body);
+    case "curl":
+      return curlOf(request);
+    case "TypeScript":
+      return typescript;
+  }
+}
+
+function message(first: string, headers: Record<string, string>, body: string | null): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [first, ...lines, ...(body ? ["", jsonText(body)] : [])].join("\n");
+}

@@ -1,0 +1,139 @@
+/** The first page: a test key, judged before anything is sent. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { PaymentsClient } from "../client/mod.ts";
+import { clearLog } from "./calls.ts";
+import { type Failure, failureOf } from "./failure.ts";
+import { FieldFault } from "./form.tsx";
+import { Logo } from "./logo.tsx";
+import { judgeKey, session, session_end } from "./session.ts";
+
+/** Asks for the key, and asks the API whether it is one. */
+export function Connect() {
+  const base_url = apiBaseUrl();
+  const [text, setText] = useState("");
+  const [asking, setAsking] = useState(false);
+  const [failure, setFailure] = useState<Failure | null>(
+    session_end.value === null ? null : failureOf(session_end.value),
+  );
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), [failure]);
+
+  const connect = async (event: Event) => {
+    event.preventDefault();
+    if (asking) return;
+    const api_key = text.trim();
+    const refusal = refusalOf(api_key);
+    setFailure(refusal);
+    if (refusal) {
+      // A live key stays on no screen.
+      if (refusal.code === "test_key_required") setText("");
+      return;
+    }
+    setAsking(true);
+    try {
+      await new PaymentsClient({ apiKey: api_key, baseUrl: base_url, maxRetries: 0 })
+        .payments.list({ limit: 1 });
+      open(api_key);
+    } catch (error) {
+      const found = failureOf(error);
+      // A key without the right to read payments is a key all the same.
+      if (found.code === "permission_denied") open(api_key);
+      else setFailure(found);
+    } finally {
+      setAsking(false);
+    }
+  };
+
+  const open = (api_key: string) => {
+    clearLog();
+    session_end.value = null;
+    session.value = { api_key, base_url };
+  };
+
+  return (
+    <main class="connect">
+      <div class="connect-card">
+        <Logo />
+        <h1>Open your sandbox</h1>
+        <p class="lead">
+          Make payments with test cards, IBANs and wallets, move them through their lifecycle, and
+          watch the ledger and the webhooks. No real money moves.
+        </p>
+        <form class="form" aria-label="Test key" noValidate onSubmit={connect}>
+          <div class="field">
+            <label for="key">Test key</label>
+            <input
+              ref={input}
+              id="key"
+              type="text"
+              class="mono"
+              value={text}
+              placeholder="sk_test_…"
+              autoComplete="off"
+              autoCapitalize="off"
+              spellcheck={false}
+              aria-invalid={failure ? "true" : undefined}
+              aria-describedby={failure ? "key-error key-hint" : "key-hint"}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+            <div role="alert">{failure && <FieldFault id="key-error" failure={failure} />}</div>
+            <p class="hint" id="key-hint">
+              It stays in the memory of this page: a reload forgets it. Live keys are refused before
+              anything is sent.
+            </p>
+          </div>
+          <button type="submit" class="primary wide" aria-disabled={asking}>
+            {asking ? "Asking the API…" : "Open the sandbox"}
+          </button>
+        </form>
+        <p class="quiet">
+          {isLocal(base_url)
+            ? (
+              <>
+                The local start prints a test key, and keeps it in{" "}
+                <code>.local/credentials.json</code>.
+              </>
+            )
+            : (
+              <>
+                Requests go to <code>{base_url}</code>.
+              </>
+            )}
+        </p>
+      </div>
+    </main>
+  );
+}
+
+function refusalOf(api_key: string): Failure | null {
+  const failure = { kind: "unsent", param: null, request_id: null } as const;
+  switch (judgeKey(api_key)) {
+    case "test":
+      return null;
+    case "live":
+      return {
+        ...failure,
+        code: "test_key_required",
+        message: "This is a live key. The console takes test keys only; nothing was sent.",
+      };
+    case "malformed":
+      return {
+        ...failure,
+        code: null,
+        message: api_key === ""
+          ? "Paste a test key first."
+          : "This is not a whole test key: sk_test_ and 49 letters and digits.",
+      };
+  }
+}
+
+function isLocal(base_url: string): boolean {
+  return /^https?:\/\/(127\.0\.0\.1|localhost)(:|\/)/.test(base_url);
+}
+
+/** The API's address, which the build has written into the page. */
+function apiBaseUrl(): string {
+  const { content } = document.querySelector<HTMLMetaElement>('meta[name="api-base-url"]')!;
+  return new URL(content, location.origin).href;
+}

@@ -1,0 +1,127 @@
+/**
+ * From what was typed to the body of a create, in either variant. Only what cannot be written as
+ * JSON of the right type is refused here; all else is the API's to judge.
+ */
+
+import type {
+  Capability,
+  CreatePaymentInput,
+  MethodKind,
+  Network,
+  Outcome,
+  PaymentFields,
+  Settlement,
+  Stablecoin,
+} from "../client/mod.ts";
+import { FieldError } from "./failure.ts";
+import { parseAmount } from "./money.ts";
+
+/** What a payment is to be made with. */
+export type Instrument = "card" | "iban" | "wallet" | "outcome";
+
+/** A create as it is typed: every field a text, empty for absent. */
+export interface Draft {
+  variant: "A" | "B";
+  instrument: Instrument;
+  amount: string;
+  currency: string;
+  card_number: string;
+  exp_month: string;
+  exp_year: string;
+  cvc: string;
+  iban: string;
+  rail: string;
+  address: string;
+  network: string;
+  asset: string;
+  outcome: string;
+  method_kind: string;
+  settlement: string;
+  email: string;
+  name: string;
+  description: string;
+  reference: string;
+  metadata: readonly (readonly [name: string, value: string])[];
+}
+
+/** The body that is sent. Throws `FieldError` for a text that cannot be written as JSON. */
+export function createBody(draft: Draft): CreatePaymentInput {
+  const { variant } = draft;
+  const amount = amountOf(draft);
+  const kind = kindOf(draft);
+  const person = draft.email === "" && draft.name === ""
+    ? undefined
+    : { email: draft.email, ...present({ name: draft.name }) };
+  const fields: PaymentFields = {
+    currency: draft.currency.trim(),
+    ...(variant === "A"
+      ? { capability: `${kind}_payment` as Capability, ...(person && { customer: person }) }
+      : { method_kind: kind, ...(person && { payer: person }) }),
+    ...instrumentOf(draft),
+    ...present({ description: draft.description, reference: draft.reference }),
+    ...metadataOf(draft),
+    ...(draft.settlement !== "" && { settlement: draft.settlement as Settlement }),
+  };
+  return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
+}
+
+function amountOf({ amount, currency }: Draft): number {
+  try {
+    return parseAmount(amount, currency);
+  } catch (error) {
+    throw new FieldError("amount", (error as Error).message);
+  }
+}
+
+function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
+  if (instrument === "card") return "card";
+  if (instrument === "wallet") return "stablecoin";
+  return (instrument === "iban" ? rail : method_kind) as MethodKind;
+}
+
+function instrumentOf(draft: Draft): Partial<PaymentFields> {
+  switch (draft.instrument) {
+    case "card":
+      return {
+        card: {
+          number: draft.card_number,
+          exp_month: integerOf("card.exp_month", draft.exp_month),
+          exp_year: integerOf("card.exp_year", draft.exp_year),
+          cvc: draft.cvc,
+        },
+      };
+    case "iban":
+      return { iban: { iban: draft.iban } };
+    case "wallet":
+      return {
+        wallet: {
+          address: draft.address,
+          ...(draft.network !== "" && { network: draft.network as Network }),
+          ...(draft.asset !== "" && { asset: draft.asset as Stablecoin }),
+        },
+      };
+    case "outcome":
+      return { outcome: draft.outcome as Outcome };
+  }
+}
+
+function integerOf(param: string, text: string): number {
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text);
+  throw new FieldError(param, text.trim() === "" ? "A number is needed" : "Not a whole number");
+}
+
+function metadataOf({ metadata }: Draft): Pick<PaymentFields, "metadata"> {
+  const rows = metadata.filter(([name, value]) => name !== "" || value !== "");
+  if (rows.length === 0) return {};
+  const entries: Record<string, string> = Object.create(null);
+  for (const [name, value] of rows) {
+    if (name in entries) throw new FieldError("metadata", `"${name}" is there twice`);
+    entries[name] = value;
+  }
+  return { metadata: entries };
+}
+
+/** The texts that are not empty. */
+function present<T extends Record<string, string>>(texts: T): Partial<T> {
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")) as Partial<T>;
+}

@@ -1,0 +1,426 @@
+/** Making a payment: a test value or a forced outcome, in either variant, with the body in sight. */
+
+import { useState } from "preact/hooks";
+import { ApiError, type Payment } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { createBody, type Draft, type Instrument } from "./create_body.ts";
+import { Choices, Form, SelectField, TextField } from "./form.tsx";
+import { say, sayDecline } from "./flash.tsx";
+import { Json } from "./json.tsx";
+import { MetadataFields } from "./metadata_fields.tsx";
+import { currencyDigits } from "./money.ts";
+import { go, href } from "./route.ts";
+import { CARDS, IBANS, METHOD_KINDS, OUTCOMES, type TestValue, WALLETS } from "./test_values.ts";
+import { statusLabel } from "./text.tsx";
+
+/** Currencies that are offered; any other can be typed. */
+const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", "USDC", "USDT"];
+const NETWORKS = ["ethereum", "base", "polygon", "arbitrum", "optimism", "solana", "tron"];
+/** What each instrument is usually paid in. */
+const CURRENCY_OF: Record<Instrument, string> = {
+  card: "EUR",
+  iban: "EUR",
+  wallet: "USDC",
+  outcome: "EUR",
+};
+
+const FIRST_DRAFT: Draft = {
+  variant: "A",
+  instrument: "card",
+  amount: "19.99",
+  currency: "EUR",
+  card_number: CARDS[0]!.value,
+  exp_month: "12",
+  exp_year: String(new Date().getFullYear() + 4),
+  cvc: "123",
+  iban: IBANS[0]!.value,
+  rail: IBANS[0]!.rail,
+  address: WALLETS[0]!.value,
+  network: "",
+  asset: "",
+  outcome: OUTCOMES[0]!.value,
+  method_kind: "card",
+  settlement: "",
+  email: "ada@example.com",
+  name: "",
+  description: "",
+  reference: "",
+  metadata: [],
+};
+
+type Change = (change: Partial<Draft>) => void;
+
+/** The form and, beside it, what it is going to send. */
+export function CreatePage() {
+  const [draft, setDraft] = useState(FIRST_DRAFT);
+  const change: Change = (changed) => setDraft((last) => ({ ...last, ...changed }));
+  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
+  const forced = draft.instrument === "outcome";
+
+  const build = (idempotencyKey: string) =>
+    forced
+      ? call("sandbox", "createPayment", createBody(draft), { idempotencyKey })
+      : call("payments", "create", createBody(draft), { idempotencyKey });
+  const done = (payment: Payment) => {
+    go(["payments", payment.id]);
+    say(`Payment created: ${statusLabel(payment.status).toLowerCase()}.`);
+  };
+  const settle = (error: unknown) => {
+    if (!(error instanceof ApiError) || error.payment === undefined) return false;
+    go(["payments", error.payment.id]);
+    sayDecline(error);
+    return true;
+  };
+  const pickInstrument = (instrument: Instrument) => {
+    const is_usual = Object.values(CURRENCY_OF).includes(draft.currency);
+    change({ instrument, ...(is_usual && { currency: CURRENCY_OF[instrument] }) });
+  };
+
+  return (
+    <>
+      <div class="title">
+        <p class="crumb">
+          <a href={href(["payments"])}>Payments</a>
+        </p>
+        <h1 tabIndex={-1}>Create a payment</h1>
+      </div>
+      <div class="beside">
+        <Form
+          label="Create a payment"
+          build={build}
+          done={done}
+          settle={settle}
+          actions={(sending) => (
+            <>
+              <button type="submit" class="primary" aria-disabled={sending}>
+                {sending ? "Creating…" : "Create payment"}
+              </button>
+              <a class="button" href={href(["payments"])}>Cancel</a>
+            </>
+          )}
+        >
+          <section class="group">
+            <div class="row">
+              <TextField
+                label="Amount"
+                params={["amount", "amount_minor"]}
+                value={draft.amount}
+                set={set("amount")}
+                inputMode="decimal"
+                hint={`${currencyDigits(draft.currency)} decimals at most`}
+              />
+              <TextField
+                label="Currency"
+                class="short"
+                params={["currency"]}
+                value={draft.currency}
+                set={set("currency")}
+                list="currencies"
+                hint="ISO code, USDC, USDT"
+              />
+              <datalist id="currencies">
+                {COMMON_CURRENCIES.map((code) => <option key={code} value={code} />)}
+              </datalist>
+            </div>
+          </section>
+          <section class="group">
+            <h2>Paid with</h2>
+            <Choices
+              label="Paid with"
+              name="instrument"
+              class="segments"
+              value={draft.instrument}
+              set={pickInstrument}
+              options={[
+                { value: "card", label: "Test card" },
+                { value: "iban", label: "IBAN" },
+                { value: "wallet", label: "Wallet" },
+                { value: "outcome", label: "Forced outcome" },
+              ]}
+            />
+            <InstrumentFields draft={draft} change={change} />
+          </section>
+          <section class="group">
+            <h2>Details</h2>
+            <div class="row">
+              <TextField
+                label="Customer’s e-mail"
+                params={["customer.email", "payer.email"]}
+                value={draft.email}
+                set={set("email")}
+                inputMode="email"
+                optional
+              />
+              <TextField
+                label="Name"
+                params={["customer.name", "payer.name"]}
+                value={draft.name}
+                set={set("name")}
+                optional
+              />
+            </div>
+            <div class="row">
+              <TextField
+                label="Description"
+                params={["description"]}
+                value={draft.description}
+                set={set("description")}
+                optional
+              />
+              <TextField
+                label="Reference"
+                params={["reference"]}
+                value={draft.reference}
+                set={set("reference")}
+                optional
+              />
+            </div>
+            <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+          </section>
+          <section class="group">
+            <h2>Body</h2>
+            <Choices
+              label="Variant of the body"
+              name="variant"
+              class="segments"
+              value={draft.variant}
+              set={(variant) => change({ variant })}
+              options={[
+                {
+                  value: "A",
+                  label: (
+                    <>
+                      A <code>amount, capability, customer</code>
+                    </>
+                  ),
+                },
+                {
+                  value: "B",
+                  label: (
+                    <>
+                      B <code>amount_minor, method_kind, payer</code>
+                    </>
+                  ),
+                },
+              ]}
+            />
+          </section>
+        </Form>
+        <Preview draft={draft} />
+      </div>
+    </>
+  );
+}
+
+function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
+  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
+  switch (draft.instrument) {
+    case "card":
+      return (
+        <>
+          <Values
+            label="Test cards"
+            name="card"
+            values={CARDS}
+            value={draft.card_number}
+            pick={({ value }) =>
+              change({ card_number: value, cvc: value.startsWith("37") ? "1234" : "123" })}
+          />
+          <div class="row">
+            <TextField
+              label="Card number"
+              class="wide"
+              params={["card.number"]}
+              value={draft.card_number}
+              set={set("card_number")}
+              inputMode="numeric"
+              mono
+            />
+            <TextField
+              label="Month"
+              class="tiny"
+              params={["card.exp_month"]}
+              value={draft.exp_month}
+              set={set("exp_month")}
+              inputMode="numeric"
+            />
+            <TextField
+              label="Year"
+              class="tiny"
+              params={["card.exp_year"]}
+              value={draft.exp_year}
+              set={set("exp_year")}
+              inputMode="numeric"
+            />
+            <TextField
+              label="CVC"
+              class="tiny"
+              params={["card.cvc"]}
+              value={draft.cvc}
+              set={set("cvc")}
+              inputMode="numeric"
+            />
+          </div>
+        </>
+      );
+    case "iban":
+      return (
+        <>
+          <Values
+            label="Test IBANs"
+            name="iban"
+            values={IBANS}
+            value={draft.iban}
+            pick={({ value, rail }) =>
+              change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
+          />
+          <div class="row">
+            <TextField
+              label="IBAN"
+              class="wide"
+              params={["iban"]}
+              value={draft.iban}
+              set={set("iban")}
+              mono
+            />
+            <SelectField
+              label="Rail"
+              params={["method_kind", "capability"]}
+              value={draft.rail}
+              set={set("rail")}
+              options={METHOD_KINDS.filter(([kind]) => kind === "sepa" || kind === "swift")}
+            />
+          </div>
+          <Settlement draft={draft} change={change} />
+        </>
+      );
+    case "wallet":
+      return (
+        <>
+          <Values
+            label="Test wallets"
+            name="wallet"
+            values={WALLETS}
+            value={draft.address}
+            pick={({ value }) => change({ address: value })}
+          />
+          <TextField
+            label="Address"
+            params={["wallet.address", "wallet"]}
+            value={draft.address}
+            set={set("address")}
+            mono
+          />
+          <div class="row">
+            <SelectField
+              label="Network"
+              params={["wallet.network"]}
+              value={draft.network}
+              set={set("network")}
+              options={[["", "By the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+            />
+            <SelectField
+              label="Asset"
+              params={["wallet.asset"]}
+              value={draft.asset}
+              set={set("asset")}
+              options={[["", "By the currency"], ["USDC", "USDC"], ["USDT", "USDT"]]}
+            />
+          </div>
+          <Settlement draft={draft} change={change} />
+        </>
+      );
+    case "outcome":
+      return (
+        <>
+          <Values
+            label="Outcomes"
+            name="outcome"
+            values={OUTCOMES}
+            value={draft.outcome}
+            pick={({ value }) => change({ outcome: value })}
+          />
+          <SelectField
+            label="Rail"
+            params={["method_kind", "capability", "outcome"]}
+            value={draft.method_kind}
+            set={set("method_kind")}
+            options={METHOD_KINDS}
+            hint="Made by the sandbox function: it answers 201 whatever the outcome."
+          />
+        </>
+      );
+  }
+}
+
+function Settlement({ draft, change }: { draft: Draft; change: Change }) {
+  return (
+    <SelectField
+      label="Settlement"
+      params={["settlement"]}
+      value={draft.settlement}
+      set={(settlement) => change({ settlement })}
+      options={[["", "Instant"], ["manual", "Manual: pending until it is advanced"]]}
+    />
+  );
+}
+
+/** Test values to pick from; what is picked can still be changed in the fields below. */
+function Values<V extends TestValue>(props: {
+  label: string;
+  name: string;
+  values: readonly V[];
+  value: string;
+  pick: (value: V) => void;
+}) {
+  return (
+    <Choices
+      label={props.label}
+      name={props.name}
+      class="tiles"
+      value={props.value}
+      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
+      options={props.values.map(({ value, name, result }) => ({
+        value,
+        label: (
+          <>
+            <span class="tile-name">{name}</span>
+            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
+            <span class="tile-result">{result === null ? "Refused" : statusLabel(result)}</span>
+          </>
+        ),
+      }))}
+    />
+  );
+}
+
+/** Both ends of a long value. */
+function shortValue(value: string): string {
+  return value.startsWith("0x")
+    ? `${value.slice(0, 6)}…${value.slice(-4)}`
+    : /^\d/.test(value)
+    ? `···· ${value.slice(-5).trim().slice(-4)}`
+    : `${value.slice(0, 4)} ···· ${value.replaceAll(" ", "").slice(-4)}`;
+}
+
+function Preview({ draft }: { draft: Draft }) {
+  const path = draft.instrument === "outcome"
+    ? "api-v1-sandbox/payments"
+    : "api-v1-payments/v1/payments";
+  return (
+    <aside class="preview" aria-label="The request">
+      <p class="preview-title">
+        <strong>POST</strong> <code>/{path}</code>
+      </p>
+      <Json value={previewOf(draft)} label="Body of the request" />
+    </aside>
+  );
+}
+
+function previewOf(draft: Draft): unknown {
+  try {
+    return createBody(draft);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,112 @@
+/** The fields of a webhook endpoint, for making one and for changing one. */
+
+import type { CreateWebhookEndpointInput, Subscription, WebhookEndpoint } from "../client/mod.ts";
+import { useContext } from "preact/hooks";
+import { EVENT_TYPES } from "./event_types.ts";
+import { concerns } from "./failure.ts";
+import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
+
+/** An endpoint as it is typed. */
+export interface EndpointDraft {
+  url: string;
+  description: string;
+  /** Everything, or what is ticked. */
+  wants: "all" | "some";
+  events: readonly string[];
+}
+
+/** What is ticked when the reader begins to choose. */
+const FIRST_CHOICE = ["payment.completed"];
+
+/** A draft of an endpoint that exists, or of a new one. */
+export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
+  if (!endpoint) return { url: "", description: "", wants: "all", events: FIRST_CHOICE };
+  const wants_all = endpoint.events.includes("*");
+  return {
+    url: endpoint.url,
+    description: endpoint.description ?? "",
+    wants: wants_all ? "all" : "some",
+    events: wants_all ? FIRST_CHOICE : endpoint.events,
+  };
+}
+
+/** The body that the draft stands for. */
+export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
+  return {
+    url: draft.url.trim(),
+    events: (draft.wants === "all" ? ["*"] : draft.events) as Subscription[],
+    ...(draft.description !== "" && { description: draft.description }),
+  };
+}
+
+/** The fields, inside a form. */
+export function EndpointFields(props: {
+  draft: EndpointDraft;
+  change: (changed: Partial<EndpointDraft>) => void;
+}) {
+  const { draft, change } = props;
+  return (
+    <>
+      <TextField
+        label="URL"
+        params={["url"]}
+        value={draft.url}
+        set={(url) => change({ url })}
+        inputMode="url"
+        placeholder="https://example.com/webhooks"
+        hint="https on a public host. The local start takes http and private addresses too."
+        mono
+      />
+      <TextField
+        label="Description"
+        params={["description"]}
+        value={draft.description}
+        set={(description) => change({ description })}
+        optional
+      />
+      <Choices
+        label="Events"
+        name="wants"
+        class="segments"
+        value={draft.wants}
+        set={(wants) => change({ wants })}
+        options={[
+          { value: "all", label: "All events" },
+          { value: "some", label: "Chosen events" },
+        ]}
+      />
+      {draft.wants === "some" && <EventBoxes {...props} />}
+    </>
+  );
+}
+
+function EventBoxes({ draft, change }: {
+  draft: EndpointDraft;
+  change: (changed: Partial<EndpointDraft>) => void;
+}) {
+  const failure = useContext(FormFailure);
+  const fault = concerns(failure, ["events"]) ? failure : null;
+  // What an endpoint of the API has beside the kinds, such as payment.*, stays to be seen.
+  const patterns = draft.events.filter((name) => !(EVENT_TYPES as string[]).includes(name));
+  const toggle = (name: string, is_on: boolean) =>
+    change({
+      events: is_on ? [...draft.events, name] : draft.events.filter((other) => other !== name),
+    });
+  return (
+    <fieldset class="boxes">
+      <legend>Kinds of events</legend>
+      {[...patterns, ...EVENT_TYPES].map((name) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={draft.events.includes(name)}
+            aria-invalid={fault ? "true" : undefined}
+            onChange={(event) => toggle(name, event.currentTarget.checked)}
+          />
+          <code>{name}</code>
+        </label>
+      ))}
+      {fault && <FieldFault id="events-error" failure={fault} />}
+    </fieldset>
+  );
+}

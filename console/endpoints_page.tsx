@@ -1,0 +1,118 @@
+/** Webhook endpoints: the list, and making one. */
+
+import { useState } from "preact/hooks";
+import type { WebhookEndpoint } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
+import { told_secret } from "./endpoint_secret.tsx";
+import { say } from "./flash.tsx";
+import { Form } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { Empty, Reading } from "./notice.tsx";
+import { go, href } from "./route.ts";
+import { Status, Time } from "./text.tsx";
+
+/** More than an environment can have. */
+const ALL = 100;
+
+/** All endpoints. */
+export function EndpointsPage() {
+  const live = useLive(call("webhookEndpoints", "list", { limit: ALL }), { logged: true });
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Webhooks</h1>
+        <a class="button primary" href={href(["webhooks", "new"])}>Add endpoint</a>
+      </div>
+      <Reading label="endpoints" live={live} rows={3}>
+        {({ data }) =>
+          data.length === 0
+            ? (
+              <Empty title="No endpoints yet">
+                <p>An endpoint is an address of yours that every event is sent to, signed.</p>
+                <a class="button" href={href(["webhooks", "new"])}>Add the first endpoint</a>
+              </Empty>
+            )
+            : <EndpointTable endpoints={data} />}
+      </Reading>
+    </>
+  );
+}
+
+function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] }) {
+  return (
+    <table class="list" aria-label="Webhook endpoints">
+      <thead>
+        <tr>
+          <th scope="col">URL</th>
+          <th scope="col">Status</th>
+          <th scope="col">Events</th>
+          <th scope="col" class="wide-only">Created</th>
+        </tr>
+      </thead>
+      <tbody>
+        {endpoints.map((endpoint) => (
+          <tr key={endpoint.id}>
+            <td class="grow">
+              <a class="row-link" href={href(["webhooks", endpoint.id])}>{endpoint.url}</a>
+              {endpoint.description && <p class="quiet">{endpoint.description}</p>}
+            </td>
+            <td>
+              <Status of={endpoint.status} />
+            </td>
+            <td>
+              {endpoint.events.includes("*")
+                ? "All events"
+                : endpoint.events.length === 1
+                ? <code>{endpoint.events[0]}</code>
+                : `${endpoint.events.length} kinds`}
+            </td>
+            <td class="when wide-only">
+              <Time at={endpoint.created_at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Making an endpoint. */
+export function NewEndpointPage() {
+  const [draft, setDraft] = useState(draftOf());
+  return (
+    <>
+      <div class="title">
+        <p class="crumb">
+          <a href={href(["webhooks"])}>Webhooks</a>
+        </p>
+        <h1 tabIndex={-1}>Add an endpoint</h1>
+      </div>
+      <div class="narrow">
+        <Form
+          label="Add an endpoint"
+          build={(idempotencyKey) =>
+            call("webhookEndpoints", "create", endpointBody(draft), { idempotencyKey })}
+          done={({ id, secret }) => {
+            told_secret.value = { endpoint_id: id, secret };
+            go(["webhooks", id]);
+            say("Endpoint added.");
+          }}
+          actions={(sending) => (
+            <>
+              <button type="submit" class="primary" aria-disabled={sending}>
+                {sending ? "Adding…" : "Add endpoint"}
+              </button>
+              <a class="button" href={href(["webhooks"])}>Cancel</a>
+            </>
+          )}
+        >
+          <EndpointFields
+            draft={draft}
+            change={(changed) => setDraft((last) => ({ ...last, ...changed }))}
+          />
+        </Form>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/** All events of the sandbox. */
+
+import type { EventType } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { EVENT_TYPES } from "./event_types.ts";
+import { useLive } from "./live.ts";
+import { Empty, Reading } from "./notice.tsx";
+import { Pager } from "./pager.tsx";
+import { go } from "./route.ts";
+import { Events } from "./timeline.tsx";
+
+/** Rows of a page. */
+const PAGE_SIZE = 20;
+
+/** Events with a filter by kind. */
+export function EventsPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const { type, starting_after } = query;
+  const live = useLive(
+    call("events", "list", {
+      limit: PAGE_SIZE,
+      ...(type && { type: type as EventType }),
+      ...(starting_after && { starting_after }),
+    }),
+    { logged: true },
+  );
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Events</h1>
+      </div>
+      <form
+        class="filters"
+        role="search"
+        aria-label="Filter events"
+        onSubmit={(event) => event.preventDefault()}
+      >
+        <label>
+          <span>Kind</span>
+          <select
+            value={type ?? ""}
+            onChange={(event) => go(["events"], { type: event.currentTarget.value }, true)}
+          >
+            <option value="">Any</option>
+            {EVENT_TYPES.map((name) => <option key={name} value={name}>{name}</option>)}
+          </select>
+        </label>
+      </form>
+      <Reading label="events" live={live} rows={6}>
+        {(page) =>
+          page.data.length === 0
+            ? <Empty title={type ? "No event of this kind" : "No events yet"} />
+            : (
+              <>
+                <section class="card" aria-label="Events">
+                  <Events events={page.data} is_elsewhere />
+                </section>
+                <Pager page={page} query={query} steps={["events"]} />
+              </>
+            )}
+      </Reading>
+    </>
+  );
+}

@@ -1,0 +1,207 @@
+/**
+ * Forms that send one call: errors at their fields, nothing typed is lost, and sending again after
+ * no answer is safe, because it carries the same idempotency key.
+ */
+
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { type Call, change } from "./calls.ts";
+import { concerns, type Failure, failureOf } from "./failure.ts";
+import { FailureNotice } from "./notice.tsx";
+
+/** The failure of the form around a field. */
+export const FormFailure = createContext<Failure | null>(null);
+
+/** The attributes that a field gives to its control. */
+interface ControlAttributes {
+  id: string;
+  "aria-invalid"?: "true";
+  "aria-describedby"?: string;
+}
+
+/** A form; `build` describes the call, with the idempotency key to send it with. */
+export function Form<T>(props: {
+  label: string;
+  build: (idempotency_key: string) => Call<T>;
+  done: (answer: T) => void;
+  /** Failures that are a result for this form; true when they are dealt with. */
+  settle?: (error: unknown) => boolean;
+  actions: (sending: boolean) => ComponentChildren;
+  children: ComponentChildren;
+}) {
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [sending, setSending] = useState(false);
+  const unanswered = useRef<{ body: string; key: string } | null>(null);
+  const form = useRef<HTMLFormElement>(null);
+
+  useEffect(() => {
+    if (!failure) return;
+    const fault = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    (fault ?? form.current?.querySelector<HTMLElement>('[role="alert"]'))?.focus();
+  }, [failure]);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (sending) return;
+    setSending(true);
+    setFailure(null);
+    try {
+      const body = JSON.stringify(props.build("").args);
+      const again = unanswered.current?.body === body;
+      const key = again ? unanswered.current!.key : crypto.randomUUID();
+      unanswered.current = { body, key };
+      const answer = await change(props.build(key));
+      unanswered.current = null;
+      props.done(answer);
+    } catch (error) {
+      const found = failureOf(error);
+      if (found.kind !== "unanswered") unanswered.current = null;
+      if (!props.settle?.(error)) setFailure(found);
+    } finally {
+      setSending(false);
+    }
+  };
+
+  return (
+    <form ref={form} class="form" aria-label={props.label} noValidate onSubmit={submit}>
+      <FormFailure.Provider value={failure}>
+        {failure && <FailureNotice failure={failure} retries />}
+        {props.children}
+      </FormFailure.Provider>
+      <div class="actions">{props.actions(sending)}</div>
+    </form>
+  );
+}
+
+/** A labelled control with its hint, and the API's error about it. */
+function Field(props: {
+  label: string;
+  /** The names by which the API speaks of it. */
+  params: readonly string[];
+  hint?: ComponentChildren;
+  optional?: boolean;
+  class?: string;
+  children: (attributes: ControlAttributes) => ComponentChildren;
+}) {
+  const id = useId();
+  const failure = useContext(FormFailure);
+  const fault = concerns(failure, props.params) ? failure : null;
+  const described = [fault && `${id}-error`, props.hint && `${id}-hint`].filter(Boolean).join(" ");
+  return (
+    <div class={`field ${props.class ?? ""}`}>
+      <label for={id}>
+        {props.label}
+        {props.optional && <span class="optional">optional</span>}
+      </label>
+      {props.children({
+        id,
+        ...(fault && { "aria-invalid": "true" }),
+        ...(described && { "aria-describedby": described }),
+      })}
+      {fault && <FieldFault id={`${id}-error`} failure={fault} />}
+      {props.hint && <p class="hint" id={`${id}-hint`}>{props.hint}</p>}
+    </div>
+  );
+}
+
+/** The error under a field. */
+export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
+  return (
+    <p class="fault" id={id}>
+      {failure.message}
+      {failure.code && <code>{failure.code}</code>}
+    </p>
+  );
+}
+
+/** A text field whose value is kept by the caller. */
+export function TextField(props: {
+  label: string;
+  params: readonly string[];
+  value: string;
+  set: (value: string) => void;
+  hint?: ComponentChildren;
+  optional?: boolean;
+  class?: string;
+  mono?: boolean;
+  inputMode?: "decimal" | "numeric" | "email" | "url";
+  list?: string;
+  placeholder?: string;
+}) {
+  return (
+    <Field {...props}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="text"
+          class={props.mono ? "mono" : undefined}
+          value={props.value}
+          autoComplete="off"
+          spellcheck={false}
+          inputMode={props.inputMode}
+          list={props.list}
+          placeholder={props.placeholder}
+          onInput={(event) => props.set(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** A choice among a few values; an empty value is no choice. */
+export function SelectField(props: {
+  label: string;
+  params: readonly string[];
+  value: string;
+  set: (value: string) => void;
+  options: readonly (readonly [value: string, label: string])[];
+  hint?: ComponentChildren;
+  optional?: boolean;
+  class?: string;
+}) {
+  return (
+    <Field {...props}>
+      {(attributes) => (
+        <select
+          {...attributes}
+          value={props.value}
+          onChange={(event) => props.set(event.currentTarget.value)}
+        >
+          {props.options.map(([value, label]) => (
+            <option key={value} value={value} selected={value === props.value}>{label}</option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** One of a few choices, all of them in sight. */
+export function Choices<V extends string>(props: {
+  label: string;
+  name: string;
+  value: V;
+  set: (value: V) => void;
+  options: readonly { value: V; label: ComponentChildren }[];
+  class?: string;
+}) {
+  return (
+    <fieldset class={`choices ${props.class ?? ""}`}>
+      <legend>{props.label}</legend>
+      <div class="options">
+        {props.options.map(({ value, label }) => (
+          <label key={value} class="option">
+            <input
+              type="radio"
+              name={props.name}
+              value={value}
+              checked={value === props.value}
+              onChange={() => props.set(value)}
+            />
+            <span>{label}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,91 @@
+/** The ledger transactions of a payment, drawn as bookkeepers do: debits left, credits right. */
+
+import type { LedgerEntry, Payment } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { useLive } from "./live.ts";
+import { formatMinor } from "./money.ts";
+import { Empty, Reading } from "./notice.tsx";
+import { Time } from "./text.tsx";
+
+/** As many as a page of the API holds. */
+const ALL = 100;
+
+/** What moved, newest first. */
+export function Ledger({ payment }: { payment: Payment }) {
+  const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: ALL }));
+  return (
+    <Reading label="ledger entries" live={live} rows={2}>
+      {({ data }) =>
+        data.length === 0 ? <Empty title="No money has moved" /> : (
+          <div class="transactions">
+            {transactionsOf(data).map((entries) => (
+              <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
+            ))}
+          </div>
+        )}
+    </Reading>
+  );
+}
+
+/** One ledger transaction: its entries, debits first, and both sums. */
+function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
+  const { currency, created_at, transaction_id } = entries[0]!;
+  const sum = (direction: LedgerEntry["direction"]) =>
+    formatMinor(
+      entries.reduce(
+        (total, entry) => entry.direction === direction ? total + entry.amount_minor : total,
+        0,
+      ),
+      currency,
+    );
+  const debits_first = entries.toSorted((a, b) => b.direction.localeCompare(a.direction));
+  return (
+    <table class="ledger">
+      <caption>
+        <span class="ledger-name">{nameOf(entries)}</span>
+        <code>{transaction_id}</code>
+        <Time at={created_at} />
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">Account</th>
+          <th scope="col" class="right">Debit</th>
+          <th scope="col" class="right">Credit</th>
+        </tr>
+      </thead>
+      <tbody>
+        {debits_first.map((entry) => {
+          const amount = formatMinor(entry.amount_minor, currency);
+          return (
+            <tr key={entry.id} class={entry.direction}>
+              <th scope="row">{entry.account.replaceAll("_", " ")}</th>
+              <td class="right">{entry.direction === "debit" ? amount : ""}</td>
+              <td class="right">{entry.direction === "credit" ? amount : ""}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">{currency}</th>
+          <td class="right">{sum("debit")}</td>
+          <td class="right">{sum("credit")}</td>
+        </tr>
+      </tfoot>
+    </table>
+  );
+}
+
+/** The entries by their transaction, in the order of the list. */
+function transactionsOf(entries: readonly LedgerEntry[]): LedgerEntry[][] {
+  return [...Map.groupBy(entries, ({ transaction_id }) => transaction_id).values()];
+}
+
+/** What a transaction is, told by its accounts (contract §3). */
+function nameOf(entries: readonly LedgerEntry[]): string {
+  const debited = entries.find(({ direction }) => direction === "debit")?.account;
+  const credited = entries.find(({ direction }) => direction === "credit")?.account;
+  if (debited === "processor") return "Capture";
+  if (credited === "chargebacks") return "Chargeback";
+  return entries[0]!.refund_id === null ? "Capture reversed" : "Refund";
+}

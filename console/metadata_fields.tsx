@@ -1,0 +1,61 @@
+/** The merchant's own names and values, row by row. */
+
+import { useContext } from "preact/hooks";
+import { concerns } from "./failure.ts";
+import { FieldFault, FormFailure } from "./form.tsx";
+
+type Row = readonly [name: string, value: string];
+
+/** Rows of metadata; the fault of one of them stands under all. */
+export function MetadataFields(
+  props: { rows: readonly Row[]; set: (rows: readonly Row[]) => void },
+) {
+  const { rows, set } = props;
+  const failure = useContext(FormFailure);
+  const fault = concerns(failure, ["metadata"]) ? failure : null;
+  const replace = (index: number, row: Row) => set(rows.with(index, row));
+  const attributes = fault
+    ? { "aria-invalid": "true", "aria-describedby": "metadata-error" } as const
+    : {};
+  return (
+    <fieldset class="metadata">
+      <legend>
+        Metadata <span class="optional">optional</span>
+      </legend>
+      {rows.map(([name, value], index) => (
+        <div key={index} class="row pair">
+          <input
+            {...attributes}
+            type="text"
+            aria-label={`Name ${index + 1}`}
+            placeholder="order_id"
+            autoComplete="off"
+            value={name}
+            onInput={(event) => replace(index, [event.currentTarget.value, value])}
+          />
+          <input
+            {...attributes}
+            type="text"
+            aria-label={`Value ${index + 1}`}
+            placeholder="6735"
+            autoComplete="off"
+            value={value}
+            onInput={(event) => replace(index, [name, event.currentTarget.value])}
+          />
+          <button
+            type="button"
+            class="plain"
+            aria-label={`Remove ${name || `row ${index + 1}`}`}
+            onClick={() => set(rows.filter((_, other) => other !== index))}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      {fault && <FieldFault id="metadata-error" failure={fault} />}
+      <button type="button" class="plain" onClick={() => set([...rows, ["", ""]])}>
+        Add metadata
+      </button>
+    </fieldset>
+  );
+}

@@ -1,0 +1,55 @@
+/**
+ * Amounts between people and the API: decimal text on the screen, integer minor units on the wire,
+ * never a float in between.
+ */
+
+import { CURRENCIES, normalizeCurrency } from "../shared/core/currency.ts";
+
+/** Decimals of a code nobody knows: the API refuses the code, so any number serves. */
+const UNKNOWN_DIGITS = 2;
+
+/** Decimals of the currency's minor unit. */
+export function currencyDigits(currency: string): number {
+  return CURRENCIES.get(normalizeCurrency(currency.trim())) ?? UNKNOWN_DIGITS;
+}
+
+/** `1050` EUR → `10.50`, with groups: `1234567` → `12,345.67`. */
+export function formatMinor(amount_minor: number, currency: string): string {
+  const digits = currencyDigits(currency);
+  const text = Math.abs(amount_minor).toString().padStart(digits + 1, "0");
+  const whole = text.slice(0, text.length - digits).replace(/\B(?=(\d{3})+$)/g, ",");
+  const fraction = digits === 0 ? "" : `.${text.slice(-digits)}`;
+  return `${amount_minor < 0 ? "−" : ""}${whole}${fraction}`;
+}
+
+/** The same without groups, as a person would type it into a field. */
+export function plainMinor(amount_minor: number, currency: string): string {
+  return formatMinor(amount_minor, currency).replaceAll(",", "");
+}
+
+/**
+ * What was typed, as minor units: `19.99` EUR → 1999, `19` → 1900.
+ * @throws {RangeError} naming what is wrong with the text; limits are the API's to judge
+ */
+export function parseAmount(text: string, currency: string): number {
+  const trimmed = text.trim();
+  const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(trimmed);
+  if (!parts || !/\d/.test(trimmed)) {
+    throw new RangeError(
+      trimmed === ""
+        ? "An amount is needed"
+        : `"${trimmed}" is not an amount: write it like ${plainMinor(1999, currency)}`,
+    );
+  }
+  const [, sign, whole, fraction = ""] = parts;
+  const digits = currencyDigits(currency);
+  if (fraction.length > digits) {
+    const decimals = digits === 0 ? "no decimals" : `${digits} decimals at most`;
+    throw new RangeError(`"${trimmed}" is too fine: ${currency} has ${decimals}`);
+  }
+  const amount_minor = Number(`${sign}${whole}${fraction.padEnd(digits, "0")}`);
+  if (!Number.isSafeInteger(amount_minor)) {
+    throw new RangeError(`"${trimmed}" is too large to be written exactly`);
+  }
+  return amount_minor === 0 ? 0 : amount_minor;
+}

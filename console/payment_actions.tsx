@@ -1,0 +1,215 @@
+/** What can be done with a payment now. The table of the service's own rules decides. */
+
+import { useState } from "preact/hooks";
+import { ApiError, type Payment, type PaymentStatus, type RefundReason } from "../client/mod.ts";
+import { advancesOf, isCancellable, isRefundable, refundable } from "../shared/domain/lifecycle.ts";
+import { type Call, call, change } from "./calls.ts";
+import { Dialog } from "./dialog.tsx";
+import { type Failure, failureOf, FieldError } from "./failure.ts";
+import { hush, say, sayDecline } from "./flash.tsx";
+import { Form, SelectField, TextField } from "./form.tsx";
+import { formatMinor, parseAmount, plainMinor } from "./money.ts";
+import { FailureNotice } from "./notice.tsx";
+import { statusLabel } from "./text.tsx";
+
+/** What each move of the sandbox stands for. */
+const MEANINGS: Readonly<Record<PaymentStatus, string>> = {
+  pending: "",
+  requires_action: "The payer has to authenticate",
+  processing: "The rail has taken it",
+  completed: "The money arrives",
+  declined: "The issuer says no",
+  failed: "The rail breaks, or the bank returns it",
+  cancelled: "It is called off",
+  partially_refunded: "Half of the rest goes back",
+  refunded: "All the rest goes back",
+  chargeback: "The payer disputes it",
+};
+
+const REASONS: readonly (readonly [RefundReason | "", string])[] = [
+  ["", "None"],
+  ["requested_by_customer", "Requested by customer"],
+  ["duplicate", "Duplicate"],
+  ["fraudulent", "Fraudulent"],
+  ["other", "Other"],
+];
+
+/** Runs actions of buttons: one at a time, with the failure of the last. */
+function useAction() {
+  const [failure, setFailure] = useState<Failure | null>(null);
+  const [running, setRunning] = useState(false);
+  const run = async (described: Call<unknown>, done_text: string) => {
+    if (running) return;
+    setRunning(true);
+    setFailure(null);
+    hush();
+    try {
+      await change(described);
+      say(done_text);
+    } catch (error) {
+      if (error instanceof ApiError && error.payment) sayDecline(error);
+      else setFailure(failureOf(error));
+    } finally {
+      setRunning(false);
+    }
+  };
+  return { failure, running, run };
+}
+
+/** Refund and cancel, as far as the status allows them. */
+export function PaymentActions({ payment }: { payment: Payment }) {
+  const [refunding, setRefunding] = useState(false);
+  const { failure, running, run } = useAction();
+  return (
+    <div class="title-actions">
+      {isCancellable(payment) && (
+        <button
+          type="button"
+          aria-disabled={running}
+          onClick={() => run(call("payments", "cancel", payment.id), "Payment cancelled.")}
+        >
+          Cancel payment
+        </button>
+      )}
+      {isRefundable(payment) && (
+        <button
+          type="button"
+          class="primary"
+          onClick={() => setRefunding(true)}
+        >
+          Refund…
+        </button>
+      )}
+      {failure && <FailureNotice failure={failure} />}
+      {refunding && <RefundDialog payment={payment} close={() => setRefunding(false)} />}
+    </div>
+  );
+}
+
+/** The question of the payer's bank, answered by the reader. */
+export function AuthenticationCall({ payment }: { payment: Payment }) {
+  const { failure, running, run } = useAction();
+  const answer = (result: "success" | "failure") =>
+    run(
+      call("sandbox", "authenticate", payment.id, { result }),
+      "Authenticated: the payment is completed.",
+    );
+  return (
+    <section class="card callout" aria-labelledby="authentication">
+      <h2 id="authentication">3-D Secure is waiting</h2>
+      <p>The payer’s bank asks who is there. In the sandbox you answer for the payer.</p>
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={running}
+          onClick={() => answer("success")}
+        >
+          Authenticate
+        </button>
+        <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
+          Fail authentication
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} />}
+    </section>
+  );
+}
+
+/** The moves that the sandbox can make on demand. */
+export function Moves({ payment }: { payment: Payment }) {
+  const { failure, running, run } = useAction();
+  const moves = advancesOf(payment);
+  return (
+    <section class="card" aria-labelledby="moves">
+      <h2 id="moves">Advance</h2>
+      {moves.length === 0
+        ? (
+          <p class="quiet">
+            {statusLabel(payment.status)} is final: nothing can follow.
+          </p>
+        )
+        : (
+          <ul class="moves">
+            {moves.map((to) => (
+              <li key={to}>
+                <button
+                  type="button"
+                  aria-disabled={running}
+                  onClick={() =>
+                    run(
+                      call("sandbox", "advance", payment.id, { to }),
+                      `Advanced to ${statusLabel(to).toLowerCase()}.`,
+                    )}
+                >
+                  <span>{statusLabel(to)}</span>
+                  <span class="quiet">{MEANINGS[to]}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      {failure && <FailureNotice failure={failure} />}
+    </section>
+  );
+}
+
+function RefundDialog({ payment, close }: { payment: Payment; close: () => void }) {
+  const { currency } = payment;
+  const rest = refundable(payment);
+  const [amount, setAmount] = useState(plainMinor(rest, currency));
+  const [reason, setReason] = useState<string>("");
+
+  const build = (idempotencyKey: string) => {
+    const input = {
+      ...(amount.trim() !== "" && { amount: amountOf(amount, currency) }),
+      ...(reason !== "" && { reason: reason as RefundReason }),
+    };
+    return call("payments", "refund", payment.id, input, { idempotencyKey });
+  };
+  return (
+    <Dialog title="Refund" close={close}>
+      <Form
+        label="Refund"
+        build={build}
+        done={(refund) => {
+          close();
+          say(`${formatMinor(refund.amount_minor, currency)} ${currency} refunded.`);
+        }}
+        actions={(sending) => (
+          <>
+            <button type="submit" class="primary" aria-disabled={sending}>
+              {sending ? "Refunding…" : "Refund"}
+            </button>
+            <button type="button" onClick={close}>Keep the money</button>
+          </>
+        )}
+      >
+        <TextField
+          label={`Amount in ${currency}`}
+          params={["amount", "amount_minor"]}
+          value={amount}
+          set={setAmount}
+          inputMode="decimal"
+          hint={`${formatMinor(rest, currency)} ${currency} can go back. Empty: all of it.`}
+        />
+        <SelectField
+          label="Reason"
+          params={["reason"]}
+          value={reason}
+          set={setReason}
+          options={REASONS}
+          optional
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+function amountOf(text: string, currency: string): number {
+  try {
+    return parseAmount(text, currency);
+  } catch (error) {
+    throw new FieldError("amount", (error as Error).message);
+  }
+}

@@ -1,0 +1,41 @@
+/** Starting over, after a question. */
+
+import { call } from "./calls.ts";
+import { Dialog } from "./dialog.tsx";
+import { say } from "./flash.tsx";
+import { Form } from "./form.tsx";
+import { go } from "./route.ts";
+
+/** Asks, then deletes what the sandbox holds. */
+export function ResetDialog({ close }: { close: () => void }) {
+  return (
+    <Dialog title="Reset the sandbox?" close={close}>
+      <Form
+        label="Reset the sandbox"
+        build={(idempotencyKey) => call("sandbox", "reset", { idempotencyKey })}
+        done={({ deleted }) => {
+          close();
+          go(["payments"]);
+          const { payments, ledger_entries, webhook_deliveries } = deleted;
+          say(
+            `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
+              `${webhook_deliveries} deliveries are gone.`,
+          );
+        }}
+        actions={(sending) => (
+          <>
+            <button type="button" onClick={close} autoFocus>Keep everything</button>
+            <button type="submit" class="danger" aria-disabled={sending}>
+              {sending ? "Deleting…" : "Delete everything"}
+            </button>
+          </>
+        )}
+      >
+        <p>
+          Every payment, refund, transfer, ledger entry, event and delivery under this key’s sandbox
+          is deleted. This cannot be undone. Keys and webhook endpoints stay.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

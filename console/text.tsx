@@ -1,0 +1,109 @@
+/** Small pieces that many places show: money, time, status, ids, and text to copy. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { formatMinor } from "./money.ts";
+
+/** An amount with its currency. */
+export function Money(props: { amount_minor: number; currency: string; class?: string }) {
+  return (
+    <span class={`money ${props.class ?? ""}`}>
+      {formatMinor(props.amount_minor, props.currency)}{" "}
+      <span class="currency">{props.currency}</span>
+    </span>
+  );
+}
+
+const DAY_AND_TIME = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
+
+/** An instant in the reader's own time zone. */
+export function Time({ at }: { at: string }) {
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={FULL.format(date)}>
+      {DAY_AND_TIME.format(date)}
+    </time>
+  );
+}
+
+/** How a status looks, by its meaning. */
+const TONES: Readonly<Record<string, string>> = {
+  completed: "good",
+  delivered: "good",
+  enabled: "good",
+  pending: "wait",
+  processing: "wait",
+  requires_action: "warn",
+  partially_refunded: "info",
+  refunded: "info",
+  declined: "bad",
+  failed: "bad",
+  chargeback: "bad",
+};
+
+/** A status as people say it: `requires_action` → "Requires action". */
+export function statusLabel(status: string): string {
+  const words = status.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A status of a payment, a delivery or an endpoint. */
+export function Status({ of }: { of: string }) {
+  return <span class={`status ${TONES[of] ?? "off"}`}>{statusLabel(of)}</span>;
+}
+
+/** An id with a button that copies it. */
+export function Id({ id }: { id: string }) {
+  return (
+    <span class="id">
+      <code>{id}</code>
+      <CopyButton text={id} label={`Copy ${id}`} />
+    </span>
+  );
+}
+
+/** How long the button says that it has copied. */
+const COPIED_MS = 1_500;
+
+/** Copies a text; says so, and says when the browser would not. */
+export function CopyButton(props: { text: string; label: string; children?: ComponentChildren }) {
+  const [said, setSaid] = useState<string | null>(null);
+  useEffect(() => {
+    if (said === null) return;
+    const timer = setTimeout(() => setSaid(null), COPIED_MS);
+    return () => clearTimeout(timer);
+  }, [said]);
+  const copy = () =>
+    navigator.clipboard.writeText(props.text).then(
+      () => setSaid("Copied"),
+      () => setSaid("Not allowed"),
+    );
+  return (
+    <button type="button" class="copy" aria-label={said ?? props.label} onClick={copy}>
+      {said ?? props.children ?? "Copy"}
+    </button>
+  );
+}
+
+/** A list of names and values: `Fact` elements. */
+export function Facts({ children }: { children: ComponentChildren }) {
+  return <dl class="facts">{children}</dl>;
+}
+
+/** A name and its value; nothing where there is no value. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  if (children === null || children === undefined) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,93 @@
+/** The events of a payment, newest first, each with the payload that receivers get. */
+
+import { useState } from "preact/hooks";
+import type { Event } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { Json } from "./json.tsx";
+import { useLive } from "./live.ts";
+import { Mention } from "./mention.tsx";
+import { Empty, Reading } from "./notice.tsx";
+import { Money, Time } from "./text.tsx";
+
+/** As many as a page of the API holds. */
+const ALL = 100;
+
+/** What each kind means, where its name does not say it. */
+const TITLES: Readonly<Record<string, string>> = {
+  "payment.created": "Payment created",
+  "payment.requires_action": "Authentication asked for",
+  "payment.processing": "Processing",
+  "payment.completed": "Payment completed",
+  "payment.declined": "Payment declined",
+  "payment.failed": "Payment failed",
+  "payment.cancelled": "Payment cancelled",
+  "payment.partially_refunded": "Partially refunded",
+  "payment.refunded": "Fully refunded",
+  "payment.chargeback": "Disputed by the payer",
+  "refund.completed": "Refund completed",
+};
+
+/** What happened to a payment. */
+export function Timeline({ payment_id }: { payment_id: string }) {
+  const live = useLive(call("events", "list", { payment_id, limit: ALL }));
+  return (
+    <Reading label="events" live={live} rows={2}>
+      {({ data }) => data.length === 0 ? <Empty title="No events" /> : <Events events={data} />}
+    </Reading>
+  );
+}
+
+/** Events as a line in time; those shown elsewhere than with their payment say what they are about. */
+export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean }) {
+  const { events, is_elsewhere = false } = props;
+  return (
+    <ol class="timeline">
+      {events.map((event) => (
+        <EventItem
+          key={event.id}
+          event={event}
+          is_elsewhere={is_elsewhere}
+        />
+      ))}
+    </ol>
+  );
+}
+
+function EventItem({ event, is_elsewhere }: { event: Event; is_elsewhere: boolean }) {
+  const [open, setOpen] = useState(false);
+  const { object } = event.data;
+  const payment_id = object.object === "payment"
+    ? object.id
+    : object.object === "refund"
+    ? object.payment_id
+    : null;
+  return (
+    <li class={toneOf(event.type)}>
+      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+        <summary>
+          <span class="event-title">
+            {TITLES[event.type] ?? event.type}
+            {event.triggered && <span class="tag">triggered</span>}
+          </span>
+          <code>{event.type}</code>
+          {is_elsewhere && "amount_minor" in object && (
+            <Money amount_minor={object.amount_minor} currency={object.currency} />
+          )}
+          <Time at={event.created_at} />
+        </summary>
+        {open && is_elsewhere && payment_id !== null && (
+          <p class="about">
+            About <Mention section="payments" id={payment_id} />
+          </p>
+        )}
+        {open && <Json value={event} label={`Payload of ${event.type}`} />}
+      </details>
+    </li>
+  );
+}
+
+function toneOf(type: string): string {
+  if (/\.(completed)$/.test(type)) return "good";
+  if (type === "payment.requires_action") return "warn";
+  return /\.(declined|failed|chargeback|disabled)$/.test(type) ? "bad" : "neutral";
+}

@@ -1,0 +1,111 @@
+/** Sending an event of a payment to an endpoint now; the payment does not change. */
+
+import { useState } from "preact/hooks";
+import type { EventType, WebhookDelivery } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { resultOf } from "./deliveries.tsx";
+import { Dialog } from "./dialog.tsx";
+import { EVENT_TYPES } from "./event_types.ts";
+import { say } from "./flash.tsx";
+import { Form, SelectField, TextField } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { Empty, Reading } from "./notice.tsx";
+import { href } from "./route.ts";
+
+/** Kinds that a payment can have sent: all but those of transfers. */
+const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));
+
+/** As many endpoints as there can be. */
+const ALL = 100;
+
+/** Asks for what is not given: the endpoint, or the payment. */
+export function TriggerDialog(props: {
+  payment_id?: string;
+  endpoint_id?: string;
+  close: () => void;
+}) {
+  const endpoints = useLive(call("webhookEndpoints", "list", { limit: ALL }));
+  const newest = useLive(
+    props.payment_id === undefined ? call("payments", "list", { limit: 1 }) : null,
+  );
+  const [chosen, setEndpoint] = useState(props.endpoint_id ?? "");
+  const [typed, setPayment] = useState<string | null>(props.payment_id ?? null);
+  const [event, setEvent] = useState<string>("payment.completed");
+  const payment_id = typed ?? newest.data?.data[0]?.id ?? "";
+
+  const done = ({ status, attempts }: WebhookDelivery) => {
+    props.close();
+    const answer = attempts.at(-1);
+    if (status === "delivered") {
+      say(`Delivered: the endpoint answered ${answer?.response_status}.`);
+    } else {
+      say(`Not delivered: ${answer ? resultOf(answer) : "no attempt was made"}.`, "bad");
+    }
+  };
+  return (
+    <Dialog title="Trigger an event" close={props.close}>
+      <Reading label="endpoints" live={endpoints} rows={2}>
+        {({ data }) => {
+          if (data.length === 0) {
+            return (
+              <Empty title="There is no endpoint to send to">
+                <a class="button" href={href(["webhooks", "new"])} onClick={props.close}>
+                  Add an endpoint
+                </a>
+              </Empty>
+            );
+          }
+          const endpoint_id = chosen || data[0]!.id;
+          return (
+            <Form
+              label="Trigger an event"
+              build={(idempotencyKey) =>
+                call("sandbox", "trigger", {
+                  endpoint_id,
+                  event: event as EventType,
+                  payment_id,
+                }, { idempotencyKey })}
+              done={done}
+              actions={(sending) => (
+                <>
+                  <button type="submit" class="primary" aria-disabled={sending}>
+                    {sending ? "Sending…" : "Send now"}
+                  </button>
+                  <button type="button" onClick={props.close}>Cancel</button>
+                </>
+              )}
+            >
+              <p class="quiet">
+                One attempt, signed with the endpoint’s secret. The payment does not change.
+              </p>
+              <SelectField
+                label="Event"
+                params={["event"]}
+                value={event}
+                set={setEvent}
+                options={TRIGGERED_TYPES.map((type) => [type, type])}
+              />
+              <SelectField
+                label="Endpoint"
+                params={["endpoint_id"]}
+                value={endpoint_id}
+                set={setEndpoint}
+                options={data.map(({ id, url }) => [id, url])}
+              />
+              {props.payment_id === undefined && (
+                <TextField
+                  label="Payment"
+                  params={["payment_id"]}
+                  value={payment_id}
+                  set={setPayment}
+                  hint="The newest one, unless you change it"
+                  mono
+                />
+              )}
+            </Form>
+          );
+        }}
+      </Reading>
+    </Dialog>
+  );
+}

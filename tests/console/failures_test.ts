@@ -1,0 +1,231 @@
+/** When things go wrong: errors stand at their fields, nothing typed is lost, nothing is sent twice. */
+
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { consoleCase } from "./console_case.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const submit = (page: Page) => page.getByRole("button", { name: "Create payment" }).click();
+const count = (body: unknown) => (body as { data: unknown[] }).data.length;
+
+/** What to type into which field, and the words of the fault that then stands there. */
+const FIELD_FAULTS: [instrument: string, label: string | RegExp, typed: string, fault: RegExp][] = [
+  ["Test card", "Amount", "0", /invalid_parameter/],
+  ["Test card", "Amount", "-5", /invalid_parameter/],
+  ["Test card", "Amount", "10000000000.00", /invalid_parameter/],
+  ["Test card", "Amount", "1.999", /too fine/],
+  ["Test card", "Amount", "ten", /not an amount/],
+  ["Test card", "Amount", "", /An amount is needed/],
+  ["Test card", "Currency", "EURO", /invalid_parameter/],
+  ["Test card", "Card number", "4242 4242 4242 4241", /Use a test card number.*invalid_parameter/],
+  ["Test card", "Month", "13", /invalid_parameter/],
+  ["Test card", "Year", "2020", /expired.*invalid_parameter/],
+  ["Test card", "Year", "soon", /Not a whole number/],
+  ["Test card", "CVC", "12", /invalid_parameter/],
+  ["Test card", /^Customer’s e-mail/, "nobody", /invalid_parameter/],
+  ["Wallet", /^Customer’s e-mail/, "nobody", /invalid_parameter/],
+  ["Test card", /^Description/, "x".repeat(501), /invalid_parameter/],
+  ["Test card", /^Reference/, "x".repeat(256), /invalid_parameter/],
+  ["IBAN", "IBAN", "DE00 1234", /check digits.*invalid_parameter/],
+  ["IBAN", "Currency", "USD", /SEPA.*invalid_parameter/],
+  ["Wallet", "Address", "0x0000000000000000000000000000000000000000", /invalid_parameter/],
+];
+
+consoleCase("an API error stands at its field, with its code", async (step, { enter, start }) => {
+  const { page } = await enter("#/payments");
+  const base = page.url().replace(/#.*/, "");
+  for (const [index, [instrument, label, typed, fault]] of FIELD_FAULTS.entries()) {
+    const variant = index % 2 === 0 ? "A" : "B";
+    await step(`${label} "${typed.slice(0, 20)}" in variant ${variant}`, async () => {
+      // A form that is left and opened again is a new one.
+      await page.goto(`${base}#/payments`);
+      await page.getByRole("heading", { name: "Payments" }).waitFor();
+      await page.goto(`${base}#/payments/new`);
+      await page.getByRole("radio", { name: instrument, exact: true }).check();
+      await page.getByRole("radio", { name: new RegExp(`^${variant} `) }).check();
+      const field = label === "IBAN"
+        ? page.getByRole("textbox", { name: "IBAN" })
+        : page.getByLabel(label, { exact: typeof label === "string" });
+      await field.fill(typed);
+      await submit(page);
+      await page.locator(".fault").waitFor();
+      assert.equal(await field.getAttribute("aria-invalid"), "true");
+      const described = (await field.getAttribute("aria-describedby"))!.split(" ")[0]!;
+      assert.match(await page.locator(`[id="${described}"]`).innerText(), fault);
+      assert.equal(await field.inputValue(), typed);
+      assert.ok(await field.evaluate((element) => element.matches(":focus")), "has no focus");
+    });
+  }
+  await step("a refund of too much, at the amount", async () => {
+    const { body } = await start.call("POST", PAYMENTS, {
+      amount: 500,
+      outcome: "success",
+      currency: "EUR",
+    });
+    await page.goto(`${base}#/payments/${(body as { id: string }).id}`);
+    await page.getByRole("button", { name: "Refund…" }).click();
+    await page.getByLabel("Amount in EUR").fill("5.01");
+    await page.getByRole("button", { name: "Refund", exact: true }).click();
+    await page.getByRole("dialog").locator(".fault").getByText("invalid_parameter").waitFor();
+    assert.equal(await page.getByLabel("Amount in EUR").inputValue(), "5.01");
+    await page.keyboard.press("Escape");
+  });
+  await step("an endpoint's URL and its events", async () => {
+    await page.goto(`${base}#/webhooks/new`);
+    await page.getByLabel("URL").fill("ftp://example.com");
+    await page.getByRole("button", { name: "Add endpoint" }).click();
+    await page.locator(".fault").getByText("invalid_parameter").waitFor();
+    await page.getByLabel("URL").fill("http://127.0.0.1:4343/");
+    await page.getByRole("radio", { name: "Chosen events" }).check();
+    await page.getByRole("checkbox", { name: "payment.completed" }).uncheck();
+    await page.getByRole("button", { name: "Add endpoint" }).click();
+    await page.locator(".boxes .fault").getByText("invalid_parameter").waitFor();
+  });
+  await step("a move that somebody else has made impossible", async () => {
+    const { body } = await start.call("POST", PAYMENTS, { amount: 500, currency: "EUR" });
+    const { id } = body as { id: string };
+    await page.goto(`${base}#/payments/${id}`);
+    await page.getByRole("button", { name: "Cancel payment" }).waitFor();
+    await page.route("**/cancel", async (route) => {
+      await start.call("POST", `${PAYMENTS}/${id}/cancel`);
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Cancel payment" }).click();
+    await page.locator(".under-title").getByText("Cancelled").waitFor();
+  });
+});
+
+consoleCase("a network failure says so, loses nothing, pays once", async (step, place) => {
+  const { start } = place;
+  const { page } = await place.enter("#/payments/new");
+  await page.getByLabel("Amount", { exact: true }).fill("77.70");
+  await page.getByLabel(/^Description/).fill("typed with care");
+  const keys: (string | null)[] = [];
+
+  await step(
+    "the answer is lost on the way: the page says so and keeps what was typed",
+    async () => {
+      await page.route("**/v1/payments", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        keys.push(await route.request().headerValue("idempotency-key"));
+        // It has arrived and had its effect; its answer has not.
+        await route.fetch();
+        await route.abort("connectionreset");
+      });
+      await submit(page);
+      await page.getByText("The API cannot be reached.").waitFor();
+      await page.getByText("Nothing that you typed is lost.").waitFor();
+      assert.equal(await page.getByLabel("Amount", { exact: true }).inputValue(), "77.70");
+      assert.equal(await page.getByLabel(/^Description/).inputValue(), "typed with care");
+    },
+  );
+  await step("sent again by the reader, it carries the same key: one payment", async () => {
+    await page.unroute("**/v1/payments");
+    const sent = page.waitForRequest((request) => request.method() === "POST");
+    await submit(page);
+    keys.push(await (await sent).headerValue("idempotency-key"));
+    await page.getByRole("heading", { name: "77.70 EUR" }).waitFor();
+    assert.ok(keys.length >= 2 && keys[0] !== null);
+    assert.equal(new Set(keys).size, 1);
+    assert.equal(count((await start.call("GET", PAYMENTS)).body), 1);
+  });
+  await step("another payment after it has a key of its own", async () => {
+    await page.goBack();
+    await page.getByRole("heading", { name: "Create a payment" }).waitFor();
+    await submit(page);
+    await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
+    assert.equal(count((await start.call("GET", PAYMENTS)).body), 2);
+  });
+  await step(
+    "while the API is away what was read stays, and it says that it asks again",
+    async () => {
+      await page.context().setOffline(true);
+      await page.getByText("The API cannot be reached.").first().waitFor();
+      await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
+      await page.context().setOffline(false);
+      await page.getByText("The API cannot be reached.").first().waitFor({ state: "detached" });
+    },
+  );
+});
+
+consoleCase("polling rests while nobody looks, and honours Retry-After", async (step, place) => {
+  const { page, requests } = await place.enter("#/payments");
+  await page.getByText("No payments yet").waitFor();
+  const hide = (hidden: boolean) =>
+    page.evaluate((hidden) => {
+      // deno-lint-ignore no-explicit-any
+      const { document, Event } = globalThis as any;
+      Object.defineProperty(document, "hidden", { configurable: true, value: hidden });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+
+  await step("a list costs a request every two seconds", async () => {
+    const before = requests.length;
+    await page.waitForTimeout(4_500);
+    const made = requests.length - before;
+    assert.ok(made >= 1 && made <= 3, `${made} requests in 4.5 s`);
+  });
+  await step("none while the tab is hidden, one at once when it is back", async () => {
+    await hide(true);
+    await page.waitForTimeout(300);
+    const before = requests.length;
+    await page.waitForTimeout(4_000);
+    assert.equal(requests.length - before, 0);
+    const next = page.waitForRequest(() => true, { timeout: 1_000 });
+    await hide(false);
+    await next;
+  });
+  await step("after 429 it waits as long as it is asked to", async () => {
+    let limited = 0;
+    await page.route("**/v1/payments?*", (route) => {
+      limited++;
+      return route.fulfill({
+        status: 429,
+        headers: { "Retry-After": "5", "Content-Type": "application/json" },
+        body: JSON.stringify({
+          error: {
+            type: "rate_limit",
+            code: "rate_limited",
+            message: "Too many requests",
+            request_id: "req_1",
+          },
+        }),
+      });
+    });
+    await page.getByText("rate_limited").waitFor();
+    await page.waitForTimeout(4_300);
+    assert.equal(limited, 1);
+    await page.unroute("**/v1/payments?*");
+    await page.getByText("rate_limited").waitFor({ state: "detached" });
+  });
+});
+
+consoleCase("a key that ends leads back to the first page", async (step, place) => {
+  const { start } = place;
+  const made = await start.call("POST", "/api-v1-payments/v1/api_keys", { name: "short" });
+  const key = made.body as { id: string; secret: string };
+  const { page } = await place.open("#/balance");
+  await step("revoked while the console is open", async () => {
+    await page.getByLabel("Test key").last().fill(key.secret);
+    await page.getByRole("button", { name: "Open the sandbox" }).click();
+    await page.getByRole("heading", { name: "Balance" }).waitFor();
+    const response = await fetch(`${start.base_url}/api-v1-payments/v1/api_keys/${key.id}`, {
+      method: "DELETE",
+      headers: { Authorization: `Bearer ${start.test_key}` },
+    });
+    assert.equal(response.status, 200, await response.text());
+    await page.getByRole("heading", { name: "Open your sandbox" }).waitFor();
+    await page.getByRole("alert").getByText("unauthorized").waitFor();
+  });
+  await step("a key with few rights sees what it lacks, where it lacks it", async () => {
+    const { body } = await start.call("POST", "/api-v1-payments/v1/api_keys", {
+      name: "few",
+      scopes: ["payments:read"],
+    });
+    await page.getByLabel("Test key").last().fill((body as { secret: string }).secret);
+    await page.getByRole("button", { name: "Open the sandbox" }).click();
+    await page.getByText("permission_denied").waitFor();
+    await page.getByRole("link", { name: "Payments", exact: true }).click();
+    await page.getByText("No payments yet").waitFor();
+  });
+});

@@ -1,0 +1,114 @@
+/** The way to a first payment and its refund without a pointer: Tab, arrows, Space, Enter, Escape. */
+
+import assert from "node:assert/strict";
+import { consoleCase } from "./console_case.ts";
+
+/** More than any page has to be gone through. */
+const MAX_TABS = 60;
+
+consoleCase("a payment is made and refunded by keyboard alone", async (step, { open, start }) => {
+  const { page } = await open();
+  const press = (key: string) => page.keyboard.press(key);
+  /** Name and role of what has the focus, and whether people can see that it has. */
+  const focused = () =>
+    page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any
+      const { document, getComputedStyle } = globalThis as any;
+      const element = document.activeElement;
+      // Between the last element and the first the browser's own controls have their turn.
+      if (element === document.body) return { name: "", visible: true };
+      const label = element.labels?.[0]?.textContent ?? element.textContent;
+      const marks = [element, element.nextElementSibling].filter(Boolean)
+        // deno-lint-ignore no-explicit-any
+        .flatMap((marked: any) => [getComputedStyle(marked), getComputedStyle(marked, "::after")]);
+      return {
+        name: (element.ariaLabel ?? label ?? "").trim() as string,
+        // deno-lint-ignore no-explicit-any
+        visible: marks.some((style: any) => style.outlineStyle !== "none"),
+      };
+    });
+  /** Presses Tab until the focus is on what is called so. */
+  const tabTo = async (name: string | RegExp) => {
+    const passed: string[] = [];
+    for (let tabs = 0; tabs < MAX_TABS; tabs++) {
+      await press("Tab");
+      const at = await focused();
+      assert.ok(at.visible, `the focus on "${at.name}" cannot be seen`);
+      if (typeof name === "string" ? at.name.startsWith(name) : name.test(at.name)) return;
+      passed.push(at.name);
+    }
+    assert.fail(`no way by Tab to ${name}: ${passed.join(", ")}`);
+  };
+
+  const hasFocus = (name: string) =>
+    page.getByRole("button", { name }).and(page.locator(":focus")).waitFor();
+
+  await step("the key: the field has the focus, Enter sends it", async () => {
+    await page.locator("#key:focus").waitFor();
+    await page.keyboard.insertText(start.test_key);
+    await press("Enter");
+    await page.getByRole("heading", { name: "Payments" }).waitFor();
+  });
+
+  await step("the skip link leads past the navigation", async () => {
+    await tabTo("Skip to the content");
+    await press("Enter");
+    await tabTo("Create payment");
+  });
+
+  await step("a payment: test value by arrow, amount typed, sent by Enter", async () => {
+    await press("Enter");
+    await page.getByRole("heading", { name: "Create a payment" }).waitFor();
+    await tabTo("Amount");
+    await press("Control+A");
+    await page.keyboard.insertText("48.00");
+    await tabTo("Test card");
+    await tabTo("Approved");
+    await press("ArrowRight");
+    assert.match((await focused()).name, /^3-D Secure/);
+    await press("ArrowLeft");
+    await tabTo("Create payment");
+    await press("Enter");
+    await page.getByRole("heading", { name: "48.00 EUR" }).waitFor();
+  });
+
+  await step("Escape closes a dialog and gives the focus back", async () => {
+    await tabTo("Refund…");
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await press("Escape");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor({ state: "detached" });
+    await hasFocus("Refund…");
+  });
+
+  await step("so does its own button", async () => {
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await tabTo("Keep the money");
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor({ state: "detached" });
+    await hasFocus("Refund…");
+  });
+
+  await step("a refund from the dialog, which keeps the keyboard inside", async () => {
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await press("Control+A");
+    await page.keyboard.insertText("8");
+    await tabTo("Reason");
+    await press("ArrowDown");
+    await tabTo("Refund");
+    await press("Enter");
+    await page.locator(".under-title").getByText("Partially refunded").waitFor();
+  });
+
+  await step("the calls open, and their tabs go by arrows", async () => {
+    await tabTo("API calls");
+    await press("Enter");
+    await tabTo("Request");
+    await press("ArrowRight");
+    await press("ArrowRight");
+    assert.equal((await focused()).name, "curl");
+    assert.match(await page.getByRole("tabpanel").innerText(), /^curl -X POST/);
+  });
+});

@@ -1,0 +1,187 @@
+/** What must never happen: a live key on the wire, text taken for markup, a page that can be abused. */
+
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { readCredentials } from "../support/local_start.ts";
+import { consoleCase } from "./console_case.ts";
+
+/** Runs a script wherever it is taken for markup; the quote breaks out of attributes. */
+const MARKUP =
+  `"><img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
+
+async function assertOnlyText(page: Page): Promise<void> {
+  assert.notEqual(await page.title(), "taken");
+  assert.equal(await page.locator("img, script:not([src])").count(), 0);
+}
+
+consoleCase("a live key is refused before any request", async (step, { open, start }) => {
+  const { live_key } = await readCredentials(start.data_dir);
+  const { page, requests } = await open();
+  const calls = () => requests.filter((request) => !request.includes("/console/"));
+  for (const text of [live_key, ` ${live_key}\n`, `Bearer ${live_key}`, "rk_LIVE_1"]) {
+    await step(`${JSON.stringify(text.slice(0, 12))}… of ${text.length} characters`, async () => {
+      await page.getByLabel("Test key").last().fill(text);
+      await page.getByRole("button", { name: "Open the sandbox" }).click();
+      await page.getByRole("alert").getByText("test_key_required").waitFor();
+      assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
+      assert.deepEqual(calls(), []);
+    });
+  }
+  await step("what is no key is not sent either", async () => {
+    for (const text of ["", "sk_test_short", `${start.test_key}x`, "pk_test"]) {
+      await page.getByLabel("Test key").last().fill(text);
+      await page.getByRole("button", { name: "Open the sandbox" }).click();
+      await page.getByRole("alert").locator(".fault").waitFor();
+    }
+    assert.deepEqual(calls(), []);
+  });
+  await step("an unknown test key is refused by the API, at the field", async () => {
+    const unknown = start.test_key.slice(0, -1) + (start.test_key.endsWith("a") ? "b" : "a");
+    await page.getByLabel("Test key").last().fill(unknown);
+    await page.getByRole("button", { name: "Open the sandbox" }).click();
+    await page.getByRole("alert").getByText("unauthorized").waitFor();
+    assert.equal(await page.getByLabel("Test key").last().inputValue(), unknown);
+  });
+});
+
+consoleCase("requests go to the own origin, and the key into one header", async (step, place) => {
+  const { page, requests } = await place.enter("#/payments");
+  await step("no other origin, no key in an address", async () => {
+    await page.getByText("No payments yet").waitFor();
+    for (const request of requests) {
+      const [, url] = request.split(" ");
+      assert.equal(new URL(url!).origin, place.origin);
+      assert.ok(!url!.includes(place.start.test_key));
+    }
+  });
+  await step("the key is nowhere in the document", async () => {
+    assert.ok(!(await page.content()).includes(place.start.test_key));
+    await page.getByRole("button", { name: /^API calls/ }).click();
+    for (const tab of ["Request", "curl", "TypeScript"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      assert.ok(!(await page.content()).includes(place.start.test_key), tab);
+    }
+  });
+  await step("a forgotten key is gone from the page", async () => {
+    await page.getByRole("button", { name: "Forget key" }).click();
+    assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
+    const before = requests.length;
+    await page.waitForTimeout(2_500);
+    assert.deepEqual(requests.slice(before), []);
+  });
+});
+
+consoleCase("markup in every field stays text", async (step, { enter, start }) => {
+  const { page } = await enter("#/payments/new");
+  const fill = async (label: string | RegExp, text: string) =>
+    await page.getByLabel(label, { exact: typeof label === "string" }).fill(text);
+
+  await step("in the form, its preview and the API's errors", async () => {
+    const fields = await page.locator("form input[type=text]").all();
+    for (const field of fields) {
+      const was = await field.inputValue();
+      await field.fill(MARKUP);
+      await page.getByRole("button", { name: "Create payment" }).click();
+      await page.locator(".fault, .notice.bad, .under-title").locator("visible=true").first()
+        .waitFor();
+      await assertOnlyText(page);
+      if (page.url().endsWith("/new")) await field.fill(was);
+      else await page.goBack();
+    }
+  });
+
+  await step("in a stored payment, wherever it is shown", async () => {
+    await page.goto(page.url().replace(/#.*/, "#/payments"));
+    await page.getByRole("heading", { name: "Payments" }).waitFor();
+    await page.goto(page.url().replace(/#.*/, "#/payments/new"));
+    await fill(/^Name/, MARKUP);
+    await fill(/^Description/, MARKUP);
+    await fill(/^Reference/, MARKUP);
+    await page.getByRole("button", { name: "Add metadata" }).click();
+    await fill("Name 1", MARKUP.slice(0, 40));
+    await fill("Value 1", MARKUP);
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
+    assert.equal(await page.locator(".details").getByText(MARKUP, { exact: true }).count(), 4);
+    await page.getByText("Payment completed").click();
+    await page.getByRole("region", { name: "Payload of payment.completed" }).waitFor();
+    await assertOnlyText(page);
+    await page.getByRole("button", { name: /^API calls/ }).click();
+    for (const tab of ["Request", "Answer", "curl", "TypeScript"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      await assertOnlyText(page);
+    }
+    await page.goto(page.url().replace(/#.*/, "#/payments"));
+    await page.getByRole("table").getByText(MARKUP).first().waitFor();
+    await assertOnlyText(page);
+  });
+
+  await step("in an endpoint and in the address of the page", async () => {
+    const { body } = await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+      url: "http://127.0.0.1:4343/%3Cimg%20src=x%3E",
+      description: MARKUP,
+    });
+    const { id } = body as { id: string };
+    for (
+      const place of [
+        "webhooks",
+        `webhooks/${id}`,
+        `payments/${encodeURIComponent(MARKUP)}`,
+        `payments?status=${encodeURIComponent(MARKUP)}`,
+        `${encodeURIComponent(MARKUP)}`,
+        "payments/%",
+      ]
+    ) {
+      await page.goto(page.url().replace(/#.*/, `#/${place}`));
+      await page.getByRole("heading").first().waitFor();
+      await page.waitForTimeout(100);
+      await assertOnlyText(page);
+    }
+  });
+});
+
+consoleCase("the page's policy holds", async (step, { origin, open }) => {
+  // It would answer anybody: only the page's own policy keeps the page from asking.
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => new Response("", { headers: { "Access-Control-Allow-Origin": "*" } }),
+  );
+  const foreign = `http://127.0.0.1:${server.addr.port}/`;
+  const { page } = await open("", {
+    provoked: /Content Security Policy|TrustedHTML|TrustedScript/,
+  });
+  await step("no script, no style, no markup, no foreign request is let in", async () => {
+    const let_in = await page.evaluate(async (foreign) => {
+      // deno-lint-ignore no-explicit-any
+      const { document, fetch, getComputedStyle } = globalThis as any;
+      const { body } = document;
+      const tries: Record<string, () => unknown> = {
+        script: () => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'taken'";
+          body.append(script);
+          return document.title === "taken";
+        },
+        style: () => {
+          body.setAttribute("style", "opacity: 0.5");
+          return getComputedStyle(body).opacity !== "1";
+        },
+        markup: () => {
+          body.innerHTML = "<p>x</p>";
+          return true;
+        },
+        foreign: () => fetch(foreign).then(() => true),
+      };
+      const let_in: string[] = [];
+      for (const [name, attempt] of Object.entries(tries)) {
+        if (await Promise.try(attempt).catch(() => false)) let_in.push(name);
+      }
+      return let_in;
+    }, foreign);
+    assert.deepEqual(let_in, []);
+  });
+  await step("it cannot be framed", async () => {
+    const { headers } = await fetch(`${origin}/console/`);
+    assert.match(headers.get("Content-Security-Policy")!, /frame-ancestors 'none'/);
+  });
+});

@@ -1,0 +1,136 @@
+/** The console as files: weight, policy, where the local start serves it, a folder for any host. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { buildConsoleSite } from "../../scripts/console_site.ts";
+import { siteHandler, type StaticSite } from "../../scripts/static_site.ts";
+import { PROJECT_DIR } from "../support/local_start.ts";
+import { withTemporaryFolder } from "../support/temporary_folder.ts";
+import { consoleCase, pasteKey } from "./console_case.ts";
+
+/** Bytes that a first visit may cost, compressed. */
+const MAX_WEIGHT = 100_000;
+
+Deno.test("buildConsoleSite() weighs less than 100 kB compressed", async () => {
+  const { files } = await buildConsoleSite("/functions/v1");
+  const weights = [...files].map(([name, { body }]) => [name, gzipSync(body).length] as const);
+  const weight = weights.reduce((sum, [, bytes]) => sum + bytes, 0);
+  console.log(`The console weighs ${weight} bytes compressed`, Object.fromEntries(weights));
+  assert.ok(weight < MAX_WEIGHT, `${weight} bytes`);
+});
+
+Deno.test("buildConsoleSite() writes one policy into page and header", async () => {
+  const { files, headers } = await buildConsoleSite("https://ref.supabase.co/functions/v1");
+  const page = files.get("index.html")!.body as string;
+  const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
+  assert.equal(headers["Content-Security-Policy"], `${policy}; frame-ancestors 'none'`);
+  assert.match(policy, /connect-src https:\/\/ref\.supabase\.co;/);
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*|data:/);
+  assert.match(
+    page,
+    /<meta name="api-base-url" content="https:\/\/ref\.supabase\.co\/functions\/v1">/,
+  );
+  assert.doesNotMatch(page, /<script>|<style|\sstyle=|\son\w+=|\{\{/);
+});
+
+Deno.test("buildConsoleSite() lets no address write into the page", async () => {
+  const { files } = await buildConsoleSite(`/x"><script>alert(1)</script>`);
+  assert.doesNotMatch(files.get("index.html")!.body as string, /<script>/);
+});
+
+Deno.test("every file that the page names is there", async () => {
+  const { files } = await buildConsoleSite("/functions/v1");
+  const page = files.get("index.html")!.body as string;
+  for (const [, name] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {
+    assert.ok(files.has(name!), name);
+  }
+  assert.match(files.get("theme.css")!.body.toString(), /./);
+});
+
+Deno.test("siteHandler() builds once, and again after a failure", async () => {
+  const site: StaticSite = { files: new Map(), headers: {} };
+  let builds = 0;
+  const answer = siteHandler(
+    "/x",
+    () => ++builds === 1 ? Promise.reject(Error("no")) : Promise.resolve(site),
+  );
+  const get = (path: string) => answer(new Request(`http://127.0.0.1${path}`));
+  const failed = await get("/x/a");
+  assert.deepEqual([failed?.status, await failed?.text()], [503, "no\n"]);
+  await get("/x/a");
+  assert.equal((await get("/x/a"))?.status, 404);
+  assert.equal(builds, 2);
+  assert.equal(get("/xy"), null);
+  assert.equal(answer(new Request("http://127.0.0.1/x/", { method: "POST" })), null);
+  const moved = await get("/x");
+  assert.deepEqual([moved?.status, moved?.headers.get("Location")], [308, "/x/"]);
+});
+
+Deno.test("task console refuses an address to which keys must not be sent", async () => {
+  for (
+    const args of [[], ["--base-url", "http://example.com/functions/v1"], ["--base-url", "no"]]
+  ) {
+    const { success, stderr } = await buildFolder(args);
+    assert.ok(!success);
+    assert.match(stderr, /--base-url/);
+  }
+});
+
+consoleCase("the folder of task console works on another host", async (step, place) => {
+  await withTemporaryFolder(async (folder) => {
+    const built = await buildFolder(["--base-url", place.start.base_url, "--out", folder]);
+    assert.ok(built.success, built.stderr);
+    await using host = await serveFolder(folder);
+    const { page, requests } = await place.open("", { url: host.url });
+    await step("a payment is made from there", async () => {
+      await pasteKey(page, place.start.test_key);
+      await page.getByRole("link", { name: "Create payment" }).click();
+      await page.getByRole("button", { name: "Create payment" }).click();
+      await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
+      await page.getByRole("region", { name: "Timeline" }).getByText("payment.completed").waitFor();
+      const origins = new Set(requests.map((request) => new URL(request.split(" ")[1]!).origin));
+      assert.deepEqual(origins, new Set([new URL(host.url).origin, place.origin]));
+    });
+    await step("an answer's headers can be read there", async () => {
+      await page.getByRole("button", { name: /^API calls/ }).click();
+      await page.getByRole("tab", { name: "Answer" }).click();
+      assert.match(await page.getByRole("tabpanel").innerText(), /request-id: req_/);
+    });
+  });
+});
+
+/** Runs `deno task console`. */
+async function buildFolder(args: string[]): Promise<{ success: boolean; stderr: string }> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["task", "console", ...args],
+    cwd: PROJECT_DIR,
+    stdin: "null",
+  }).output();
+  return { success, stderr: new TextDecoder().decode(stderr) };
+}
+
+/** A static host that knows nothing of the console: files, types by ending, and `_headers`. */
+async function serveFolder(folder: string) {
+  const types: Record<string, string> = {
+    html: "text/html",
+    js: "text/javascript",
+    css: "text/css",
+    svg: "image/svg+xml",
+    woff2: "font/woff2",
+    txt: "text/plain",
+  };
+  const lines = (await Deno.readTextFile(join(folder, "_headers"))).trim().split("\n").slice(1);
+  const headers = lines.map((line) => line.trim().split(/: (.*)/s).slice(0, 2) as [string, string]);
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    const name = new URL(request.url).pathname.slice(1) || "index.html";
+    const body = Deno.readFileSync(join(folder, name));
+    const type = types[name.split(".").at(-1)!]!;
+    return new Response(body, { headers: [...headers, ["Content-Type", type]] });
+  });
+  return {
+    url: `http://localhost:${server.addr.port}/`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}

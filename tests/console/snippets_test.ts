@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { curlOf, typescriptOf } from "../../console/snippets.ts";
+
+/** What a shell or a compiler could take for its own. */
+const HOSTILE = [
+  `it's`,
+  `'; touch /tmp/taken; '`,
+  "$(touch taken) `touch taken` $API_KEY",
+  `"double" \\ back\\slash`,
+  "line\nbreak\u2028separator",
+  "${'${'}template}",
+  "</script>",
+];
+
+for (const text of HOSTILE) {
+  Deno.test(`curlOf() keeps ${JSON.stringify(text)} one argument`, async () => {
+    const command = curlOf({
+      method: "POST",
+      url: "http://127.0.0.1/v1/payments",
+      headers: { Authorization: "Bearer sk_test_…", "Content-Type": "application/json" },
+      body: JSON.stringify({ text }),
+    });
+    // The shell itself says what it makes of the command.
+    const { stdout } = await new Deno.Command("sh", {
+      args: ["-c", `curl() { printf '%s\\0' "$@"; }\n${command}`],
+      env: { API_KEY: "the key" },
+    }).output();
+    assert.deepEqual(new TextDecoder().decode(stdout).split("\0"), [
+      "-X",
+      "POST",
+      "http://127.0.0.1/v1/payments",
+      "-H",
+      "Authorization: Bearer the key",
+      "-H",
+      "Content-Type: application/json",
+      "-d",
+      JSON.stringify({ text }),
+      "",
+    ]);
+  });
+
+  Deno.test(`typescriptOf() keeps ${JSON.stringify(text)} one string`, () => {
+    const call = { resource: "payments", method: "create", args: [{ [text]: text, list: [text] }] };
+    const code = typescriptOf(call, "http://127.0.0.1");
+    const argument = /create\(([\s\S]*)\);\nconsole/.exec(code)![1]!;
+    assert.deepEqual(new Function(`return ${argument}`)(), call.args[0]);
+  });
+}
+
+Deno.test("typescriptOf() leaves out what is undefined and lets no name set a prototype", () => {
+  const args = ["pay_1", JSON.parse('{"__proto__": "x"}'), { idempotencyKey: undefined }];
+  const code = typescriptOf({ resource: "payments", method: "refund", args }, "http://127.0.0.1");
+  assert.match(code, /refund\("pay_1", \{\n {2}\["__proto__"\]: "x",\n\}, \{\}\);/);
+});

@@ -1,0 +1,226 @@
+/**
+ * Every view of the console, with axe in light and dark, and fitting a desk and a phone; pictures of
+ * all of them are kept for people to look at.
+ */
+
+import assert from "node:assert/strict";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { openRecorder } from "../webhook/recording_receiver.ts";
+import { consoleCase, DESKTOP, keepScreenshot, pasteKey, PHONE } from "./console_case.ts";
+
+const SCHEMES = ["light", "dark"] as const;
+const WIDTHS = { desktop: DESKTOP, phone: PHONE };
+
+/** What is wrong with the page as it stands, in both themes and widths; keeps its pictures. */
+async function look(page: Page, name: string): Promise<string[]> {
+  const faults: string[] = [];
+  for (const colorScheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme });
+    for (const [width, viewport] of Object.entries(WIDTHS)) {
+      await page.setViewportSize(viewport);
+      const at = `${name}-${colorScheme}-${width}`;
+      // The phone has the same elements in the same colours.
+      const found = viewport === DESKTOP ? await violations(page) : [];
+      faults.push(...found.map((fault) => `${at}: ${fault}`));
+      if (await isTooWide(page)) faults.push(`${at}: wider than the screen`);
+      await keepScreenshot(page, at);
+    }
+  }
+  await page.setViewportSize(DESKTOP);
+  return faults;
+}
+
+async function violations(page: Page): Promise<string[]> {
+  const result = await page.evaluate(async () => {
+    // deno-lint-ignore no-explicit-any
+    const { violations } = await (globalThis as any).axe.run();
+    return violations as axe.Result[];
+  });
+  return result.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+/** Whether people would have to scroll sideways. */
+function isTooWide(page: Page): Promise<boolean> {
+  return page.evaluate(() => {
+    // deno-lint-ignore no-explicit-any
+    const { documentElement: root } = (globalThis as any).document;
+    return root.scrollWidth > root.clientWidth;
+  });
+}
+
+consoleCase("every view is accessible and fits", async (step, { open, start, origin }) => {
+  const receiver = openRecorder(({ event }) => event.type === "refund.completed" ? 500 : 204);
+  const { page } = await open();
+  const faults: string[] = [];
+  await page.evaluate(axe.source);
+  const go = (place: string) => page.goto(`${origin}/console/#/${place}`);
+  const button = (name: string | RegExp) => page.getByRole("button", { name });
+  const dialog = (name: string) => page.getByRole("dialog", { name });
+  const make = async (body: Record<string, unknown>) => {
+    const answer = await start.call("POST", "/api-v1-sandbox/payments", {
+      amount_minor: 123_456,
+      currency: "EUR",
+      ...body,
+    });
+    return (answer.body as { id: string }).id;
+  };
+  /** A view: how to get there, what shows that it is there. */
+  const view = (name: string, reach: () => Promise<unknown>, sign: () => Promise<unknown>) =>
+    step(name, async () => {
+      await reach();
+      await sign();
+      faults.push(...await look(page, name));
+    });
+
+  await view("connect", async () => {}, () => page.getByLabel("Test key").last().waitFor());
+  await view("connect-refused", async () => {
+    await page.getByLabel("Test key").last().fill("sk_test_wrong");
+    await button("Open the sandbox").click();
+  }, () => page.getByText("This is not a whole test key").waitFor());
+  await view(
+    "payments-empty",
+    () => pasteKey(page, start.test_key),
+    () => page.getByText("No payments yet").waitFor(),
+  );
+  for (const place of ["balance", "events", "webhooks"]) {
+    await view(
+      `${place}-empty`,
+      () => go(place),
+      () => page.locator(".empty").waitFor(),
+    );
+  }
+  await view(
+    "endpoint-new",
+    () => go("webhooks/new").then(() => page.getByRole("radio", { name: "Chosen" }).check()),
+    () => page.getByLabel("payment.refunded").waitFor(),
+  );
+  await view("endpoint-secret", async () => {
+    await page.getByRole("radio", { name: "All events" }).check();
+    await page.getByLabel("URL").fill(receiver.url("/webhooks"));
+    await button("Add endpoint").click();
+  }, () => page.getByRole("heading", { name: "Signing secret" }).waitFor());
+  const endpoint = page.url().split("/").at(-1)!;
+
+  const completed = await make({
+    customer: { email: "grace@example.com" },
+    description: "Two chairs and a table",
+    metadata: { order_id: "6735" },
+    card: { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" },
+  });
+  await start.call("POST", `/api-v1-payments/v1/payments/${completed}/refund`, { amount: 3456 });
+  const waiting = await make({
+    card: { number: "4000002500003155", exp_month: 12, exp_year: 2034, cvc: "123" },
+  });
+  const failed = await make({ iban: "DE00 0000 0000 0000 0000 99" });
+  const pending = await make({ outcome: "pending" });
+  for (const outcome of ["declined", "refunded", "chargeback", "success"]) await make({ outcome });
+  await make({ wallet: "0x000000000000000000000000000000000000dEaD", currency: "USDC" });
+
+  await view("payments", () => go("payments"), () => page.getByText("Chargeback").last().waitFor());
+  await view(
+    "payments-filter-refused",
+    () => go("payments?currency=EURO"),
+    () => page.locator("#currency-error").waitFor(),
+  );
+  await view(
+    "payments-no-match",
+    () => go("payments?status=processing"),
+    () => page.getByText("No payment matches").waitFor(),
+  );
+  for (const instrument of ["Test card", "IBAN", "Wallet", "Forced outcome"]) {
+    await view(
+      `create-${instrument.split(" ").at(-1)!.toLowerCase()}`,
+      () => go("payments/new"),
+      () => page.getByRole("radio", { name: instrument, exact: true }).check(),
+    );
+  }
+  await view("create-refused", async () => {
+    await page.getByRole("radio", { name: "Test card", exact: true }).check();
+    await page.getByRole("radio", { name: /^Expired/ }).check();
+    await button("Add metadata").click();
+    await button("Create payment").click();
+  }, () => page.locator(".fault").waitFor());
+  await view(
+    "payment-partially-refunded",
+    () => go(`payments/${completed}`),
+    () => page.getByText("Attempt 1").nth(1).waitFor(),
+  );
+  await view(
+    "payment-payload",
+    () => page.getByText("Refund completed").click(),
+    () => page.getByRole("region", { name: "Payload of refund.completed" }).waitFor(),
+  );
+  await view(
+    "dialog-refund",
+    () => button("Refund…").click(),
+    () => dialog("Refund").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  await view(
+    "dialog-trigger",
+    () => button("Trigger an event…").click(),
+    () => dialog("Trigger an event").getByLabel("Endpoint").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  for (const tab of ["Request", "Answer", "curl", "TypeScript"]) {
+    await view(`calls-${tab.toLowerCase()}`, async () => {
+      if (tab === "Request") await button(/^API calls/).click();
+      await page.getByRole("tab", { name: tab }).click();
+    }, () => page.getByRole("tabpanel", { name: tab }).waitFor());
+  }
+  await button(/^API calls/).click();
+  await view(
+    "payment-requires-action",
+    () => go(`payments/${waiting}`),
+    () => page.getByRole("heading", { name: "3-D Secure is waiting" }).waitFor(),
+  );
+  await view(
+    "payment-failed",
+    () => go(`payments/${failed}`),
+    () => page.getByText("bank_return").waitFor(),
+  );
+  await view(
+    "payment-pending",
+    () => go(`payments/${pending}`),
+    () => button("Cancel payment").waitFor(),
+  );
+  await view(
+    "payment-unknown",
+    () => go("payments/pay_nothing"),
+    () => page.getByText("not_found").waitFor(),
+  );
+  await view("balance", () => go("balance"), () => page.getByRole("table").first().waitFor());
+  await view("events", () => go("events"), () => page.locator(".timeline li").first().waitFor());
+  await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
+  await view(
+    "endpoint",
+    () => go(`webhooks/${endpoint}`),
+    () => page.getByText("Attempt 1").first().waitFor(),
+  );
+  for (
+    const [name, title] of [["Edit…", "Edit the endpoint"], [
+      "Roll secret…",
+      "Roll the signing secret",
+    ], ["Delete…", "Delete the endpoint?"]] as const
+  ) {
+    await view(
+      `dialog-${name.split(/[ …]/)[0]!.toLowerCase()}`,
+      () => button(name).click(),
+      () => dialog(title).waitFor(),
+    );
+    await page.keyboard.press("Escape");
+  }
+  await view(
+    "dialog-reset",
+    () => button("Reset sandbox").click(),
+    () => dialog("Reset the sandbox?").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  await view("nothing-here", () => go("nowhere"), () => page.getByText("No such page").waitFor());
+  await step("no view has a violation, or is wider than the screen", () => {
+    assert.deepEqual(faults, []);
+    return Promise.resolve();
+  });
+  await receiver.close();
+});
