@@ -108,7 +108,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   const proxy_report = await proxies.calm();
   for (const server of servers) await untilWell(server);
   options.onCalm();
-  await untilDelivered(stage);
+  const late = await untilDelivered(stage);
   const delivered_ms = performance.now() - started - told_ms;
   await clients.send("replay");
   const replayed = await replays.promise;
@@ -132,6 +132,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     meanwhile: { audits: auditor.audits, findings: auditor.findings },
     altered_entries,
   });
+  verdicts.find(({ promise }) => promise === "R6")!.findings.push(...late);
   if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);
   for (const { route, fault } of stage.server_faults) {
     verdicts[0]!.findings.push(`fault of a server: ${route} ${fault}`);
@@ -281,8 +282,10 @@ class Killer {
         return Deno.kill(this.#stage.postgres.pid, "SIGKILL");
       case "backend": {
         // PostgreSQL answers the death of one by ending all, and recovers.
-        const backends = await this.#stage.sql<{ pid: number }[]>`
-          select pid from pg_stat_activity where application_name = 'payments' order by pid`;
+        const backends = await untilAnswered(() =>
+          this.#stage.sql<{ pid: number }[]>`
+            select pid from pg_stat_activity where application_name = 'payments' order by pid`
+        );
         const { pid } = backends[Math.floor(which * backends.length)]!;
         return Deno.kill(pid, "SIGKILL");
       }
@@ -365,11 +368,25 @@ export async function untilWell({ base_url }: ApiServer): Promise<void> {
   });
 }
 
-/** Waits until nothing is pending. */
-async function untilDelivered({ sql }: Stage): Promise<void> {
+/** The rows of a query, asked again while a connection is found to be one of a server that died. */
+async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
+  let rows: T[] = [];
+  await until("the database answers", HEALTH_DEADLINE_MS, async () => {
+    rows = await ask().catch(() => []);
+    return rows.length > 0;
+  });
+  return rows;
+}
+
+/** Waits until nothing is pending; what still is. */
+async function untilDelivered({ sql }: Stage): Promise<string[]> {
+  let late: string[] = [];
   await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
     const pending = await sql`
-      select from pay.webhook_deliveries where status = 'pending' limit 1`;
+      select id, event_id, event_type, attempt_count, next_attempt_at - now() as wait, leased_until, attempts
+      from pay.webhook_deliveries where status = 'pending' limit 5`;
+    late = pending.map((row) => `late: ${JSON.stringify(row)}`);
     return pending.length === 0;
-  });
+  }).catch(() => {});
+  return late;
 }
