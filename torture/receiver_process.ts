@@ -50,7 +50,9 @@ const server = Deno.serve(
   async (request) => {
     const at_ms = Date.now() + (settings.ahead_ms ?? 0);
     const { pathname } = new URL(request.url);
-    const bytes = new Uint8Array(await request.arrayBuffer());
+    const bytes = await request.arrayBuffer().then((buffer) => new Uint8Array(buffer), () => null);
+    // The sender was killed in the middle of it.
+    if (bytes === null) return new Response(null, { status: 400 });
     const header = request.headers.get("Payment-Signature");
     const is_genuine = await verifyWebhook(bytes, header, settings.secrets[pathname] ?? "", {
       now_ms: at_ms,
