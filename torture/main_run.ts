@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { type Arrival, type ReceiverSettings } from "./receiver_process.ts";
 import { auditRun, overdrawnBalances, type Verdict } from "./audit.ts";
+import { callApi } from "./api_call.ts";
 import { checkBooks } from "../scripts/check_books.ts";
 import type { Answer, ClientCounts, ClientReport, ClientSettings } from "./client_process.ts";
 import { readJournal } from "./journal.ts";
@@ -32,6 +33,8 @@ export interface MainRunReport {
   /** From a kill to the next good answer, by victim, in milliseconds. */
   recoveries: Record<Victim, number[]>;
   counts: ClientCounts;
+  /** Deliveries that were asked for again because kills had used up their attempts. */
+  redelivered: number;
   seconds: { told: number; delivered: number };
 }
 
@@ -46,8 +49,9 @@ const DATABASE_RATES = {
 } as const;
 /** Share of first attempts that the receiver fails. */
 const RECEIVER_FAILS = 0.3;
-/** A delivery that the receiver refused and then a kill cost its second attempt waits a minute. */
 const DELIVERY_DEADLINE_MS = 240_000;
+/** The wait after a second failure is a minute; after a third it is ten. */
+const FAR_MS = 65_000;
 const HEALTH_DEADLINE_MS = 60_000;
 const AUDIT_EVERY_MS = 2_000;
 
@@ -108,7 +112,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   const proxy_report = await proxies.calm();
   for (const server of servers) await untilWell(server);
   options.onCalm();
-  const late = await untilDelivered(stage);
+  const drained = await drain(stage, servers[0]!, keys);
   const delivered_ms = performance.now() - started - told_ms;
   await clients.send("replay");
   const replayed = await replays.promise;
@@ -132,7 +136,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     meanwhile: { audits: auditor.audits, findings: auditor.findings },
     altered_entries,
   });
-  verdicts.find(({ promise }) => promise === "R6")!.findings.push(...late);
+  verdicts.find(({ promise }) => promise === "R6")!.findings.push(...drained.late);
   if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);
   for (const { route, fault } of stage.server_faults) {
     verdicts[0]!.findings.push(`fault of a server: ${route} ${fault}`);
@@ -148,6 +152,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     },
     recoveries: killer.recoveries,
     counts: counted,
+    redelivered: drained.redelivered,
     seconds: { told: told_ms / 1_000, delivered: delivered_ms / 1_000 },
   };
 }
@@ -378,15 +383,38 @@ async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
   return rows;
 }
 
-/** Waits until nothing is pending; what still is. */
-async function untilDelivered({ sql }: Stage): Promise<string[]> {
-  let late: string[] = [];
+/** What became of the deliveries after the faults. */
+interface Drained {
+  /** Asked for again, because their next attempt was minutes away or the last had failed. */
+  redelivered: number;
+  /** Still on their way in the end. */
+  late: string[];
+}
+
+/**
+ * Waits until nothing is pending. A delivery that the receiver refused and that kills cost two more
+ * attempts waits ten minutes, or has none left: those are asked for again, as a merchant would.
+ */
+async function drain(
+  { sql }: Stage,
+  { base_url }: ApiServer,
+  keys: Record<Sandbox, SandboxKey>,
+): Promise<Drained> {
+  const texts = new Map(Object.values(keys).map((key) => [key.environment_id, key.text]));
+  const drained: Drained = { redelivered: 0, late: [] };
   await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
-    const pending = await sql`
-      select id, event_id, event_type, attempt_count, next_attempt_at - now() as wait, leased_until, attempts
-      from pay.webhook_deliveries where status = 'pending' limit 5`;
-    late = pending.map((row) => `late: ${JSON.stringify(row)}`);
-    return pending.length === 0;
+    const open = await sql<{ environment_id: string; id: string; is_far: boolean }[]>`
+      select environment_id, id,
+        status = 'failed' or next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far
+      from pay.webhook_deliveries where status in ('pending', 'failed')`;
+    drained.late = open.map(({ id }) => `late: ${id}`);
+    if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
+    for (const { environment_id, id } of open) {
+      const path = `/api-v1-payments/v1/webhook_deliveries/${id}/redeliver`;
+      const { status } = await callApi(base_url, texts.get(environment_id)!, path, { body: {} });
+      if (status === 200) drained.redelivered++;
+    }
+    return false;
   }).catch(() => {});
-  return late;
+  return drained;
 }

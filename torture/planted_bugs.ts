@@ -113,9 +113,10 @@ const BUGS: PlantedBug[] = [
     edits: [{
       file: "client/webhook_signature.ts",
       find: "signedContent(timestamp, rawBody)",
-      replace: "signedContent(timestamp, JSON.stringify(JSON.parse(String(rawBody))))",
+      replace: `signedContent(timestamp, JSON.stringify(JSON.parse(
+        typeof rawBody === "string" ? rawBody : new TextDecoder().decode(rawBody))))`,
     }],
-    noticed_by: "tests/client/webhook_vectors_test.ts",
+    noticed_by: "tests/client/webhook_signature_test.ts",
   },
   {
     name: "a signature is as old as its event",

@@ -72,9 +72,17 @@ async function main(args: readonly string[]): Promise<number> {
   }
   console.log(`seed ${options.seed}, commit ${await commit()}, ${new Date().toISOString()}`);
   let is_good = true;
+  const stages = new Set<Stage>();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, () => {
+      // PostgreSQL is in a process group of its own and would stay.
+      Promise.all([...stages].map((stage) => stage.end())).then(() => Deno.exit(130));
+    });
+  }
   const play = async (name: string, onCalm: () => void) => {
     const started = performance.now();
     const stage = await setStage();
+    stages.add(stage);
     try {
       const verdicts = await RUNS[name]!(stage, options, onCalm);
       const seconds = ((performance.now() - started) / 1_000).toFixed(1);
@@ -82,6 +90,7 @@ async function main(args: readonly string[]): Promise<number> {
       is_good &&= verdicts.every(({ findings }) => findings.length === 0);
     } finally {
       await stage.end();
+      stages.delete(stage);
     }
   };
   // While the main run waits for its last deliveries, the machine is free for the others.
@@ -111,7 +120,8 @@ function render({ promise, says, findings }: Verdict): string {
 }
 
 /** The verdicts of the main run, with its figures and the faults that must have happened. */
-function judgeMain({ verdicts, faults, recoveries, counts, seconds }: MainRunReport): Verdict[] {
+function judgeMain(report: MainRunReport): Verdict[] {
+  const { verdicts, faults, recoveries, counts, seconds, redelivered } = report;
   const missing = Object.entries(faults).filter(([, count]) => count === 0);
   const slowest = Object.entries(recoveries).map(([victim, ms]) =>
     `${victim} ${Math.round(Math.max(0, ...ms))} ms`

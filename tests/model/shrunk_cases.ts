@@ -24,6 +24,8 @@ const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "se
 /** Played one after the other, each in a sandbox of its own; then everything is looked at. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
+  ["refund a cent more than the amount", [send(paid), send(refund(11))]],
+  ["refund a part, then a cent more than the rest", [send(paid), send(refund(4)), send(refund(7))]],
   ["refund a part, then the exact rest", [send(paid), send(refund(4)), send(refund(6))]],
   [
     "a key is replayed a moment before its day is over",
