@@ -135,7 +135,7 @@ function judgeMain(report: MainRunReport): Verdict[] {
         `${counts.in_progress} twins told to wait, slowest answer ` +
         `${Math.round(counts.slowest_ms)} ms; last delivery ${
           seconds.delivered.toFixed(1)
-        } s later`,
+        } s later, ${redelivered} asked for again`,
       findings: [],
     },
     {
