@@ -99,11 +99,16 @@ const BUGS: PlantedBug[] = [
         replace: `${LATE_OUTBOX}\ncreate table pay.oracle_findings`,
       },
       {
-        file: "shared/store/commit_queue.ts",
-        find: "    for (const row of rows) {",
-        replace: `    await new Promise((resolve) => setTimeout(resolve, 50));
-    await this.#database.query("select pay.late_outbox()", []);
-    for (const row of rows) {`,
+        file: "shared/store/store.ts",
+        find:
+          "database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))",
+        replace:
+          `database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))
+        .then(async (rows) => {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          await database.query("select pay.late_outbox()", []);
+          return rows;
+        })`,
       },
     ],
     noticed_by: "tests/webhook/kill_test.ts",
@@ -320,13 +325,15 @@ async function copyProject(): Promise<string> {
 
 /** Plants a bug; returns what takes it out again. */
 async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise<void>> {
+  const before = new Map<string, string>();
   for (const { file, find, replace } of edits) {
     const path = join(copy, file);
     const text = await Deno.readTextFile(path);
+    if (!before.has(path)) before.set(path, text);
     await Deno.writeTextFile(path, text.split(find).join(replace));
   }
   return async () => {
-    for (const { file } of edits) await Deno.copyFile(join(ROOT, file), join(copy, file));
+    for (const [path, text] of before) await Deno.writeTextFile(path, text);
   };
 }
 
