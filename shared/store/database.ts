@@ -32,8 +32,8 @@ const SLOW_AFTER_MS = 500;
 const CONNECT_DEADLINE_S = (SLOW_AFTER_MS + PROBE_DEADLINE_MS) / 1_000;
 /** The connection of the question is given up when it was not needed for so long. */
 const PROBE_IDLE_S = 20;
-/** How long the statements of a pool that is replaced may go on. */
-const DRAIN_S = 1;
+/** How long the other statements of a pool that is replaced may go on: as long as any may. */
+const DRAIN_MS = STATEMENT_DEADLINE_MS;
 /** What a client is told to wait when the database is away. */
 const RETRY_AFTER_S = 1;
 
@@ -57,13 +57,17 @@ export interface Database {
 /** Opens a pool; connects when first used. */
 export function openDatabase(options: DatabaseOptions): Database {
   let pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
-  const retired = new Set<Promise<void>>();
-  /** Leaves a pool whose connections may wait for ever; statements under way get a moment. */
-  const replace = (old: postgres.Sql, drain_s: number) => {
+  const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
+  const end = async (old: postgres.Sql) => {
+    clearTimeout(retired.get(old));
+    retired.delete(old);
+    await old.end({ timeout: 0 }).catch(() => {});
+  };
+  /** Leaves a pool whose connections cannot be relied on; statements under way may go on. */
+  const replace = (old: postgres.Sql, drain_ms: number) => {
     if (pool !== old) return;
     pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
-    const end = old.end({ timeout: drain_s }).catch(() => {}).finally(() => retired.delete(end));
-    retired.add(end);
+    retired.set(old, setTimeout(() => end(old), drain_ms));
   };
   const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0));
 
@@ -77,7 +81,14 @@ export function openDatabase(options: DatabaseOptions): Database {
     const rows = from.unsafe(text, parameters as (string | number | null)[], {
       prepare: options.prepare ?? true,
     });
-    return await whileWell(rows, health, () => replace(from, DRAIN_S)) as unknown as Row[];
+    const leave = () => replace(from, DRAIN_MS);
+    try {
+      return withoutHoles(await whileWell(rows, health, leave) as unknown as Row[]);
+    } catch (error) {
+      // The driver would use the lost connection's object again, with what was left in it.
+      if (LOST.test(codeOf(error) ?? "")) leave();
+      throw error;
+    }
   }
   async function attempt<Row>(text: string, parameters: readonly (string | number | null)[]) {
     for (let tries = 1;; tries++) {
@@ -100,9 +111,17 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async close() {
       health.close();
-      await Promise.all([pool.end({ timeout: 5 }), ...retired]);
+      await Promise.all([pool.end({ timeout: 5 }), ...[...retired.keys()].map(end)]);
     },
   };
+}
+
+/**
+ * The rows of an answer. postgres.js 3.4.9 goes on counting rows where a connection broke off within
+ * an answer: the next answer then begins with as many holes.
+ */
+function withoutHoles<Row>(rows: Row[]): Row[] {
+  return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true);
 }
 
 function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
@@ -181,6 +200,10 @@ export function toApiError(error: unknown): Error {
  */
 const AWAY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
+
+/** What means that a connection is gone: of those that AWAY names, all but the server's own "later". */
+const LOST =
+  /^(CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED)|E(CONNRESET|PIPE|TIMEDOUT)|08\w{3}|57P0\d)$/;
 
 /** Whether a statement waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {
