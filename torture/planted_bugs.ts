@@ -201,9 +201,9 @@ const BUGS: PlantedBug[] = [
   {
     name: "a replay has new bytes",
     edits: [{
-      file: `${MIGRATIONS}/20261120000500_reading.sql`,
-      find: "      body := v_kept.body;",
-      replace: "      body := v_kept.body || ' ';",
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find: "    body := v_request.body;",
+      replace: "    body := v_request.body || ' ';",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
