@@ -251,6 +251,338 @@ create policy ledger_transactions_read on pay.ledger_transactions as permissive 
 create policy ledger_transactions_write on pay.ledger_transactions as permissive for insert to pay_owner
   with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
 
+-- view pay.oracle_bodies
+create view pay.oracle_bodies with (security_invoker=true) as
+ SELECT x.environment_id,
+    x.id AS subject_id,
+    'row, body and newest event differ'::text AS detail
+   FROM (( SELECT payments.environment_id,
+            payments.id,
+            payments.status,
+            payments.sequence,
+            payments.amount_minor,
+            payments.amount_refunded,
+            payments.body,
+            'payment.'::text AS kind
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.status,
+            transfers.sequence,
+            transfers.amount_minor,
+            NULL::bigint,
+            transfers.body,
+            'transfer.'::text
+           FROM pay.transfers) x
+     LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
+  WHERE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.type IS DISTINCT FROM (x.kind ||
+        CASE x.status
+            WHEN 'pending'::text THEN 'created'::text
+            ELSE x.status
+        END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0) OR (((x.body)::json ->> 'status'::text) IS DISTINCT FROM x.status) OR ((((x.body)::json ->> 'sequence'::text))::integer IS DISTINCT FROM x.sequence) OR ((((x.body)::json ->> 'amount_minor'::text))::bigint IS DISTINCT FROM x.amount_minor) OR ((((x.body)::json ->> 'amount_refunded'::text))::bigint IS DISTINCT FROM x.amount_refunded)));
+alter table pay.oracle_bodies owner to pay_owner;
+comment on table pay.oracle_bodies is 'R5: what is answered of a payment or transfer is what its row and its newest event say';
+
+-- view pay.oracle_delivery_order
+create view pay.oracle_delivery_order with (security_invoker=true) as
+ SELECT environment_id,
+    id AS subject_id,
+    ('came before '::text || before) AS detail
+   FROM ( SELECT w.environment_id,
+            w.id,
+            w.attempt_count,
+            a.first_at,
+            lag(w.id) OVER earlier AS before,
+            lag(w.status) OVER earlier AS status_before,
+            lag(w.attempt_count) OVER earlier AS attempt_count_before,
+            lag(a.first_at) OVER earlier AS first_at_before
+           FROM ((pay.webhook_deliveries w
+             JOIN pay.webhook_endpoints t ON (((t.environment_id = w.environment_id) AND (t.id = w.endpoint_id) AND (t.revision = 1))))
+             CROSS JOIN LATERAL ( SELECT (((((('['::text || w.attempts) || ']'::text))::json -> 0) ->> 'at'::text))::timestamp with time zone AS first_at) a)
+          WHERE (w.sequence IS NOT NULL)
+          WINDOW earlier AS (PARTITION BY w.environment_id, w.endpoint_id, w.subject_id ORDER BY w.sequence)) d
+  WHERE ((first_at_before > (first_at + '00:00:01'::interval)) OR ((status_before = 'pending'::text) AND (attempt_count_before = 0) AND (attempt_count > 0)));
+alter table pay.oracle_delivery_order owner to pay_owner;
+comment on table pay.oracle_delivery_order is 'R7: per endpoint and payment, the first attempts come in the order of sequence';
+
+-- view pay.oracle_effects
+create view pay.oracle_effects with (security_invoker=true) as
+ SELECT e.environment_id,
+    e.id AS subject_id,
+    (((e.type || ' of '::text) || e.subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
+   FROM (pay.events e
+     CROSS JOIN LATERAL ( SELECT ((e.body)::json #>> '{request,id}'::text[]) AS id,
+            ((e.body)::json #>> '{request,idempotency_key}'::text[]) AS key) request)
+  WHERE ((e.sequence IS NOT NULL) AND (e.id >= pay.id_floor('evt_'::text, (now() - '23:00:00'::interval))) AND (request.key IS NOT NULL) AND (NOT (EXISTS ( SELECT
+           FROM pay.idempotency_keys k
+          WHERE ((k.environment_id = e.environment_id) AND (k.key = request.key) AND (k.request_id = request.id))))));
+alter table pay.oracle_effects owner to pay_owner;
+comment on table pay.oracle_effects is 'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
+
+-- view pay.oracle_endless_deliveries
+create view pay.oracle_endless_deliveries with (security_invoker=true) as
+ SELECT environment_id,
+    id AS subject_id,
+    ('next looked at '::text || GREATEST(next_attempt_at, leased_until)) AS detail
+   FROM pay.webhook_deliveries d
+  WHERE ((status = 'pending'::text) AND ((next_attempt_at > (now() + '58:00:00'::interval)) OR (leased_until > (now() + '01:00:00'::interval))));
+alter table pay.oracle_endless_deliveries owner to pay_owner;
+comment on table pay.oracle_endless_deliveries is 'R6: no delivery waits for ever';
+
+-- table pay.oracle_findings
+create table pay.oracle_findings (
+  environment_id text collate "C" not null,
+  oracle text collate "C" not null,
+  subject_id text collate "C" not null,
+  detail text not null,
+  found_at timestamp with time zone default now() not null,
+  constraint oracle_findings_pkey PRIMARY KEY (environment_id, oracle, subject_id)
+);
+alter table pay.oracle_findings owner to pay_owner;
+comment on table pay.oracle_findings is 'What the hourly check has found. Empty for as long as every promise is kept.';
+comment on column pay.oracle_findings.oracle is 'The view that found it.';
+comment on column pay.oracle_findings.found_at is 'When it was found first.';
+alter table pay.oracle_findings enable row level security;
+alter table pay.oracle_findings force row level security;
+create policy oracle_findings_of_worker on pay.oracle_findings as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- view pay.oracle_ledger_totals
+create view pay.oracle_ledger_totals with (security_invoker=true) as
+ SELECT environment_id,
+    ((currency || ' '::text) || account) AS subject_id,
+    ('balance off by '::text || sum((credits_minor - debits_minor))) AS detail
+   FROM ( SELECT ledger_totals.environment_id,
+            ledger_totals.currency,
+            ledger_totals.account,
+            ledger_totals.debits_minor,
+            ledger_totals.credits_minor
+           FROM pay.ledger_totals
+        UNION ALL
+         SELECT ledger_deltas.environment_id,
+            ledger_deltas.currency,
+            ledger_deltas.debit_account,
+            ledger_deltas.amount_minor,
+            0
+           FROM pay.ledger_deltas
+        UNION ALL
+         SELECT ledger_deltas.environment_id,
+            ledger_deltas.currency,
+            ledger_deltas.credit_account,
+            0,
+            ledger_deltas.amount_minor
+           FROM pay.ledger_deltas
+        UNION ALL
+         SELECT ledger_entries.environment_id,
+            ledger_entries.currency,
+            ledger_entries.account,
+                CASE ledger_entries.direction
+                    WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
+                    ELSE (0)::bigint
+                END AS "case",
+                CASE ledger_entries.direction
+                    WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
+                    ELSE (0)::bigint
+                END AS "case"
+           FROM pay.ledger_entries) x
+  WHERE (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
+  GROUP BY environment_id, currency, account
+ HAVING ((sum(debits_minor) <> (0)::numeric) OR (sum(credits_minor) <> (0)::numeric));
+alter table pay.oracle_ledger_totals owner to pay_owner;
+comment on table pay.oracle_ledger_totals is 'R4: the balance of each account is the sum of its entries';
+
+-- view pay.oracle_ledger_transactions
+create view pay.oracle_ledger_transactions with (security_invoker=true) as
+ SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
+    COALESCE(t.id, e.transaction_id) AS subject_id,
+    COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
+   FROM (pay.ledger_transactions t
+     FULL JOIN ( SELECT ledger_entries.environment_id,
+            ledger_entries.transaction_id,
+            ledger_entries.currency,
+            sum(
+                CASE ledger_entries.direction
+                    WHEN 'debit'::text THEN ledger_entries.amount_minor
+                    ELSE (- ledger_entries.amount_minor)
+                END) AS total
+           FROM pay.ledger_entries
+          WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode)))
+          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
+  WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))));
+alter table pay.oracle_ledger_transactions owner to pay_owner;
+comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sums to zero in every currency, and has entries';
+
+-- view pay.oracle_moves
+create view pay.oracle_moves with (security_invoker=true) as
+ SELECT environment_id,
+    subject_id,
+    ((((sequence || ': '::text) || COALESCE(before, 'nothing'::text)) || ', then '::text) || type) AS detail
+   FROM ( SELECT e.environment_id,
+            e.subject_id,
+            e.sequence,
+            e.type,
+            lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
+           FROM pay.events e
+          WHERE ((e.sequence IS NOT NULL) AND ("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
+  WHERE (NOT (EXISTS ( SELECT
+           FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
+          WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types))))));
+alter table pay.oracle_moves owner to pay_owner;
+comment on table pay.oracle_moves is 'R5: a payment or transfer has made legal moves only';
+
+-- view pay.oracle_orphans
+create view pay.oracle_orphans with (security_invoker=true) as
+ SELECT environment_id,
+    id AS subject_id,
+    (('belongs to '::text || owner_id) || ', which is not there'::text) AS detail
+   FROM ( SELECT refunds.environment_id,
+            refunds.id,
+            refunds.payment_id AS owner_id
+           FROM pay.refunds
+        UNION ALL
+         SELECT ledger_transactions.environment_id,
+            ledger_transactions.id,
+            ledger_transactions.subject_id
+           FROM pay.ledger_transactions
+        UNION ALL
+         SELECT ledger_entries.environment_id,
+            ledger_entries.id,
+            ledger_entries.subject_id
+           FROM pay.ledger_entries
+        UNION ALL
+         SELECT events.environment_id,
+            events.id,
+            events.subject_id
+           FROM pay.events
+        UNION ALL
+         SELECT webhook_deliveries.environment_id,
+            webhook_deliveries.id,
+            webhook_deliveries.subject_id
+           FROM pay.webhook_deliveries) x
+  WHERE (((owner_id ~~ 'pay\_%'::text) OR (owner_id ~~ 'tr\_%'::text)) AND ("right"(owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+           FROM pay.payments p
+          WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
+           FROM pay.transfers t
+          WHERE ((t.environment_id = x.environment_id) AND (t.id = x.owner_id))))));
+alter table pay.oracle_orphans owner to pay_owner;
+comment on table pay.oracle_orphans is 'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
+
+-- view pay.oracle_outbox
+create view pay.oracle_outbox with (security_invoker=true) as
+ SELECT e.environment_id,
+    e.id AS subject_id,
+    ((e.type || ' has no delivery to '::text) || t.id) AS detail
+   FROM (pay.events e
+     JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
+  WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+           FROM pay.webhook_deliveries d
+          WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id))))));
+alter table pay.oracle_outbox owner to pay_owner;
+comment on table pay.oracle_outbox is 'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
+
+-- view pay.oracle_payment_money
+create view pay.oracle_payment_money with (security_invoker=true) as
+ SELECT p.environment_id,
+    p.id AS subject_id,
+    ((((((p.status || ': available '::text) || a.available) || ', charged back '::text) || a.chargebacks) || ', processor '::text) || a.processor) AS detail
+   FROM (((pay.payments p
+     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = p.environment_id) AND (s.subject_id = p.id) AND (s.currency = p.currency))))
+     CROSS JOIN LATERAL ( SELECT COALESCE(s.available, (0)::numeric) AS available,
+            COALESCE(s.processor, (0)::numeric) AS processor,
+            COALESCE(s.chargebacks, (0)::numeric) AS chargebacks) a)
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (p.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text])) THEN (p.amount_minor - p.amount_refunded)
+                    ELSE (0)::bigint
+                END AS available,
+                CASE p.status
+                    WHEN 'chargeback'::text THEN (p.amount_minor - p.amount_refunded)
+                    ELSE (0)::bigint
+                END AS chargebacks) must)
+  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((a.available <> (must.available)::numeric) OR (a.chargebacks <> (must.chargebacks)::numeric) OR ((- a.processor) <> ((must.available + must.chargebacks))::numeric)));
+alter table pay.oracle_payment_money owner to pay_owner;
+comment on table pay.oracle_payment_money is 'R4: the money of a payment is where its status says';
+
+-- view pay.oracle_refunds
+create view pay.oracle_refunds with (security_invoker=true) as
+ SELECT p.environment_id,
+    p.id AS subject_id,
+    ((((('refunds '::text || COALESCE(r.total, (0)::numeric)) || ', amount_refunded '::text) || p.amount_refunded) || ' of '::text) || p.amount_minor) AS detail
+   FROM (pay.payments p
+     LEFT JOIN ( SELECT refunds.environment_id,
+            refunds.payment_id,
+            sum(refunds.amount_minor) AS total
+           FROM pay.refunds
+          GROUP BY refunds.environment_id, refunds.payment_id) r ON (((r.environment_id = p.environment_id) AND (r.payment_id = p.id))))
+  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((COALESCE(r.total, (0)::numeric) <> (p.amount_refunded)::numeric) OR (p.amount_refunded > p.amount_minor)));
+alter table pay.oracle_refunds owner to pay_owner;
+comment on table pay.oracle_refunds is 'R5: the refunds of a payment are what it says, and no more than its amount';
+
+-- view pay.oracle_sequences
+create view pay.oracle_sequences with (security_invoker=true) as
+ SELECT x.environment_id,
+    x.id AS subject_id,
+    (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
+   FROM (( SELECT payments.environment_id,
+            payments.id,
+            payments.sequence
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.sequence
+           FROM pay.transfers) x
+     LEFT JOIN ( SELECT events.environment_id,
+            events.subject_id,
+            min(events.sequence) AS first,
+            max(events.sequence) AS last,
+            count(*) AS events
+           FROM pay.events
+          WHERE (events.sequence IS NOT NULL)
+          GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
+  WHERE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint)));
+alter table pay.oracle_sequences owner to pay_owner;
+comment on table pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
+
+-- view pay.oracle_transfer_money
+create view pay.oracle_transfer_money with (security_invoker=true) as
+ SELECT t.environment_id,
+    t.id AS subject_id,
+    ((((((t.status || ': taken '::text) || a.taken) || ', in transit '::text) || a.in_transit) || ', paid out '::text) || a.external) AS detail
+   FROM ((pay.transfers t
+     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = t.environment_id) AND (s.subject_id = t.id) AND (s.currency = t.currency))))
+     CROSS JOIN LATERAL ( SELECT (- COALESCE(s.available, (0)::numeric)) AS taken,
+            COALESCE(s.in_transit, (0)::numeric) AS in_transit,
+            COALESCE(s.external, (0)::numeric) AS external) a)
+  WHERE ((("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((a.taken <> (
+        CASE
+            WHEN (t.status = ANY (ARRAY['pending'::text, 'completed'::text])) THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric) OR (a.in_transit <> (
+        CASE t.status
+            WHEN 'pending'::text THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric) OR (a.external <> (
+        CASE t.status
+            WHEN 'completed'::text THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric)));
+alter table pay.oracle_transfer_money owner to pay_owner;
+comment on table pay.oracle_transfer_money is 'R4: the money of a transfer is where its status says';
+
 -- table pay.payments
 create table pay.payments (
   environment_id text collate "C" not null,
@@ -347,6 +679,25 @@ alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- view pay.subject_accounts
+create view pay.subject_accounts with (security_invoker=true) as
+ SELECT e.environment_id,
+    e.subject_id,
+    e.currency,
+    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'available'::text)), (0)::numeric) AS available,
+    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'processor'::text)), (0)::numeric) AS processor,
+    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'chargebacks'::text)), (0)::numeric) AS chargebacks,
+    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'in_transit'::text)), (0)::numeric) AS in_transit,
+    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'external'::text)), (0)::numeric) AS external
+   FROM (pay.ledger_entries e
+     CROSS JOIN LATERAL ( SELECT
+                CASE e.direction
+                    WHEN 'credit'::text THEN e.amount_minor
+                    ELSE (- e.amount_minor)
+                END AS amount) s)
+  GROUP BY e.environment_id, e.subject_id, e.currency;
+alter table pay.subject_accounts owner to pay_owner;
 
 -- table pay.transfers
 create table pay.transfers (
@@ -831,6 +1182,32 @@ end
 $function$;
 alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
 grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) to pay_api;
+
+-- function pay.check_books()
+CREATE OR REPLACE FUNCTION pay.check_books()
+ RETURNS TABLE(oracle text, promise text, findings bigint, examples text[])
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  for oracle, promise in
+    select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+    order by 2, 1
+  loop
+    execute format(
+      'select count(*), coalesce((array_agg(environment_id || '' '' || subject_id || '': '' || detail))[1:3], ''{}'')
+       from pay.%I', oracle
+    ) into findings, examples;
+    return next;
+  end loop;
+end
+$function$;
+alter function pay.check_books() owner to pay_owner;
+grant execute on function pay.check_books() to pay_operator;
 
 -- function pay.check_ledger_transactions()
 CREATE OR REPLACE FUNCTION pay.check_ledger_transactions()
@@ -2091,6 +2468,46 @@ end
 $function$;
 alter function pay.lock_funds(json,json) owner to pay_owner;
 
+-- function pay.note_findings()
+CREATE OR REPLACE FUNCTION pay.note_findings()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_oracle text;
+  v_found bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_oracle in
+    select c.relname::text from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+    order by 1
+  loop
+    execute format(
+      'with found as materialized (select environment_id, subject_id, detail from pay.%1$I),
+       noted as (
+         insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+         select environment_id, %1$L, subject_id, min(detail) from found
+         group by environment_id, subject_id
+         on conflict on constraint oracle_findings_pkey do nothing
+       )
+       select count(*) from found', v_oracle
+    ) into v_found;
+    v_total := v_total + v_found;
+    if v_found > 0 then
+      raise warning '% findings of pay.%', v_found, v_oracle
+        using hint = 'select * from pay.check_books()';
+    end if;
+  end loop;
+  return v_total;
+end
+$function$;
+alter function pay.note_findings() owner to pay_owner;
+grant execute on function pay.note_findings() to pay_operator;
+
 -- function pay.note_use(bytea[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)
  RETURNS void
@@ -2261,6 +2678,15 @@ begin
 end
 $function$;
 alter function pay.rebuild_totals(text) owner to pay_owner;
+
+-- function pay.recent_suffix()
+CREATE OR REPLACE FUNCTION pay.recent_suffix()
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select pay.id_floor('', now() - interval '29 days') $function$;
+alter function pay.recent_suffix() owner to pay_owner;
 
 -- function pay.record_attempts(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone)

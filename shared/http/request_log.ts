@@ -20,14 +20,18 @@ export interface LogLine {
   ms: number;
   /** The error's code, or null. */
   code: string | null;
-  /** Only with `internal_error`: class and SQLSTATE of what was thrown. */
+  /** Only with `internal_error`: class, SQLSTATE and place of what was thrown. */
   fault?: string;
 }
 
-/** What an operator may know of an unforeseen error: its class and SQLSTATE, never its text. */
+/** What an operator may know of an unforeseen error: its class, SQLSTATE and place, never its text. */
 export function faultOf(error: unknown): string {
-  const { name, code, constraint_name } = error as Record<string, unknown>;
-  return [name, code, constraint_name].filter((part) => typeof part === "string").join(" ");
+  const { name, code, constraint_name, stack, message } = error as Record<string, unknown>;
+  // Without the message, which may hold what a client sent, also in the form of a frame.
+  const frames = String(stack ?? "").replace(String(message), "");
+  const place = /^ {4}at .*\/shared\/([\w/.-]+:\d+):\d+\)?$/m.exec(frames)?.[1];
+  return [name, code, constraint_name, place && `at ${place}`]
+    .filter((part) => typeof part === "string").join(" ");
 }
 
 /** The line of a relay's turn that failed. */

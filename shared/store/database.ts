@@ -1,10 +1,14 @@
 /**
  * The connection to Postgres: a small pool, one prepared statement per call, a deadline for each,
  * and the one place where a database error becomes a code of the contract.
+ *
+ * A database that is away is noticed by a question beside the statements (database_health.ts): a
+ * frozen one costs a request a second and a half, and those that follow nothing (promise R12).
  */
 
 import postgres from "postgres";
 import { ApiError } from "../core/errors.ts";
+import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
 /** How to reach the database. */
 export interface DatabaseOptions {
@@ -22,8 +26,14 @@ export interface DatabaseOptions {
 const DEFAULT_CONNECTIONS = 4;
 /** Longest time a statement may take: over the 3 s for which a twin waits for the first request. */
 const STATEMENT_DEADLINE_MS = 5_000;
+/** A statement that takes longer makes us ask whether the database answers at all. */
+const SLOW_AFTER_MS = 500;
 /** Longest time to open a connection (promise R12: 503 within 2 s). */
-const CONNECT_DEADLINE_S = 2;
+const CONNECT_DEADLINE_S = (SLOW_AFTER_MS + PROBE_DEADLINE_MS) / 1_000;
+/** The connection of the question is given up when it was not needed for so long. */
+const PROBE_IDLE_S = 20;
+/** How long the other statements of a pool that is replaced may go on: as long as any may. */
+const DRAIN_MS = STATEMENT_DEADLINE_MS;
 /** What a client is told to wait when the database is away. */
 const RETRY_AFTER_S = 1;
 
@@ -46,27 +56,39 @@ export interface Database {
 
 /** Opens a pool; connects when first used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const sql = postgres(options.url, {
-    max: options.max_connections ?? DEFAULT_CONNECTIONS,
-    prepare: options.prepare ?? true,
-    connect_timeout: CONNECT_DEADLINE_S,
-    idle_timeout: 60,
-    // One failed attempt answers the request; the next request tries again.
-    backoff: false,
-    // Saves the round trip that would fetch array types: none is used.
-    fetch_types: false,
-    onnotice: () => {},
-    connection: { application_name: "payments" },
-  });
+  let pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
+  const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
+  const end = async (old: postgres.Sql) => {
+    clearTimeout(retired.get(old));
+    retired.delete(old);
+    await old.end({ timeout: 0 }).catch(() => {});
+  };
+  /** Leaves a pool whose connections cannot be relied on; statements under way may go on. */
+  const replace = (old: postgres.Sql, drain_ms: number) => {
+    if (pool !== old) return;
+    pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
+    retired.set(old, setTimeout(() => end(old), drain_ms));
+  };
+  const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0));
+
   async function once<Row>(
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<Row[]> {
+    if (!await health.admits()) throw databaseAway();
     options.on_statement?.(text);
-    const rows = sql.unsafe(text, parameters as (string | number | null)[], {
+    const from = pool;
+    const rows = from.unsafe(text, parameters as (string | number | null)[], {
       prepare: options.prepare ?? true,
     });
-    return await withDeadline(rows) as unknown as Row[];
+    const leave = () => replace(from, DRAIN_MS);
+    try {
+      return withoutHoles(await whileWell(rows, health, leave) as unknown as Row[]);
+    } catch (error) {
+      // The driver would use the lost connection's object again, with what was left in it.
+      if (LOST.test(codeOf(error) ?? "")) leave();
+      throw error;
+    }
   }
   async function attempt<Row>(text: string, parameters: readonly (string | number | null)[]) {
     for (let tries = 1;; tries++) {
@@ -87,8 +109,58 @@ export function openDatabase(options: DatabaseOptions): Database {
         throw toApiError(error);
       }
     },
-    close: () => sql.end({ timeout: 5 }),
+    async close() {
+      health.close();
+      await Promise.all([pool.end({ timeout: 5 }), ...[...retired.keys()].map(end)]);
+    },
   };
+}
+
+/**
+ * The rows of an answer. postgres.js 3.4.9 goes on counting rows where a connection broke off within
+ * an answer: the next answer then begins with as many holes.
+ */
+function withoutHoles<Row>(rows: Row[]): Row[] {
+  return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true);
+}
+
+function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
+  return postgres(options.url, {
+    max,
+    prepare: options.prepare ?? true,
+    connect_timeout: CONNECT_DEADLINE_S,
+    idle_timeout,
+    // One failed attempt answers the request; the next request tries again.
+    backoff: false,
+    // Saves the round trip that would fetch array types: none is used.
+    fetch_types: false,
+    onnotice: () => {},
+    connection: { application_name: "payments" },
+  });
+}
+
+/** The question beside the statements, over a connection that opens when it is first needed. */
+function openProbe(options: DatabaseOptions): Probe {
+  let sql: postgres.Sql | null = null;
+  return {
+    async ask() {
+      sql ??= connect(options, 1, PROBE_IDLE_S);
+      try {
+        await sql.unsafe("select 1");
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+      }
+    },
+    reset() {
+      sql?.end({ timeout: 0 }).catch(() => {});
+      sql = null;
+    },
+  };
+}
+
+/** A server that refuses us a connection (too many clients, say) is there, and so is the pool. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && !error.code.startsWith("57");
 }
 
 /** The answer when the database cannot be asked. */
@@ -129,6 +201,10 @@ export function toApiError(error: unknown): Error {
 const AWAY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
 
+/** What means that a connection is gone: of those that AWAY names, all but the server's own "later". */
+const LOST =
+  /^(CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED)|E(CONNRESET|PIPE|TIMEDOUT)|08\w{3}|57P0\d)$/;
+
 /** Whether a statement waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === LOCK_TIMEOUT;
@@ -149,14 +225,34 @@ function codeOf(error: unknown): string | null {
   return typeof code === "string" ? code : null;
 }
 
-function withDeadline<T>(work: Promise<T> & { cancel?: () => void }): Promise<T> {
+/**
+ * The result of a statement, or `service_unavailable` once the database is away or the statement has
+ * taken too long. It may still commit then: the client finds out by retrying with its key.
+ * @param on_late told when the database is well and the statement has not ended all the same
+ */
+async function whileWell<T>(
+  work: Promise<T>,
+  health: DatabaseHealth,
+  on_late: () => void,
+): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      // The statement may still commit: the client finds out by retrying with its key.
-      work.catch(() => {});
-      reject(databaseAway());
-    }, STATEMENT_DEADLINE_MS);
+  let has_ended = false;
+  const until = performance.now() + STATEMENT_DEADLINE_MS;
+  const given_up = new Promise<never>((_, reject) => {
+    const look = async () => {
+      const is_late = performance.now() >= until;
+      if (is_late) on_late();
+      if (is_late || !await health.answers()) reject(databaseAway());
+      else if (!has_ended) timer = setTimeout(look, SLOW_AFTER_MS);
+    };
+    timer = setTimeout(look, SLOW_AFTER_MS);
   });
-  return Promise.race([work, deadline]).finally(() => clearTimeout(timer));
+  given_up.catch(() => {});
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, given_up]);
+  } finally {
+    has_ended = true;
+    clearTimeout(timer);
+  }
 }

@@ -1,4 +1,4 @@
--- Purpose: what wakes the relay and retention where pg_cron and pg_net exist (as on Supabase). The
+-- Purpose: what wakes the relay, retention and the check of the books where pg_cron and pg_net exist (as on Supabase). The
 -- only migration that names them. Elsewhere the local server's ticker does the same.
 --
 -- pg_net only ever calls our own fixed address: it follows redirects and reaches loopback, so it is
@@ -130,6 +130,8 @@ begin
     end;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-retention', '* * * * *', 'call pay.retain()';
+    execute 'select cron.schedule($1, $2, $3)'
+    using 'pay-oracles', '41 * * * *', 'select pay.note_findings()';
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *',
       'delete from cron.job_run_details where end_time < now() - interval ''7 days''';

@@ -80,6 +80,7 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["webhook_deliveries_pkey", "webhook_deliveries", {}],
   ["webhook_deliveries_status_known", "webhook_deliveries", { id: "d1", status: "sent" }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", { id: "d2", status: "pending" }],
+  ["oracle_findings_pkey", "oracle_findings", {}],
   ["settings_pkey", "settings", {}],
   ["settings_name_known", "settings", { name: "other" }],
 ];

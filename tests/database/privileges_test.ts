@@ -28,12 +28,14 @@ const ENTRY_FUNCTIONS = [
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
+  "check_books",
   "configure_relay",
   "create_api_key",
   "create_environment",
   "due_relay",
   "find_environment",
   "list_api_keys",
+  "note_findings",
   "purge",
   "retain",
   "revoke_api_key",

@@ -36,6 +36,12 @@ export interface Tenants {
 /** Rows that no request of this file makes; columns that are not named stay null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
+  oracle_findings: {
+    oracle: "oracle_refunds",
+    subject_id: "pay_1",
+    detail: "",
+    found_at: "2026-01-01",
+  },
   webhook_endpoints: {
     id: "whe_1",
     slot: 0,
@@ -131,12 +137,12 @@ export async function startTenants(): Promise<Tenants> {
   };
 }
 
-/** Tables of the operator: their rows are nobody's. */
-export const OPERATORS_TABLES: ReadonlySet<string> = new Set(["settings"]);
+/** Tables of the operator: no environment of a key opens them. */
+export const OPERATORS_TABLES: ReadonlySet<string> = new Set(["settings", "oracle_findings"]);
 
 /** The column of a table that says whose a row is. */
 export function environmentColumn(table: string): string {
-  if (OPERATORS_TABLES.has(table)) return "name";
+  if (table === "settings") return "name";
   return table === "environments" ? "id" : "environment_id";
 }
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+import { faultOf } from "../../shared/http/request_log.ts";
 import { databaseAway, toApiError } from "../../shared/store/database.ts";
 import { type CallOptions, type TestAnswer, type TestService } from "../support/service.ts";
 import { assertError, CODES } from "./error_envelope.ts";
@@ -113,6 +114,14 @@ for (const [code, answered] of DATABASE_ERRORS) {
   });
 }
 
+Deno.test("faultOf() tells class and place, and nothing of the message", () => {
+  const frame = "    at canary (file:///x/shared/canary.ts:1:2)";
+  const error = new Error(`canary\n${frame}`);
+  error.stack = `Error: ${error.message}\n    at call (file:///srv/shared/store/store.ts:12:34)`;
+  assert.equal(faultOf(error), "Error at store/store.ts:12");
+  assert.equal(faultOf(Object.assign(new Error("canary"), { stack: "" })), "Error");
+});
+
 serviceCase("an unforeseen failure of the database tells nothing", async (t, service) => {
   const canary = "canary-of-the-database";
   await service.sql.unsafe(`
@@ -135,7 +144,9 @@ serviceCase("an unforeseen failure of the database tells nothing", async (t, ser
       assertError(answer, answered, null);
       if (answered === "internal_error") {
         assert.equal(answer.body.error.message, message);
-        assert.equal(service.logs[0]!.fault, `PostgresError ${code}`);
+        const [fault, place] = service.logs[0]!.fault!.split(" at ");
+        assert.equal(fault, `PostgresError ${code}`);
+        assert.match(place ?? "store/x.ts:1", /^store\/\w+\.ts:\d+$/);
       }
       assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
       const [{ n }] = await service

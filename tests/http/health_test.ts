@@ -9,7 +9,7 @@ import { assertCommonHeaders, assertError } from "./error_envelope.ts";
 import { serviceCase } from "./service_case.ts";
 
 /** R12: the answer comes within this (security design §3). */
-const AWAY_WITHIN_MS = 2_500;
+const AWAY_WITHIN_MS = 2_000;
 
 serviceCase("GET /health", async (t, service) => {
   for (const name of ["api-v1-payments", "api-v1-sandbox"]) {

@@ -48,7 +48,7 @@ serviceCase("what belongs to another environment", async (t, service) => {
 
   await t.step("every table has something to be found", () => {
     const empty = Object.entries(before).filter(([, rows]) => rows.length === 0);
-    assert.deepEqual(empty.map(([table]) => table), ["ledger_totals"]);
+    assert.deepEqual(empty.map(([table]) => table), ["ledger_totals", "oracle_findings"]);
   });
   for (const [method, path] of routes.filter(([, path]) => path.includes(":id"))) {
     for (const [prefix, id] of Object.entries(foreign)) {
@@ -175,7 +175,8 @@ async function contentOf(service: TestService, environment_id: string) {
   const tables = await service.sql<{ name: string }[]>`
     select table_name as name from information_schema.columns
     where table_schema = 'pay' and column_name = 'environment_id'
-      and table_name not in ('api_key_secrets', 'rate_counters') order by 1`;
+      and table_name not in ('api_key_secrets', 'rate_counters')
+      and table_name in (select tablename from pg_tables where schemaname = 'pay') order by 1`;
   const content: Record<string, string[]> = {};
   for (const { name } of tables) {
     const shown = CHANGED_BY_RELAY[name] ?? "t::text";

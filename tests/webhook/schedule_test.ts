@@ -1,5 +1,5 @@
 /**
- * What wakes the relay and retention in the database (architecture §4): three jobs, which call our
+ * What wakes the relay, retention and the check of the books in the database (architecture §4): four jobs, which call our
  * own address exactly when something is due. pg_cron and pg_net are stood in for.
  */
 
@@ -32,7 +32,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
   const database = await createScheduledDatabase();
   const { sql, jobs } = database;
   try {
-    await t.step("are three, of the role that migrated", async () => {
+    await t.step("are four, of the role that migrated", async () => {
       const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
         [
@@ -40,6 +40,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
           "23 3 * * *",
           "delete from cron.job_run_details where end_time < now() - interval '7 days'",
         ],
+        ["pay-oracles", "41 * * * *", "select pay.note_findings()"],
         ["pay-relay", "5 seconds", "select pay.wake_relay()"],
         ["pay-retention", "* * * * *", "call pay.retain()"],
       ]);

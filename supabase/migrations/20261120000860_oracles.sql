@@ -1,0 +1,373 @@
+-- Purpose: the books check themselves. Each view pay.oracle_* lists what breaks one promise
+-- (docs/reliability.md) and is empty while it holds, at any moment and whatever goes on: a view is one
+-- statement and so one snapshot.
+--
+-- Columns of each: environment_id, subject_id, detail.
+-- Retention takes rows kind by kind, so they look at what is younger than 29 of its 30 days; of a
+-- live environment, whose money is never purged, at all of it.
+-- They read whole tables: for an hourly job or an operator, not for a request.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.oracle_findings (
+  environment_id text collate "C" not null,
+  oracle text collate "C" not null,
+  subject_id text collate "C" not null,
+  detail text not null,
+  found_at timestamptz not null default now(),
+  constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
+);
+comment on table pay.oracle_findings is 'What the hourly check has found. Empty for as long as every promise is kept.';
+comment on column pay.oracle_findings.oracle is 'The view that found it.';
+comment on column pay.oracle_findings.found_at is 'When it was found first.';
+
+alter table pay.oracle_findings enable row level security;
+alter table pay.oracle_findings force row level security;
+create policy oracle_findings_of_worker on pay.oracle_findings to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+
+-- What the time-sorted part of an id begins after while retention has not touched what belongs to it.
+create function pay.recent_suffix()
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$ select pay.id_floor('', now() - interval '29 days') $$;
+
+-- Entries of each subject by account: what has come in, less what has gone out.
+create view pay.subject_accounts with (security_invoker = true) as
+select e.environment_id, e.subject_id, e.currency,
+  coalesce(sum(s.amount) filter (where e.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where e.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where e.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where e.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where e.account = 'external'), 0) as external
+from pay.ledger_entries e
+cross join lateral (
+  select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
+) s
+group by e.environment_id, e.subject_id, e.currency;
+
+create view pay.oracle_ledger_transactions with (security_invoker = true) as
+select coalesce(t.environment_id, e.environment_id) as environment_id,
+  coalesce(t.id, e.transaction_id) as subject_id,
+  coalesce('off by ' || e.total || ' ' || e.currency, 'no entries') as detail
+from pay.ledger_transactions t
+full join (
+  select environment_id, transaction_id, currency,
+    sum(case direction when 'debit' then amount_minor else -amount_minor end) as total
+  from pay.ledger_entries
+  where right(transaction_id, 26) >= (select pay.recent_suffix())
+    or environment_id in (select v.id from pay.environments v where v.livemode)
+  group by environment_id, transaction_id, currency
+) e on e.environment_id = t.environment_id and e.transaction_id = t.id
+where (t.id is null or e.total is null or e.total <> 0)
+  and (e.transaction_id is not null or right(t.id, 26) >= (select pay.recent_suffix())
+    or t.environment_id in (select v.id from pay.environments v where v.livemode));
+comment on view pay.oracle_ledger_transactions is
+  'R4: a ledger transaction sums to zero in every currency, and has entries';
+
+create view pay.oracle_ledger_totals with (security_invoker = true) as
+select environment_id, currency || ' ' || account as subject_id,
+  'balance off by ' || sum(credits_minor - debits_minor) as detail
+from (
+  select environment_id, currency, account, debits_minor, credits_minor from pay.ledger_totals
+  union all
+  select environment_id, currency, debit_account, amount_minor, 0 from pay.ledger_deltas
+  union all
+  select environment_id, currency, credit_account, 0, amount_minor from pay.ledger_deltas
+  union all
+  select environment_id, currency, account,
+    case direction when 'debit' then -amount_minor else 0 end,
+    case direction when 'credit' then -amount_minor else 0 end
+  from pay.ledger_entries
+) x
+where environment_id in (
+  select v.id from pay.environments v where v.livemode or v.created_at > now() - interval '29 days'
+)
+group by environment_id, currency, account
+having sum(debits_minor) <> 0 or sum(credits_minor) <> 0;
+comment on view pay.oracle_ledger_totals is
+  'R4: the balance of each account is the sum of its entries';
+
+create view pay.oracle_payment_money with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
+    || a.processor as detail
+from pay.payments p
+left join pay.subject_accounts s
+  on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
+cross join lateral (
+  select coalesce(s.available, 0) as available, coalesce(s.processor, 0) as processor,
+    coalesce(s.chargebacks, 0) as chargebacks
+) a
+cross join lateral (
+  select
+    case when p.status in ('completed', 'partially_refunded')
+      then p.amount_minor - p.amount_refunded else 0 end as available,
+    case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+) must
+where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (a.available <> must.available or a.chargebacks <> must.chargebacks
+    or -a.processor <> must.available + must.chargebacks);
+comment on view pay.oracle_payment_money is
+  'R4: the money of a payment is where its status says';
+
+create view pay.oracle_transfer_money with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out ' || a.external as detail
+from pay.transfers t
+left join pay.subject_accounts s
+  on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
+cross join lateral (
+  select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
+    coalesce(s.external, 0) as external
+) a
+where (right(t.id, 26) >= (select pay.recent_suffix()) or t.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
+    or a.in_transit <> case t.status when 'pending' then t.amount_minor else 0 end
+    or a.external <> case t.status when 'completed' then t.amount_minor else 0 end
+  );
+comment on view pay.oracle_transfer_money is
+  'R4: the money of a transfer is where its status says';
+
+create view pay.oracle_refunds with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
+    || p.amount_minor as detail
+from pay.payments p
+left join (
+  select environment_id, payment_id, sum(amount_minor) as total
+  from pay.refunds group by environment_id, payment_id
+) r on r.environment_id = p.environment_id and r.payment_id = p.id
+where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
+comment on view pay.oracle_refunds is
+  'R5: the refunds of a payment are what it says, and no more than its amount';
+
+create view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence from pay.payments
+  union all
+  select environment_id, id, sequence from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+where right(x.id, 26) >= (select pay.recent_suffix())
+  and (e.first is distinct from 1 or e.last is distinct from x.sequence
+    or e.events is distinct from x.sequence::bigint);
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
+
+create view pay.oracle_moves with (security_invoker = true) as
+select m.environment_id, m.subject_id,
+  m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
+from (
+  select e.environment_id, e.subject_id, e.sequence, e.type,
+    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
+  from pay.events e
+  where e.sequence is not null and right(e.subject_id, 26) >= (select pay.recent_suffix())
+    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+) m
+where not exists (
+  select from (values
+    (null, '{payment.created,transfer.created}'::text[]),
+    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.requires_action', '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
+    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
+    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
+    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
+    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+  ) as legal (before, types)
+  where legal.before is not distinct from m.before and m.type = any (legal.types)
+);
+comment on view pay.oracle_moves is
+  'R5: a payment or transfer has made legal moves only';
+
+create view pay.oracle_bodies with (security_invoker = true) as
+select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
+from (
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, body, 'payment.' as kind
+  from pay.payments
+  union all
+  select environment_id, id, status, sequence, amount_minor, null, body, 'transfer.' from pay.transfers
+) x
+left join pay.events e
+  on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
+where right(x.id, 26) >= (select pay.recent_suffix())
+  and (
+    e.type is distinct from x.kind || case x.status when 'pending' then 'created' else x.status end
+    or position('"data":{"object":' || x.body || '}' in e.body) = 0
+    or x.body::json ->> 'status' is distinct from x.status
+    or (x.body::json ->> 'sequence')::integer is distinct from x.sequence
+    or (x.body::json ->> 'amount_minor')::bigint is distinct from x.amount_minor
+    or (x.body::json ->> 'amount_refunded')::bigint is distinct from x.amount_refunded
+  );
+comment on view pay.oracle_bodies is
+  'R5: what is answered of a payment or transfer is what its row and its newest event say';
+
+create view pay.oracle_orphans with (security_invoker = true) as
+select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', which is not there' as detail
+from (
+  select environment_id, id, payment_id as owner_id from pay.refunds
+  union all
+  select environment_id, id, subject_id from pay.ledger_transactions
+  union all
+  select environment_id, id, subject_id from pay.ledger_entries
+  union all
+  select environment_id, id, subject_id from pay.events
+  union all
+  select environment_id, id, subject_id from pay.webhook_deliveries
+) x
+where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%') and right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and not exists (
+    select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
+  and not exists (
+    select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
+comment on view pay.oracle_orphans is
+  'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
+
+create view pay.oracle_effects with (security_invoker = true) as
+select e.environment_id, e.id as subject_id,
+  e.type || ' of ' || e.subject_id || ': its request is not the one whose answer is kept' as detail
+from pay.events e
+cross join lateral (
+  select e.body::json #>> '{request,id}' as id, e.body::json #>> '{request,idempotency_key}' as key
+) request
+where e.sequence is not null
+  and e.id >= pay.id_floor('evt_', now() - interval '23 hours')
+  and request.key is not null
+  and not exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = e.environment_id and k.key = request.key and k.request_id = request.id
+  );
+comment on view pay.oracle_effects is
+  'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
+
+create view pay.oracle_outbox with (security_invoker = true) as
+select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
+from pay.events e
+join pay.webhook_endpoints t
+  on t.environment_id = e.environment_id
+  and t.events && pay.patterns_of(e.type)
+  -- Never changed, so it has been enabled all along; the margin is for requests that were under way.
+  and t.revision = 1
+  and e.created_at > t.created_at + interval '10 seconds'
+where e.sequence is not null
+  and right(e.id, 26) >= (select pay.recent_suffix())
+  and not exists (
+    select from pay.webhook_deliveries d
+    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+  );
+comment on view pay.oracle_outbox is
+  'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
+
+create view pay.oracle_endless_deliveries with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'next looked at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+from pay.webhook_deliveries d
+where d.status = 'pending'
+  -- The longest wait is 24 hours and a fifth, twice that if the receiver asks for it; a lease lasts seconds.
+  and (d.next_attempt_at > now() + interval '58 hours' or d.leased_until > now() + interval '1 hour');
+comment on view pay.oracle_endless_deliveries is
+  'R6: no delivery waits for ever';
+
+create view pay.oracle_delivery_order with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'came before ' || d.before as detail
+from (
+  select w.environment_id, w.id, w.attempt_count, a.first_at,
+    lag(w.id) over earlier as before,
+    lag(w.status) over earlier as status_before,
+    lag(w.attempt_count) over earlier as attempt_count_before,
+    lag(a.first_at) over earlier as first_at_before
+  from pay.webhook_deliveries w
+  -- Never changed, so nothing was called off and sent later on demand.
+  join pay.webhook_endpoints t
+    on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
+  cross join lateral (
+    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
+  ) a
+  where w.sequence is not null
+  window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
+) d
+-- Each time is that of the isolate that made the attempt: their clocks differ a little.
+where d.first_at_before > d.first_at + interval '1 second'
+  or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
+comment on view pay.oracle_delivery_order is
+  'R7: per endpoint and payment, the first attempts come in the order of sequence';
+
+-- Operator: runs every oracle. findings: how many; examples: some of them.
+create function pay.check_books()
+returns table (oracle text, promise text, findings bigint, examples text[])
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  for oracle, promise in
+    select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+    order by 2, 1
+  loop
+    execute format(
+      'select count(*), coalesce((array_agg(environment_id || '' '' || subject_id || '': '' || detail))[1:3], ''{}'')
+       from pay.%I', oracle
+    ) into findings, examples;
+    return next;
+  end loop;
+end
+$$;
+
+-- Operator: runs every oracle and notes what is new; how many findings there are now. For the hourly
+-- job, whose log gets the warning.
+create function pay.note_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oracle text;
+  v_found bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_oracle in
+    select c.relname::text from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+    order by 1
+  loop
+    execute format(
+      'with found as materialized (select environment_id, subject_id, detail from pay.%1$I),
+       noted as (
+         insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+         select environment_id, %1$L, subject_id, min(detail) from found
+         group by environment_id, subject_id
+         on conflict on constraint oracle_findings_pkey do nothing
+       )
+       select count(*) from found', v_oracle
+    ) into v_found;
+    v_total := v_total + v_found;
+    if v_found > 0 then
+      raise warning '% findings of pay.%', v_found, v_oracle
+        using hint = 'select * from pay.check_books()';
+    end if;
+  end loop;
+  return v_total;
+end
+$$;
+
+grant execute on function pay.check_books() to pay_operator;
+grant execute on function pay.note_findings() to pay_operator;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

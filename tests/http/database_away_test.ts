@@ -1,0 +1,109 @@
+/**
+ * Promise R12: a database that has frozen is 503 with Retry-After within 2 s, also for requests on
+ * open connections, and it is used again as soon as it answers. What is only slow is waited for.
+ */
+
+import assert from "node:assert/strict";
+import { TcpProxy } from "../../torture/tcp_proxy.ts";
+import { startSecondService } from "../support/second_service.ts";
+import { startService, type TestAnswer } from "../support/service.ts";
+import { assertError } from "./error_envelope.ts";
+
+/** Promise R12. */
+const ANSWERED_WITHIN_MS = 2_000;
+/** Once it is known that the database is away. */
+const REFUSED_WITHIN_MS = 1_000;
+/** Promise R12 allows 5 s; the question is repeated five times a second. */
+const WELL_WITHIN_MS = 2_000;
+const REQUESTS = 40;
+const PAYMENTS = "/api-v1-payments/v1/payments";
+
+Deno.test("a database that freezes and comes back", async (t) => {
+  const service = await startService();
+  const target = new URL(service.database.functions_url);
+  const proxy = new TcpProxy({ target_port: Number(target.port) });
+  target.port = String(proxy.port);
+  const beyond = startSecondService(service, { database_url: target.href });
+  let serial = 0;
+  const pay = (idempotency_key = `away-${serial++}`) =>
+    beyond.call("POST", PAYMENTS, {
+      body: { amount: 100, currency: "EUR", outcome: "success" },
+      idempotency_key,
+    });
+  const many = () => Array.from({ length: REQUESTS }, () => timed(pay()));
+  try {
+    for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
+
+    await t.step(`${REQUESTS} requests on open connections: 503 in time`, async () => {
+      proxy.freeze();
+      for (const { answer, ms } of await Promise.all(many())) {
+        assertError(answer, "service_unavailable");
+        assert.equal(answer.headers.get("Retry-After"), "1");
+        assert.ok(ms < ANSWERED_WITHIN_MS, `${ms}`);
+      }
+    });
+    await t.step("those that follow are refused at once, changes of one payment too", async () => {
+      const refund = { body: {}, idempotency_key: "refund" };
+      const moves = Array.from(
+        { length: REQUESTS },
+        () => timed(beyond.call("POST", `${PAYMENTS}/pay_${"0".repeat(26)}/refund`, refund)),
+      );
+      for (const { answer, ms } of await Promise.all([...many(), ...moves])) {
+        assertError(answer, "service_unavailable");
+        assert.ok(ms < REFUSED_WITHIN_MS, `${ms}`);
+      }
+    });
+    await t.step("it is used again once it answers", async () => {
+      proxy.thaw();
+      const thawed = performance.now();
+      let answer = await pay("again");
+      while (answer.status === 503 && performance.now() - thawed < WELL_WITHIN_MS) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        answer = await pay("again");
+      }
+      assert.equal(answer.status, 201, answer.text);
+    });
+    await t.step("no request is kept for nothing: the next ones are all answered", async () => {
+      for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
+    });
+    await t.step("a twin in flight is waited for: 409 after 3 s, not 503", async () => {
+      const { answer, ms } = await whileKeyIsHeld(
+        service.sql,
+        () => timed(pay("held")),
+        service.key,
+      );
+      assertError(answer, "idempotency_in_progress");
+      assert.ok(ms > 2_500 && ms < 4_500, `${ms}`);
+    });
+  } finally {
+    proxy.thaw();
+    await beyond.close();
+    await service.close();
+    proxy.close();
+  }
+});
+
+async function timed(call: Promise<TestAnswer>): Promise<{ answer: TestAnswer; ms: number }> {
+  const started = performance.now();
+  return { answer: await call, ms: performance.now() - started };
+}
+
+/** Does something while another transaction has the idempotency key "held" and does not end. */
+async function whileKeyIsHeld<T>(
+  sql: Awaited<ReturnType<typeof startService>>["sql"],
+  work: () => Promise<T>,
+  key: { id: string; environment_id: string },
+): Promise<T> {
+  const session = await sql.reserve();
+  try {
+    await session`begin`;
+    await session`
+      insert into pay.idempotency_keys
+        (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      values (${key.environment_id}, ${key.id}, 'held', sha256('x'), 'req_x', 200, '', now())`;
+    return await work();
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
+}

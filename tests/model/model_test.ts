@@ -1,0 +1,270 @@
+/**
+ * Random steps (fast-check commands) on one sandbox in virtual time, each judged by the model: requests
+ * with and without keys that meet each other, hours and months that pass, purges, resets. The seed is
+ * in the name; `SEED` sets it. A failure is shrunk and printed as steps: they become a case in
+ * shrunk_cases.ts.
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { INSTRUMENTS, OUTCOMES, STATUSES } from "../../torture/payment_model.ts";
+import { requestOf } from "../../torture/request.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import { serviceCase } from "../http/service_case.ts";
+import type { TestKey, TestService } from "../support/service.ts";
+import { type ChangeStep, ServiceModel, type Step } from "./service_model.ts";
+import { SHRUNK_CASES } from "./shrunk_cases.ts";
+
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const RUNS = Number(Deno.env.get("RUNS") ?? 60);
+const MAX_STEPS = 40;
+const BEGIN_MS = Date.parse("2026-03-01T12:00:00.000Z");
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Instruments that take euro. */
+const EURO = Object.keys(INSTRUMENTS).filter((name) => INSTRUMENTS[name]!.kind !== "stablecoin");
+
+/** The sandbox of a run. */
+interface Real {
+  service: TestService;
+  key: TestKey;
+}
+
+const Amount = fc.integer({ min: 1, max: 20 });
+/** Mostly the newest, so that moves follow each other; sometimes one that is not there. */
+const Target = fc.integer({ min: 0, max: 3 });
+const Change = fc.oneof(
+  fc.record({
+    do: fc.constant("create"),
+    instrument: fc.constantFrom(...EURO),
+    outcome: fc.option(fc.constantFrom(...Object.keys(OUTCOMES))),
+    amount: Amount,
+    is_sandbox: fc.boolean(),
+  }),
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("move"),
+      target: Target,
+      move: fc.oneof(
+        fc.constant({ do: "cancel" }),
+        fc.record({ do: fc.constant("refund"), amount: fc.option(Amount) }),
+        fc.record({ do: fc.constant("advance"), to: fc.constantFrom(...STATUSES.slice(1)) }),
+        fc.record({
+          do: fc.constant("authenticate"),
+          result: fc.constantFrom("success", "failure"),
+        }),
+      ),
+    }),
+  },
+  fc.record({
+    do: fc.constant("transfer"),
+    amount: Amount,
+    destination: fc.constantFrom("approved", "returned"),
+    is_manual: fc.boolean(),
+  }),
+  fc.record({
+    do: fc.constant("move_transfer"),
+    target: Target,
+    move: fc.oneof(
+      fc.constant({ do: "cancel" }),
+      fc.record({
+        do: fc.constant("advance"),
+        to: fc.constantFrom("completed", "failed", "cancelled"),
+      }),
+    ),
+  }),
+) as fc.Arbitrary<ChangeStep>;
+const StepOf = {
+  send: fc.record({
+    do: fc.constant("send"),
+    change: Change,
+    key: fc.option(fc.integer({ min: 0, max: 5 })),
+  }),
+  pass: fc.record({
+    do: fc.constant("pass"),
+    ms: fc.constantFrom(
+      1_000,
+      HOUR_MS,
+      DAY_MS - 60_000,
+      DAY_MS - 1,
+      DAY_MS,
+      10 * DAY_MS,
+      30 * DAY_MS,
+    ),
+  }),
+  look: fc.constant({ do: "look" }),
+  purge: fc.constant({ do: "purge" }),
+  reset: fc.constant({ do: "reset" }),
+} as unknown as Record<Step["do"], fc.Arbitrary<Step>>;
+
+/** A step as a command of fast-check. */
+class StepCommand implements fc.AsyncCommand<ServiceModel, Real> {
+  constructor(readonly step: Step) {}
+  check(): boolean {
+    return true;
+  }
+  async run(model: ServiceModel, real: Real): Promise<void> {
+    // No two things happen in one millisecond, so that lists have one order.
+    model.now_ms++;
+    real.service.setClock(model.now_ms);
+    await play(this.step, model, real);
+  }
+  toString(): string {
+    return JSON.stringify(this.step);
+  }
+}
+
+const command = (step: Step) => new StepCommand(step);
+/** Sends come more often: the others have only the arbitrary that each command needs. */
+const Commands = fc.commands([
+  ...Array.from({ length: 8 }, () => StepOf.send.map(command)),
+  ...Array.from({ length: 2 }, () => StepOf.pass.map(command)),
+  StepOf.look.map(command),
+  StepOf.purge.map(command),
+  StepOf.reset.map(command),
+], { maxCommands: MAX_STEPS });
+
+serviceCase("the service does as the model does", async (t, service) => {
+  for (const [name, steps] of SHRUNK_CASES) {
+    await t.step(name, async () => {
+      await fc.asyncModelRun(
+        () => begin(service),
+        [...steps, { do: "look" } as const].map(command),
+      );
+    });
+  }
+  await t.step(`random steps, seed ${SEED}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(Commands, async (commands) => {
+        await fc.asyncModelRun(() => begin(service), [...commands, command({ do: "look" })]);
+      }),
+      { numRuns: RUNS, seed: SEED },
+    );
+  });
+});
+
+let serial = 0;
+
+/** A sandbox of its own for each run. */
+async function begin(service: TestService): Promise<{ model: ServiceModel; real: Real }> {
+  service.setClock(BEGIN_MS);
+  const environment_id = idMint(Date.now())("env_");
+  await service.sql`
+    select pay.create_environment(${environment_id}, ${`model ${serial++}`}, false, 'model')`;
+  const key = await service.issueKey(environment_id);
+  return { model: new ServiceModel(BEGIN_MS), real: { service, key } };
+}
+
+async function play(step: Step, model: ServiceModel, real: Real): Promise<void> {
+  const { service, key } = real;
+  switch (step.do) {
+    case "send":
+      return await send(step.change, step.key, model, real);
+    case "pass":
+      model.now_ms += step.ms;
+      return;
+    case "purge":
+      while (await service.deps.webhook_store.purge(model.now_ms) > 0);
+      return model.purge();
+    case "reset": {
+      const answer = await service.call("POST", "/api-v1-sandbox/reset", { key: key.text });
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.body.deleted.payments, model.payments.length);
+      assert.equal(answer.body.deleted.transfers, model.transfers.length);
+      return model.reset();
+    }
+    case "look":
+      return await look(model, real);
+  }
+}
+
+async function send(
+  change: ChangeStep,
+  key: number | null,
+  model: ServiceModel,
+  { service, key: api_key }: Real,
+): Promise<void> {
+  const subject = model.subjectOf(change);
+  const nobody = change.do === "move_transfer" ? "tr_" : "pay_";
+  const request = requestOf(actionOf(change), subject?.id ?? nobody + "0".repeat(26));
+  const judgement = model.judge(change, key);
+  const answer = await service.call(request.method, request.path, {
+    key: api_key.text,
+    body: request.body,
+    ...(key !== null && { idempotency_key: `key-${key}` }),
+  });
+  const shown = `${JSON.stringify(change)}: ${answer.text}`;
+  assert.equal(answer.status, judgement.http, shown);
+  const is_replay = answer.headers.get("Idempotent-Replayed") === "true";
+  assert.equal(is_replay, judgement.replays !== null, shown);
+  if (judgement.replays !== null) return assert.equal(answer.text, judgement.replays);
+  assert.equal(answer.body.error?.code ?? null, judgement.code, shown);
+  const resource = answer.body.error?.payment ?? answer.body;
+  const { standing } = judgement;
+  if (standing !== null && resource.sequence !== undefined) {
+    assert.equal(resource.status, standing.status, shown);
+    assert.equal(resource.sequence, standing.sequence, shown);
+  }
+  judgement.happen({ id: resource.id, text: answer.text });
+}
+
+/** A step in the words of the plan's requests. */
+function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
+  switch (change.do) {
+    case "create":
+    case "transfer":
+      return { ...change, currency: "EUR" };
+    case "move":
+      return change.move;
+    case "move_transfer":
+      return change.move.do === "cancel"
+        ? { do: "cancel_transfer" }
+        : { do: "advance_transfer", to: change.move.to };
+  }
+}
+
+/** Everything that can be read is what the model holds. */
+async function look(model: ServiceModel, { service, key }: Real): Promise<void> {
+  const get = async (path: string) => {
+    const answer = await service.call("GET", `/api-v1-payments/v1/${path}`, { key: key.text });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const newestFirst = <T extends { id: string }>(items: T[]) => items.toReversed();
+  const payments = await get("payments?limit=100");
+  assert.deepEqual(
+    payments.data.map((
+      { id, status, sequence, amount_refunded }: Record<string, unknown>,
+    ) => [id, status, sequence, amount_refunded]),
+    newestFirst(model.payments).map(({ id, standing }) => [
+      id,
+      standing.status,
+      standing.sequence,
+      standing.refunded,
+    ]),
+  );
+  const transfers = await get("transfers?limit=100");
+  assert.deepEqual(
+    transfers.data.map(({ id, status, sequence }: Record<string, unknown>) => [
+      id,
+      status,
+      sequence,
+    ]),
+    newestFirst(model.transfers).map(({ id, standing }) => [
+      id,
+      standing.status,
+      standing.sequence,
+    ]),
+  );
+  for (const { id, events } of model.payments) {
+    const list = await get(`events?payment_id=${id}&limit=100`);
+    const types = list.data.map(({ type }: { type: string }) => type).toReversed();
+    assert.deepEqual(types, events.map(({ type }) => type));
+  }
+  const { balances } = await get("balance");
+  const euro = balances.find(({ currency, account }: Record<string, string>) =>
+    currency === "EUR" && account === "available"
+  );
+  assert.equal(euro?.amount_minor ?? 0, model.available);
+}

@@ -1,0 +1,70 @@
+/**
+ * Steps that once told the model and the service apart, as fast-check shrank them, and those that
+ * found bugs planted on purpose (torture/planted_bugs.ts). They are played before the random ones.
+ */
+
+import type { ChangeStep, Step } from "./service_model.ts";
+
+const DAY_MS = 86_400_000;
+
+const paid: ChangeStep = {
+  do: "create",
+  instrument: "card",
+  outcome: null,
+  amount: 10,
+  is_sandbox: false,
+};
+const refund = (amount: number | null): ChangeStep => ({
+  do: "move",
+  target: 0,
+  move: { do: "refund", amount },
+});
+const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "send", change, key });
+
+/** Played one after the other, each in a sandbox of its own; then everything is looked at. */
+export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
+  ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
+  ["refund a cent more than the amount", [send(paid), send(refund(11))]],
+  ["refund a part, then a cent more than the rest", [send(paid), send(refund(4)), send(refund(7))]],
+  ["refund a part, then the exact rest", [send(paid), send(refund(4)), send(refund(6))]],
+  [
+    "a key is replayed a moment before its day is over",
+    [send(paid, 0), { do: "pass", ms: DAY_MS - 2 }, send(paid, 0)],
+  ],
+  [
+    "a key is new when its day is over, purged or not",
+    [send(paid, 0), { do: "pass", ms: DAY_MS - 1 }, send(paid, 0), { do: "purge" }, send(paid, 0)],
+  ],
+  [
+    "a purge within the day forgets no key",
+    [send(paid, 0), { do: "pass", ms: DAY_MS - 60_000 }, { do: "purge" }, send(paid, 0)],
+  ],
+  [
+    "another body after the day is no conflict",
+    [send(paid, 0), { do: "pass", ms: DAY_MS }, send({ ...paid, amount: 11 } as ChangeStep, 0)],
+  ],
+  [
+    "a payment goes after thirty days and its money stays",
+    [
+      send(paid),
+      { do: "pass", ms: 30 * DAY_MS },
+      send(paid),
+      { do: "purge" },
+      { do: "look" },
+      send({ do: "transfer", amount: 20, destination: "approved", is_manual: false }),
+    ],
+  ],
+  [
+    "a transfer takes all there is and not a cent more",
+    [
+      send(paid),
+      send({ do: "transfer", amount: 11, destination: "approved", is_manual: false }, 1),
+      send({ do: "transfer", amount: 10, destination: "approved", is_manual: true }),
+      send({ do: "transfer", amount: 1, destination: "approved", is_manual: false }),
+    ],
+  ],
+  [
+    "a reset forgets keys, and what is made anew under one is kept",
+    [send(paid, 0), { do: "reset" }, send(paid, 0), send(paid, 0)],
+  ],
+];

@@ -1,0 +1,54 @@
+/** A call of the API over HTTP, without retries. */
+
+/** An answer, read. */
+export interface ApiAnswer {
+  status: number;
+  // deno-lint-ignore no-explicit-any
+  body: any;
+  headers: Headers;
+  ms: number;
+}
+
+/** @param path after the base URL: `/api-v1-payments/v1/payments` */
+export async function callApi(
+  base_url: string,
+  api_key: string,
+  path: string,
+  options: { body?: unknown; key?: string; client?: Deno.HttpClient } = {},
+): Promise<ApiAnswer> {
+  const { body, key, client } = options;
+  const started = performance.now();
+  const response = await fetch(base_url + path, {
+    method: body === undefined ? "GET" : "POST",
+    ...(client !== undefined && { client }),
+    headers: {
+      Authorization: `Bearer ${api_key}`,
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...(key !== undefined && { "Idempotency-Key": key }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    body: JSON.parse(text),
+    headers: response.headers,
+    ms: performance.now() - started,
+  };
+}
+
+/** A payment in the sandbox. */
+export const SANDBOX_PAYMENTS = "/api-v1-sandbox/payments";
+export const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
+
+/** Registers an endpoint; its id and secret. */
+export async function addEndpoint(
+  base_url: string,
+  api_key: string,
+  url: string,
+  events: string[],
+): Promise<{ id: string; secret: string }> {
+  const { status, body } = await callApi(base_url, api_key, ENDPOINTS, { body: { url, events } });
+  if (status !== 201) throw new Error(`no endpoint: ${JSON.stringify(body)}`);
+  return body;
+}

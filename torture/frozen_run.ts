@@ -1,0 +1,95 @@
+/**
+ * R12: PostgreSQL is stopped (SIGSTOP) while requests come, the postmaster alone and with all its
+ * processes in turn. Every request is answered within 2 s, those that cannot be done with 503 and
+ * Retry-After, and all is well again within 5 s of its return.
+ */
+
+import { callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
+import type { Verdict } from "./audit.ts";
+import { untilWell } from "./main_run.ts";
+import type { Stage } from "./stage.ts";
+
+const CLIENTS = 16;
+const FROZEN_MS = 2_500;
+const WELL_MS = 700;
+const ANSWERED_WITHIN_MS = 2_000;
+const WELL_WITHIN_MS = 5_000;
+
+/** Runs it. */
+export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[]> {
+  const server = await stage.startServer();
+  const { text } = await stage.makeSandbox("frozen");
+  await untilWell(server);
+  const findings: string[] = [];
+  const answers = { good: 0, refused: 0 };
+  let [slowest_ms, is_over, last_good] = [0, false, 0];
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    for (let i = 0; !is_over; i++) {
+      const key = `frozen-${client}-${i}`;
+      const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+      for (let status = 0; status !== 201 && !is_over;) {
+        const answer = await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
+        status = answer.status;
+        slowest_ms = Math.max(slowest_ms, answer.ms);
+        if (answer.ms > ANSWERED_WITHIN_MS) {
+          findings.push(`${status} after ${Math.round(answer.ms)} ms`);
+        }
+        if (status === 201) {
+          answers.good++;
+          last_good = performance.now();
+          await pause(5);
+          continue;
+        }
+        answers.refused++;
+        const is_right = status === 503 && answer.headers.get("Retry-After") === "1";
+        if (!is_right) findings.push(`${status} ${JSON.stringify(answer.body)}`);
+        // A tenth of what Retry-After asks.
+        await pause(100);
+      }
+    }
+  });
+  const returns: number[] = [];
+  for (let i = 0; i < freezes; i++) {
+    await pause(WELL_MS);
+    const pids = i % 2 === 0 ? await processesOf(stage) : [stage.postgres.pid];
+    for (const pid of pids) signal(pid, "SIGSTOP");
+    await pause(FROZEN_MS);
+    for (const pid of pids.toReversed()) signal(pid, "SIGCONT");
+    const thawed = performance.now();
+    while (last_good < thawed && performance.now() - thawed < 2 * WELL_WITHIN_MS) await pause(5);
+    const well_ms = performance.now() - thawed;
+    returns.push(well_ms);
+    if (well_ms > WELL_WITHIN_MS) findings.push(`well only ${Math.round(well_ms)} ms later`);
+  }
+  is_over = true;
+  await Promise.all(clients);
+  const [row] = await stage.sql<{ payments: number }[]>`
+    select count(*)::int as payments from pay.payments`;
+  if (row!.payments < answers.good) findings.push(`${answers.good - row!.payments} are lost`);
+  if (answers.refused === 0) findings.push("no request met the frozen database");
+  return [{
+    promise: "R12",
+    says: `${freezes} freezes of ${FROZEN_MS} ms, ${answers.good} payments made, ` +
+      `${answers.refused} times 503, slowest answer ${Math.round(slowest_ms)} ms, ` +
+      `well again after ${Math.round(Math.max(...returns))} ms at most`,
+    findings,
+  }];
+}
+
+/** The postmaster first, then all that it has started. */
+async function processesOf({ sql, postgres }: Stage): Promise<number[]> {
+  const rows = await sql<{ pid: number }[]>`select pid from pg_stat_activity`;
+  return [postgres.pid, ...rows.map(({ pid }) => pid)];
+}
+
+function signal(pid: number, name: Deno.Signal): void {
+  try {
+    Deno.kill(pid, name);
+  } catch {
+    // A process that has ended by itself.
+  }
+}
+
+function pause(delay_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delay_ms));
+}

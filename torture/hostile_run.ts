@@ -1,0 +1,108 @@
+/**
+ * R13: one hostile endpoint delays no other. Payments are made at a steady rate in sandboxes with 49
+ * healthy endpoints, with and without a fiftieth that takes every connection and never answers, in
+ * turn; the healthy ones' time from event to arrival is compared.
+ */
+
+import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
+import type { Verdict } from "./audit.ts";
+import { untilWell } from "./main_run.ts";
+import type { SandboxKey, Stage } from "./stage.ts";
+
+const SANDBOXES = 4;
+const HEALTHY = 49;
+const PAYMENTS_PER_S = 12;
+/** Below this a machine's own hiccups decide; a tarpit costs seconds. */
+const FLOOR_MS = 100;
+const EVENT = "payment.completed";
+
+/** Runs it. @param seconds of each of four phases */
+export async function runHostile(stage: Stage, seconds: number): Promise<Verdict[]> {
+  const server = await stage.startServer();
+  await untilWell(server);
+  const latencies: Record<"calm" | "hostile", number[]> = { calm: [], hostile: [] };
+  let phase: keyof typeof latencies = "calm";
+  const healthy = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      const now = Date.now();
+      const { created_at } = await request.json();
+      latencies[phase].push(now - Date.parse(created_at));
+      return new Response(null, { status: 204 });
+    },
+  );
+  stage.atEnd(() => healthy.shutdown());
+  const tarpit = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const caught: Deno.Conn[] = [];
+  (async () => {
+    for await (const connection of tarpit) caught.push(connection);
+  })().catch(() => {});
+  stage.atEnd(() => {
+    tarpit.close();
+    for (const connection of caught) connection.close();
+  });
+
+  const sandboxes: SandboxKey[] = [];
+  for (let i = 0; i < SANDBOXES; i++) sandboxes.push(await stage.makeSandbox(`tenant ${i}`));
+  for (let i = 0; i < HEALTHY; i++) {
+    const url = `http://127.0.0.1:${healthy.addr.port}/${i}`;
+    await addEndpoint(server.base_url, sandboxes[i % SANDBOXES]!.text, url, [EVENT]);
+  }
+  // In the last sandbox, which has 12 others.
+  const { text } = sandboxes[SANDBOXES - 1]!;
+  const { id } = await addEndpoint(
+    server.base_url,
+    text,
+    `http://127.0.0.1:${tarpit.addr.port}/`,
+    [EVENT],
+  );
+  const turn = async (status: "enabled" | "disabled") => {
+    const response = await fetch(`${server.base_url}${ENDPOINTS}/${id}`, {
+      method: "PUT",
+      headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ status }),
+    });
+    await response.body?.cancel();
+    if (response.status !== 200) throw new Error(`the tarpit is not ${status}`);
+  };
+  const pay = async (i: number) => {
+    const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+    const key = sandboxes[i % SANDBOXES]!.text;
+    const { status } = await callApi(server.base_url, key, SANDBOX_PAYMENTS, { body });
+    if (status !== 201) throw new Error(`a payment was answered ${status}`);
+  };
+
+  let due = 0;
+  // Warm, then calm, hostile, calm, hostile.
+  for (const [n, name] of (["calm", "calm", "hostile", "calm", "hostile"] as const).entries()) {
+    await turn(name === "calm" ? "disabled" : "enabled");
+    phase = name;
+    const count = Math.ceil((n === 0 ? 1 : seconds) * PAYMENTS_PER_S);
+    const paid: Promise<void>[] = [];
+    for (let i = 0; i < count; i++) {
+      paid.push(pay(i));
+      await new Promise((resolve) => setTimeout(resolve, 1_000 / PAYMENTS_PER_S));
+    }
+    await Promise.all(paid);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (n === 0) latencies.calm = [];
+    else due += Math.round(count * HEALTHY / SANDBOXES);
+  }
+  const [calm, hostile] = [p99(latencies.calm), p99(latencies.hostile)];
+  const findings: string[] = [];
+  const limit = Math.max(FLOOR_MS, 2 * calm);
+  if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
+  const arrived = latencies.calm.length + latencies.hostile.length;
+  if (arrived < 0.98 * due) findings.push(`${arrived} of ${due} have arrived in time`);
+  if (caught.length === 0) findings.push("the tarpit has caught nothing");
+  return [{
+    promise: "R13",
+    says: `${HEALTHY} healthy endpoints, ${arrived} deliveries: p99 ${calm} ms, ` +
+      `beside a tarpit (${caught.length} connections caught) ${hostile} ms`,
+    findings,
+  }];
+}
+
+function p99(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Infinity;
+}

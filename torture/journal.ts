@@ -1,0 +1,57 @@
+/**
+ * A file of records, one JSON text a line, each on disk (fsync) before the writer goes on: what a
+ * process has seen survives its `kill -9`. Writers that come together share one fsync.
+ */
+
+const NEWLINE = "\n";
+
+/** A journal that is written to. */
+export class Journal {
+  readonly #file: Deno.FsFile;
+  #waiting: { text: string; done: () => void }[] = [];
+  #flushing: Promise<void> | null = null;
+
+  /** Opens a journal, at its end if it exists. */
+  constructor(path: string) {
+    this.#file = Deno.openSync(path, { create: true, append: true });
+  }
+
+  /** Resolves when the record is on disk. */
+  write(record: unknown): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ text: JSON.stringify(record) + NEWLINE, done: resolve });
+    this.#flushing ??= this.#flush();
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#flushing;
+    this.#file.close();
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      const bytes = new TextEncoder().encode(batch.map(({ text }) => text).join(""));
+      for (let sent = 0; sent < bytes.length;) {
+        sent += await this.#file.write(bytes.subarray(sent));
+      }
+      await this.#file.syncData();
+      for (const { done } of batch) done();
+    }
+    this.#flushing = null;
+  }
+}
+
+/** The records of a journal. A line that a kill has cut short was never acknowledged: it is left out. */
+export async function readJournal<T>(path: string): Promise<T[]> {
+  const text = await Deno.readTextFile(path).catch(() => "");
+  return text.split(NEWLINE).slice(0, -1).flatMap((line) => {
+    try {
+      return [JSON.parse(line) as T];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,420 @@
+/**
+ * The main run (promises R1 to R7): the plan's stories told through spoiling proxies while PostgreSQL,
+ * its backends, both API servers and the receiver are killed; then calm, and the audit.
+ */
+
+import { join } from "node:path";
+import { type Arrival, type ReceiverSettings } from "./receiver_process.ts";
+import { auditRun, overdrawnBalances, type Verdict } from "./audit.ts";
+import { callApi } from "./api_call.ts";
+import { checkBooks } from "../scripts/check_books.ts";
+import type { Answer, ClientCounts, ClientReport, ClientSettings } from "./client_process.ts";
+import { readJournal } from "./journal.ts";
+import { type Kill, type Plan, planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
+import { launch, type RunProcess } from "./process.ts";
+import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
+import { type ApiServer, freePort, type SandboxKey, type Stage, until } from "./stage.ts";
+
+/** What a main run is asked for. */
+export interface MainRunOptions {
+  seed: number;
+  operations: number;
+  kills: number;
+  clients: number;
+  /** Called when all is told and only deliveries are waited for. */
+  onCalm: () => void;
+}
+
+/** What came of it. */
+export interface MainRunReport {
+  verdicts: Verdict[];
+  /** How often each kind of fault has happened. */
+  faults: Record<string, number>;
+  /** From a kill to the next good answer, by victim, in milliseconds. */
+  recoveries: Record<Victim, number[]>;
+  counts: ClientCounts;
+  /** Deliveries that were asked for again because kills had used up their attempts. */
+  redelivered: number;
+  seconds: { told: number; delivered: number };
+}
+
+/** Faults between clients and servers: several hundred in the smallest run. */
+const CLIENT_RATES = { reset: 0.004, stall: 0.004, halve: 0.004, stall_ms: [50, 800] } as const;
+/** Between servers and PostgreSQL every cut ends what several requests wait for. */
+const DATABASE_RATES = {
+  reset: 0.0005,
+  stall: 0.0005,
+  halve: 0.0005,
+  stall_ms: [50, 1_500],
+} as const;
+/** Share of first attempts that the receiver fails. */
+const RECEIVER_FAILS = 0.3;
+const DELIVERY_DEADLINE_MS = 240_000;
+/** The wait after a second failure is a minute; after a third it is ten. */
+const FAR_MS = 65_000;
+const HEALTH_DEADLINE_MS = 60_000;
+const AUDIT_EVERY_MS = 2_000;
+
+/** The receiver's addresses: which sandbox's events come there, and which of them. */
+const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
+  "/payments": { sandbox: "payments", events: ["*"] },
+  "/mixed": { sandbox: "mixed", events: ["*"] },
+  "/mixed-payments": { sandbox: "mixed", events: ["payment.*"] },
+  "/transfers": { sandbox: "transfers", events: ["*"] },
+};
+
+/** Runs it. */
+export async function runMain(stage: Stage, options: MainRunOptions): Promise<MainRunReport> {
+  const plan = planOf(options.seed, options.operations, options.kills);
+  const proxies = await startProxies(stage, options.seed);
+  const servers = proxies.servers;
+  const keys = {} as Record<Sandbox, SandboxKey>;
+  for (const name of SANDBOXES) keys[name] = await stage.makeSandbox(name);
+  const receiver = await startReceiver(stage, options.seed, servers[0]!, keys);
+
+  const counts = Promise.withResolvers<ClientCounts>();
+  const replays = Promise.withResolvers<{ replayed: number; faults: string[] }>();
+  const killer = new Killer(stage, servers, receiver, plan);
+  const journal = join(stage.folder, "clients.journal");
+  const started = performance.now();
+  const clients = await launch(
+    "client_process.ts",
+    {
+      seed: options.seed,
+      operations: options.operations,
+      clients: options.clients,
+      journal,
+      base_urls: proxies.ports.map((port) => `http://127.0.0.1:${port}/functions/v1`),
+      calm_urls: servers.map(({ base_url }) => base_url),
+      keys: Object.fromEntries(
+        SANDBOXES.map((name) => [name, keys[name].text]),
+      ) as Record<Sandbox, string>,
+    } satisfies ClientSettings,
+    (line) => {
+      const report = line as ClientReport;
+      if ("answered" in report) killer.advance(report.answered);
+      else if ("counts" in report) counts.resolve(report.counts);
+      else replays.resolve(report);
+    },
+  );
+  const end = async () => {
+    clients.kill();
+    await clients.ended;
+  };
+  stage.atEnd(end);
+  const auditor = new Auditor(stage, keys, () => killer.progress >= plan.operations / 2);
+  const counted = await Promise.race([counts.promise, clients.ended.then(() => null)]);
+  if (counted === null) throw new Error("the clients ended before all was told");
+  const told_ms = performance.now() - started;
+  await killer.end();
+  const altered_entries = await auditor.end();
+
+  const proxy_report = await proxies.calm();
+  for (const server of servers) await untilWell(server);
+  options.onCalm();
+  const drained = await drain(stage, servers[0]!, keys);
+  const delivered_ms = performance.now() - started - told_ms;
+  await clients.send("replay");
+  const replayed = await replays.promise;
+  await end();
+
+  const verdicts = await auditRun({
+    plan,
+    sql: stage.sql,
+    answers: (await readJournal<Answer>(journal)).filter(({ kind }) => kind !== undefined),
+    arrivals: await readJournal<Arrival>(receiver.settings.journal),
+    environments: Object.fromEntries(
+      SANDBOXES.map((name) => [name, keys[name].environment_id]),
+    ) as Record<Sandbox, string>,
+    endpoints: Object.fromEntries(
+      Object.entries(ENDPOINTS).map(([path, { sandbox, events }]) => [path, {
+        sandbox,
+        takes: (type) => events[0] === "*" || type.startsWith("payment."),
+      }]),
+    ),
+    replays: replayed,
+    meanwhile: { audits: auditor.audits, findings: auditor.findings },
+    altered_entries,
+  });
+  verdicts.find(({ promise }) => promise === "R6")!.findings.push(...drained.late);
+  if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);
+  for (const { route, fault } of stage.server_faults) {
+    verdicts[0]!.findings.push(`fault of a server: ${route} ${fault}`);
+  }
+  return {
+    verdicts,
+    faults: {
+      ...killer.kills,
+      ...Object.fromEntries(proxy_report.flatMap(({ name, counts }) => {
+        const { connections: _, ...kinds } = counts;
+        return Object.entries(kinds).map(([kind, count]) => [`${kind} (${name})`, count]);
+      })),
+    },
+    recoveries: killer.recoveries,
+    counts: counted,
+    redelivered: drained.redelivered,
+    seconds: { told: told_ms / 1_000, delivered: delivered_ms / 1_000 },
+  };
+}
+
+async function startProxies(stage: Stage, seed: number) {
+  const ports = [freePort(), freePort()];
+  const database = new URL(stage.functions_url);
+  const proxies = await launch<{ ports: number[] }>(
+    "proxy_process.ts",
+    {
+      seed,
+      proxies: [
+        { name: "database", target_port: Number(database.port), rates: DATABASE_RATES },
+        { name: "clients 1", target_port: ports[0]!, rates: CLIENT_RATES },
+        { name: "clients 2", target_port: ports[1]!, rates: CLIENT_RATES },
+      ],
+    } satisfies ProxySettings,
+    (line) => report.resolve(line as ProxyReport),
+  );
+  const report = Promise.withResolvers<ProxyReport>();
+  stage.atEnd(async () => {
+    proxies.kill();
+    await proxies.ended;
+  });
+  database.port = String(proxies.ready.ports[0]);
+  const servers = await Promise.all(
+    ports.map((port) => stage.startServer({ port, database_url: database.href })),
+  );
+  return {
+    servers,
+    ports: proxies.ready.ports.slice(1),
+    async calm() {
+      await proxies.send("calm");
+      return await report.promise;
+    },
+  };
+}
+
+/** The receiver, killed and started anew on the same port. */
+interface Receiver {
+  settings: ReceiverSettings;
+  restart(): Promise<void>;
+}
+
+async function startReceiver(
+  stage: Stage,
+  seed: number,
+  server: ApiServer,
+  keys: Record<Sandbox, SandboxKey>,
+): Promise<Receiver> {
+  const port = freePort();
+  const secrets: Record<string, string> = {};
+  for (const [path, { sandbox, events }] of Object.entries(ENDPOINTS)) {
+    const response = await fetch(`${server.base_url}/api-v1-payments/v1/webhook_endpoints`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${keys[sandbox].text}`,
+        "Content-Type": "application/json",
+        // The proxy before the database may cut this too: then once more.
+        "Idempotency-Key": path,
+      },
+      body: JSON.stringify({ url: `http://127.0.0.1:${port}${path}`, events }),
+    });
+    const body = await response.json();
+    if (response.status !== 201) throw new Error(`no endpoint: ${JSON.stringify(body)}`);
+    secrets[path] = body.secret;
+  }
+  const journal = join(stage.folder, "receiver.journal");
+  const settings: ReceiverSettings = { port, seed, journal, fail: RECEIVER_FAILS, secrets };
+  let receiver: RunProcess<unknown> = await launch("receiver_process.ts", settings);
+  const end = async () => {
+    receiver.kill();
+    await receiver.ended;
+  };
+  stage.atEnd(end);
+  return {
+    settings,
+    async restart() {
+      await end();
+      receiver = await launch("receiver_process.ts", settings);
+    },
+  };
+}
+
+/** Kills what the plan says when the plan says so. */
+class Killer {
+  /** Operations that have been answered. */
+  progress = 0;
+  readonly kills: Record<Victim, number> = { postmaster: 0, backend: 0, server: 0, receiver: 0 };
+  readonly recoveries: Record<Victim, number[]> = {
+    postmaster: [],
+    backend: [],
+    server: [],
+    receiver: [],
+  };
+  readonly #stage: Stage;
+  readonly #servers: readonly ApiServer[];
+  readonly #receiver: Receiver;
+  readonly #due: Kill[];
+  #killing: Promise<void> | null = null;
+
+  constructor(stage: Stage, servers: readonly ApiServer[], receiver: Receiver, plan: Plan) {
+    this.#stage = stage;
+    this.#servers = servers;
+    this.#receiver = receiver;
+    this.#due = [...plan.kills];
+  }
+
+  advance(answered: number): void {
+    this.progress = answered;
+    this.#killing ??= this.#killDue().finally(() => this.#killing = null);
+  }
+
+  async end(): Promise<void> {
+    await this.#killing;
+  }
+
+  async #killDue(): Promise<void> {
+    while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.progress) {
+      const { victim, which } = this.#due.shift()!;
+      const started = performance.now();
+      await this.#kill(victim, which);
+      this.kills[victim]++;
+      await Promise.all(this.#servers.map(untilWell));
+      this.recoveries[victim].push(performance.now() - started);
+    }
+  }
+
+  async #kill(victim: Victim, which: number): Promise<void> {
+    switch (victim) {
+      case "postmaster":
+        return Deno.kill(this.#stage.postgres.pid, "SIGKILL");
+      case "backend": {
+        // PostgreSQL answers the death of one by ending all, and recovers.
+        const backends = await untilAnswered(() =>
+          this.#stage.sql<{ pid: number }[]>`
+            select pid from pg_stat_activity where application_name = 'payments' order by pid`
+        );
+        const { pid } = backends[Math.floor(which * backends.length)]!;
+        return Deno.kill(pid, "SIGKILL");
+      }
+      case "server":
+        return await this.#servers[Math.floor(which * this.#servers.length)]!.restart();
+      case "receiver":
+        return await this.#receiver.restart();
+    }
+  }
+}
+
+/** Looks at the books while the run goes on, and keeps a copy of the ledger from its middle. */
+class Auditor {
+  audits = 0;
+  readonly findings: string[] = [];
+  readonly #stage: Stage;
+  readonly #keys: Record<Sandbox, SandboxKey>;
+  readonly #is_midway: () => boolean;
+  #has_copy = false;
+  #is_over = false;
+  readonly #auditing: Promise<void>;
+
+  constructor(stage: Stage, keys: Record<Sandbox, SandboxKey>, isMidway: () => boolean) {
+    this.#stage = stage;
+    this.#keys = keys;
+    this.#is_midway = isMidway;
+    this.#auditing = this.#audit();
+  }
+
+  /** Entries of the copy that the ledger no longer has as they were. */
+  async end(): Promise<string[]> {
+    this.#is_over = true;
+    await this.#auditing;
+    if (!this.#has_copy) return ["no copy of the ledger was made"];
+    const rows = await this.#stage.sql`
+      select id from (table public.torture_ledger except table pay.ledger_entries) gone limit 5`;
+    return rows.map(({ id }) => `ledger entry ${id} was deleted or altered`);
+  }
+
+  async #audit(): Promise<void> {
+    const { sql } = this.#stage;
+    while (!this.#is_over) {
+      const started = performance.now();
+      try {
+        const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
+        for (const { oracle, examples } of broken) {
+          this.findings.push(`meanwhile ${oracle}: ${examples[0]}`);
+        }
+        const { environment_id } = this.#keys.transfers;
+        this.findings.push(...await overdrawnBalances(sql, environment_id));
+        this.audits++;
+        if (this.#is_midway() && !this.#has_copy) {
+          await sql`
+            create table public.torture_ledger as select * from pay.ledger_entries
+            where environment_id <> ${this.#keys.resets.environment_id}`;
+          this.#has_copy = true;
+        }
+      } catch {
+        // The database is being killed.
+      }
+      // A tenth of the time at most.
+      const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
+      const until_ms = performance.now() + pause_ms;
+      while (!this.#is_over && performance.now() < until_ms) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+    if (this.#has_copy) return;
+    await sql`create table public.torture_ledger as table pay.ledger_entries`;
+    this.#has_copy = true;
+  }
+}
+
+/** Waits until a server and its database answer. */
+export async function untilWell({ base_url }: ApiServer): Promise<void> {
+  await until(`${base_url} is well`, HEALTH_DEADLINE_MS, async () => {
+    const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
+    await response?.body?.cancel();
+    return response?.status === 200;
+  });
+}
+
+/** The rows of a query, asked again while a connection is found to be one of a server that died. */
+async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
+  let rows: T[] = [];
+  await until("the database answers", HEALTH_DEADLINE_MS, async () => {
+    rows = await ask().catch(() => []);
+    return rows.length > 0;
+  });
+  return rows;
+}
+
+/** What became of the deliveries after the faults. */
+interface Drained {
+  /** Asked for again, because their next attempt was minutes away or the last had failed. */
+  redelivered: number;
+  /** Still on their way in the end. */
+  late: string[];
+}
+
+/**
+ * Waits until nothing is pending. A delivery that the receiver refused and that kills cost two more
+ * attempts waits ten minutes, or has none left: those are asked for again, as a merchant would.
+ */
+async function drain(
+  { sql }: Stage,
+  { base_url }: ApiServer,
+  keys: Record<Sandbox, SandboxKey>,
+): Promise<Drained> {
+  const texts = new Map(Object.values(keys).map((key) => [key.environment_id, key.text]));
+  const drained: Drained = { redelivered: 0, late: [] };
+  await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
+    const open = await sql<{ environment_id: string; id: string; is_far: boolean }[]>`
+      select environment_id, id,
+        status = 'failed' or next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far
+      from pay.webhook_deliveries where status in ('pending', 'failed')`;
+    drained.late = open.map(({ id }) => `late: ${id}`);
+    if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
+    for (const { environment_id, id } of open) {
+      const path = `/api-v1-payments/v1/webhook_deliveries/${id}/redeliver`;
+      const { status } = await callApi(base_url, texts.get(environment_id)!, path, { body: {} });
+      if (status === 200) drained.redelivered++;
+    }
+    return false;
+  }).catch(() => {});
+  return drained;
+}

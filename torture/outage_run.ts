@@ -1,0 +1,116 @@
+/**
+ * R8: a receiver that is away for ten minutes, with a backlog waiting for it: when it is back every
+ * delivery comes, in order, and none with an old signature. Small runs let the servers' clocks jump ten
+ * minutes after the first two attempts have failed in real time; large ones wait.
+ */
+
+import { join } from "node:path";
+import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
+import type { Verdict } from "./audit.ts";
+import { readJournal } from "./journal.ts";
+import { untilWell } from "./main_run.ts";
+import { launch } from "./process.ts";
+import type { Arrival, ReceiverSettings } from "./receiver_process.ts";
+import { freePort, type Stage, until } from "./stage.ts";
+
+/** What is asked for. */
+export interface OutageOptions {
+  /** Deliveries that wait for the receiver. */
+  backlog: number;
+  /** Whether the ten minutes are waited for. */
+  is_real: boolean;
+}
+
+const OUTAGE_MS = 600_000;
+/** Two attempts of each, at 0 and 5 s, meet nobody. */
+const REAL_START_MS = 7_000;
+const SIGNATURE_AGE_MS = 30_000;
+const CLIENTS = 16;
+/** For 1 000 deliveries, and for each thousand more. */
+const DRAIN_MS = { least: 60_000, per_thousand: 9_000 };
+
+/** Runs it. */
+export async function runOutage(
+  stage: Stage,
+  { backlog, is_real }: OutageOptions,
+): Promise<Verdict[]> {
+  const server = await stage.startServer();
+  await untilWell(server);
+  const { text } = await stage.makeSandbox("outage");
+  const port = freePort();
+  const { secret } = await addEndpoint(server.base_url, text, `http://127.0.0.1:${port}/`, ["*"]);
+  const started = performance.now();
+  let next = 0;
+  await Promise.all(Array.from({ length: CLIENTS }, async () => {
+    // Each payment has two events.
+    while (next < backlog / 2) {
+      const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+      const key = `outage-${next++}`;
+      await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
+    }
+  }));
+  const passed_ms = () => performance.now() - started;
+  const wait_ms = (is_real ? OUTAGE_MS : REAL_START_MS) - passed_ms();
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, wait_ms)));
+  const [waiting] = await stage.sql<{ pending: number; tried: number }[]>`
+    select count(*) filter (where status = 'pending')::int as pending,
+      count(*) filter (where attempts <> '')::int as tried
+    from pay.webhook_deliveries`;
+  const journal = join(stage.folder, "outage.journal");
+  const ahead_ms = is_real ? 0 : OUTAGE_MS;
+  const receiver = await launch(
+    "receiver_process.ts",
+    {
+      port,
+      seed: 0,
+      journal,
+      fail: 0,
+      secrets: { "/": secret },
+      ahead_ms,
+    } satisfies ReceiverSettings,
+  );
+  stage.atEnd(async () => {
+    receiver.kill();
+    await receiver.ended;
+  });
+  await server.setAhead(ahead_ms);
+  const back = performance.now();
+  const deadline_ms = Math.max(DRAIN_MS.least, DRAIN_MS.per_thousand * backlog / 1_000);
+  await until("the backlog is delivered", deadline_ms, async () => {
+    const rows = await stage.sql`
+      select from pay.webhook_deliveries where status = 'pending' limit 1`;
+    return rows.length === 0;
+    // What has not arrived is counted below.
+  }).catch(() => {});
+  const drained_s = (performance.now() - back) / 1_000;
+  const all = await readJournal<Arrival>(journal);
+  const arrivals = all.filter(({ is_taken }) => is_taken);
+  const events = new Set(arrivals.map(({ event_id }) => event_id));
+  const [row] = await stage.sql<{ events: number }[]>`
+    select count(*)::int as events from pay.events`;
+  // Those that the clocks' jump caught on their way were signed before it.
+  const oldest_ms = arrivals.reduce((oldest, { age_ms }) => Math.max(oldest, age_ms), 0);
+  const findings: string[] = [];
+  if (events.size < row!.events) {
+    const refused = all.length - arrivals.length;
+    findings.push(`${row!.events - events.size} were not taken, ${refused} attempts refused`);
+  }
+  if (oldest_ms >= SIGNATURE_AGE_MS) findings.push(`a signature was ${oldest_ms} ms old`);
+  if (waiting!.pending < row!.events || waiting!.tried === 0) {
+    findings.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
+  }
+  const last = new Map<string, number>();
+  for (const { subject_id, sequence } of arrivals) {
+    if (sequence < (last.get(subject_id) ?? 0)) findings.push(`${subject_id}: out of order`);
+    last.set(subject_id, sequence);
+  }
+  return [{
+    promise: "R8",
+    says:
+      `${waiting!.pending} deliveries waited ten minutes (${
+        is_real ? "of real time" : "by the clock"
+      }), ${waiting!.tried} had been tried; all delivered ${drained_s.toFixed(1)} s after the ` +
+      `return, signatures at most ${oldest_ms} ms old`,
+    findings,
+  }];
+}

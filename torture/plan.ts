@@ -1,0 +1,223 @@
+/**
+ * What a run does, all of it from the seed: stories (a payment or transfer and what happens to it, in
+ * groups of requests that are sent at once), how many twins each request has, and what is killed when.
+ * The same seed and sizes give the same plan on any machine.
+ */
+
+import { INSTRUMENTS, type Move, OUTCOMES, STATUSES } from "./payment_model.ts";
+import { type Random, randomOf } from "./random.ts";
+
+/** The sandboxes of a run, and what they are for. */
+export const SANDBOXES = ["payments", "mixed", "transfers", "resets"] as const;
+export type Sandbox = typeof SANDBOXES[number];
+
+/** The hot accounts: every transfer draws on one of these balances. */
+export const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
+
+/** One request, in the words of the plan. */
+export type Action =
+  | {
+    do: "create";
+    instrument: string;
+    outcome: string | null;
+    amount: number;
+    currency: string;
+    is_sandbox: boolean;
+  }
+  | Move
+  | { do: "get" | "list" | "list_refunds" | "balance" | "reset" }
+  | {
+    do: "transfer";
+    amount: number;
+    currency: string;
+    destination: "approved" | "returned";
+    is_manual: boolean;
+  }
+  | { do: "cancel_transfer" }
+  | { do: "advance_transfer"; to: string };
+
+/** An operation: a request with its key, sent by so many twins. */
+export interface Operation {
+  /** Its number in the run, from 0; its idempotency key is made of it. */
+  number: number;
+  action: Action;
+  twins: number;
+  /** After the answer, the request is sent once more with one field changed. */
+  is_changed: boolean;
+}
+
+/** A payment or transfer and what happens to it; the first group creates it. */
+export interface Story {
+  number: number;
+  sandbox: Sandbox;
+  groups: Operation[][];
+}
+
+/** What is killed. */
+export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
+export type Victim = typeof VICTIMS[number];
+
+/** A kill, when so many operations have been answered. */
+export interface Kill {
+  at_operation: number;
+  victim: Victim;
+  /** Which of several, 0 to 1. */
+  which: number;
+}
+
+/** A run. */
+export interface Plan {
+  seed: number;
+  stories: Story[];
+  operations: number;
+  kills: Kill[];
+}
+
+/** Operations that read; they carry no key and have no twins. */
+const READS: ReadonlySet<string> = new Set(["get", "list", "list_refunds", "balance"]);
+const MAX_TWINS = 16;
+/** What each hot account holds at first. */
+const OPENING_AMOUNT = 20_000;
+
+/** Whether an action changes nothing. */
+export function isRead(action: Action): boolean {
+  return READS.has(action.do);
+}
+
+/** The plan of a seed. */
+export function planOf(seed: number, operations: number, kills: number): Plan {
+  const random = randomOf(seed, "plan");
+  const stories: Story[] = [];
+  let number = 0;
+  const wrap = (action: Action, sandbox: Sandbox): Operation => {
+    const is_read = isRead(action);
+    return {
+      number: number++,
+      action,
+      twins: is_read ? 1 : drawTwins(random),
+      // A reset forgets the key.
+      is_changed: !is_read && random.chance(0.1) && sandbox !== "resets",
+    };
+  };
+  const tell = (sandbox: Sandbox, groups: Action[][]) =>
+    stories.push({
+      number: stories.length,
+      sandbox,
+      groups: groups.map((group) => group.map((action) => wrap(action, sandbox))),
+    });
+  for (const currency of HOT_CURRENCIES) tell("transfers", fund(OPENING_AMOUNT, currency));
+  while (number < operations) {
+    const sandbox = drawSandbox(random);
+    tell(sandbox, TELLERS[sandbox](random));
+  }
+  return { seed, stories, operations: number, kills: planKills(seed, number, kills) };
+}
+
+/** Kills spread over the run, every kind in each round of them. */
+function planKills(seed: number, operations: number, count: number): Kill[] {
+  const random = randomOf(seed, "kills");
+  const kills: Kill[] = [];
+  for (let i = 0; i < count; i++) {
+    // A little of the run before the first and after the last.
+    const share = 0.05 + 0.85 * (i + random.next()) / count;
+    kills.push({
+      at_operation: Math.floor(share * operations),
+      victim: VICTIMS[i % VICTIMS.length]!,
+      which: random.next(),
+    });
+  }
+  return kills;
+}
+
+function drawTwins(random: Random): number {
+  const draw = random.next();
+  if (draw < 0.6) return 1;
+  if (draw < 0.8) return 2;
+  return draw < 0.92 ? random.integer(3, 4) : random.integer(5, MAX_TWINS);
+}
+
+function drawSandbox(random: Random): Sandbox {
+  const draw = random.next();
+  return draw < 0.45 ? "payments" : draw < 0.7 ? "mixed" : draw < 0.95 ? "transfers" : "resets";
+}
+
+const TELLERS: Record<Sandbox, (random: Random) => Action[][]> = {
+  payments: (random) => tellPayment(random),
+  mixed: (random) => tellPayment(random),
+  transfers: (random) => random.chance(0.4) ? tellFunding(random) : tellTransfer(random),
+  resets: (random) => random.chance(0.1) ? [[{ do: "reset" }]] : tellPayment(random),
+};
+
+function tellPayment(random: Random): Action[][] {
+  const groups: Action[][] = [[drawCreate(random)]];
+  for (let count = random.integer(0, 4); count > 0; count--) {
+    const size = random.chance(0.3) ? random.integer(2, 3) : 1;
+    groups.push(Array.from({ length: size }, () => drawMove(random)));
+  }
+  return groups;
+}
+
+function drawCreate(random: Random): Action {
+  const instrument = random.pick(Object.keys(INSTRUMENTS));
+  const is_wallet = INSTRUMENTS[instrument]!.kind === "stablecoin";
+  return {
+    do: "create",
+    instrument,
+    outcome: random.chance(0.25) ? random.pick(Object.keys(OUTCOMES)) : null,
+    amount: random.integer(1_000, 100_000),
+    currency: is_wallet ? random.pick(["USDC", "USDT"]) : "EUR",
+    is_sandbox: random.chance(0.5),
+  };
+}
+
+function drawMove(random: Random): Action {
+  const draw = random.next();
+  if (draw < 0.15) return { do: "cancel" };
+  if (draw < 0.45) {
+    return { do: "refund", amount: random.chance(0.3) ? null : random.integer(1, 100) };
+  }
+  if (draw < 0.75) return { do: "advance", to: random.pick(STATUSES.slice(1)) };
+  if (draw < 0.85) {
+    return { do: "authenticate", result: random.chance(0.6) ? "success" : "failure" };
+  }
+  return { do: random.pick(["get", "list", "list_refunds"] as const) };
+}
+
+/** Money comes in, so that transfers find some; not always enough. */
+function tellFunding(random: Random): Action[][] {
+  return fund(random.integer(1_000, 5_000), random.pick(HOT_CURRENCIES));
+}
+
+function fund(amount: number, currency: string): Action[][] {
+  return [[{
+    do: "create",
+    instrument: currency.startsWith("USD") && currency !== "USD" ? "wallet" : "none",
+    outcome: "success",
+    amount,
+    currency,
+    is_sandbox: true,
+  }]];
+}
+
+function tellTransfer(random: Random): Action[][] {
+  const is_manual = random.chance(0.5);
+  const groups: Action[][] = [[{
+    do: "transfer",
+    amount: random.integer(500, 4_000),
+    currency: random.pick(HOT_CURRENCIES),
+    destination: random.chance(0.8) ? "approved" : "returned",
+    is_manual,
+  }]];
+  if (is_manual) {
+    const size = random.chance(0.4) ? 2 : 1;
+    groups.push(Array.from({ length: size }, () => drawTransferMove(random)));
+  }
+  if (random.chance(0.2)) groups.push([{ do: "balance" }]);
+  return groups;
+}
+
+function drawTransferMove(random: Random): Action {
+  return random.chance(0.3)
+    ? { do: "cancel_transfer" }
+    : { do: "advance_transfer", to: random.pick(["completed", "failed", "cancelled"]) };
+}

@@ -1,0 +1,363 @@
+/**
+ * `deno task planted-bugs`: puts known bugs into a copy of the project, one at a time, and shows that
+ * a named test notices each. `--check` only sees whether each can still be planted (the text that it
+ * replaces is there, once); `--only <part of a name>` plants some.
+ *
+ * Exit codes: 0 every bug was noticed, 1 one was not, or cannot be planted.
+ */
+
+import { parseArgs } from "node:util";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** A bug to plant. */
+interface PlantedBug {
+  name: string;
+  edits: { file: string; find: string; replace: string }[];
+  /** What must fail: a test file, or a run of the torture. */
+  noticed_by: string;
+}
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MIGRATIONS = "supabase/migrations";
+/** A test that hangs has noticed nothing. */
+const TEST_DEADLINE_MS = 600_000;
+
+/** The late outbox: a statement of its own, after the commit. */
+const LATE_OUTBOX = `
+create function pay.late_outbox() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+    subject_id, sequence, status, next_attempt_at, created_at)
+  select e.environment_id, 'whd_' || substr(e.id, 5, 25) || pay.slot_character(t.slot), e.id, e.type,
+    t.id, e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+  from pay.events e join pay.webhook_endpoints t on t.environment_id = e.environment_id
+  where e.created_at > now() - interval '300 milliseconds'
+  on conflict do nothing;
+end
+$$;
+grant execute on function pay.late_outbox() to pay_api;
+`;
+
+/** The bugs. Each was seen to be noticed; a text that has moved is to be moved here too. */
+const BUGS: PlantedBug[] = [
+  {
+    name: "a unique index is dropped",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000200_environments_and_keys.sql`,
+      find: "create unique index environments_one_live_per_account",
+      replace: "create index environments_one_live_per_account",
+    }],
+    noticed_by: "tests/database/constraints_test.ts",
+  },
+  {
+    name: "a refund of the exact rest is refused: >= for >",
+    edits: [{
+      file: "shared/domain/refund_payment.ts",
+      find: "amount_minor > rest)",
+      replace: "amount_minor >= rest)",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a refund of more than the rest goes through, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/refund_payment.ts",
+        find: "amount_minor > rest)",
+        replace: "amount_minor > rest + 1)",
+      },
+      {
+        file: `${MIGRATIONS}/20261120000300_payments.sql`,
+        find: "check (amount_refunded between 0 and amount_minor)",
+        replace: "check (amount_refunded >= 0)",
+      },
+      {
+        file: `${MIGRATIONS}/20261120000300_payments.sql`,
+        find:
+          "when 'partially_refunded' then amount_refunded > 0 and amount_refunded < amount_minor",
+        replace: "when 'partially_refunded' then amount_refunded > 0",
+      },
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "the outbox is written after the commit",
+    edits: [
+      {
+        file: `${MIGRATIONS}/20261120000600_committing.sql`,
+        find: "    from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
+        replace:
+          "    from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
+      },
+      {
+        file: `${MIGRATIONS}/20261120000860_oracles.sql`,
+        find: "create table pay.oracle_findings",
+        replace: `${LATE_OUTBOX}\ncreate table pay.oracle_findings`,
+      },
+      {
+        file: "shared/store/store.ts",
+        find:
+          "database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))",
+        replace:
+          `database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))
+        .then(async (rows) => {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          await database.query("select pay.late_outbox()", []);
+          return rows;
+        })`,
+      },
+    ],
+    noticed_by: "tests/webhook/kill_test.ts",
+  },
+  {
+    name: "a signature is verified over parsed JSON",
+    edits: [{
+      file: "client/webhook_signature.ts",
+      find: "signedContent(timestamp, rawBody)",
+      replace: `signedContent(timestamp, JSON.stringify(JSON.parse(
+        typeof rawBody === "string" ? rawBody : new TextDecoder().decode(rawBody))))`,
+    }],
+    noticed_by: "tests/client/webhook_signature_test.ts",
+  },
+  {
+    name: "a signature is as old as its event",
+    edits: [{
+      file: "shared/domain/attempt.ts",
+      find: "timestamp_seconds: Math.floor(at_ms / 1000)",
+      replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
+    }],
+    noticed_by: "torture --promise r8",
+  },
+  {
+    name: "a policy is missing",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
+      find: "create policy webhook_deliveries_of_worker on pay.webhook_deliveries to pay_owner\n" +
+        "  using ((select current_setting('pay.worker', true)) = 'on');",
+      replace: "",
+    }],
+    noticed_by: "tests/webhook/delivery_test.ts",
+  },
+  {
+    name: "a policy opens to everyone",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
+      find: "  using ((select current_setting('pay.worker', true)) = 'on');\n" +
+        "create policy events_of_worker",
+      replace: "  using (true);\ncreate policy events_of_worker",
+    }],
+    noticed_by: "tests/database/row_level_security_test.ts",
+  },
+  {
+    name: "a lease never ends",
+    edits: [{
+      file: "shared/domain/relay.ts",
+      find: "leased_until_ms: at_ms + (lease_ms ?? LEASE_MS)",
+      replace: "leased_until_ms: at_ms + 1e11",
+    }],
+    noticed_by: "tests/webhook/kill_test.ts",
+  },
+  {
+    name: "a purge ignores the 24 hours",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000850_retention.sql`,
+      find: "where o.created_at <= p_at - pay.idempotency_retention()",
+      replace: "where o.created_at <= p_at",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a key outlives its day by a moment: >= for >",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find: "when i.created_at <= c.at - pay.idempotency_retention() then 'expired'",
+      replace: "when i.created_at < c.at - pay.idempotency_retention() then 'expired'",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a twin does not wait",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find:
+        "-- How long a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
+      replace: "set lock_timeout = '1ms'",
+    }],
+    noticed_by: "tests/http/idempotency_twins_test.ts",
+  },
+  {
+    name: "a twin is let through",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find: "where c.idempotency_key is null or exists (\n      select from claimed k",
+      replace: "where c.idempotency_key is null or true or exists (\n      select from claimed k",
+    }],
+    noticed_by: "tests/races/twins_test.ts",
+  },
+  {
+    name: "a replay has new bytes",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find: "    body := v_request.body;",
+      replace: "    body := v_request.body || ' ';",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "deliveries of a payment do not wait for each other",
+    edits: [{
+      file: "shared/domain/relay.ts",
+      find: "        goes_on = await this.#attempt(delivery);",
+      replace: "        this.#attempt(delivery).catch(on_error);",
+    }],
+    noticed_by: "tests/webhook/delivery_order_test.ts",
+  },
+  {
+    name: "a refund leaves the ledger as it is",
+    edits: [{
+      file: "shared/domain/resource_change.ts",
+      find: `    this.move("refund", amount_minor, id);\n`,
+      replace: "",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "the ledger's check is gone",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000400_ledger.sql`,
+      find: "  where c.is_unbalanced\n",
+      replace: "  where false\n",
+    }],
+    noticed_by: "tests/database/constraints_test.ts",
+  },
+  {
+    name: "transfers out of one balance do not wait for each other",
+    edits: [{
+      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      find: "      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/transfers_race_test.ts",
+  },
+  {
+    name: "a frozen database is not noticed",
+    edits: [{
+      file: "shared/store/database_health.ts",
+      find: "this.#is_away = !await isAnswered(this.#probe.ask());",
+      replace: "this.#is_away = false;",
+    }],
+    noticed_by: "tests/http/database_away_test.ts",
+  },
+];
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { check: { type: "boolean" }, only: { type: "string", default: "" } },
+  });
+  const bugs = BUGS.filter(({ name }) => name.includes(values.only));
+  const unplantable = (await Promise.all(bugs.map(findTexts))).flat();
+  for (const fault of unplantable) console.error(fault);
+  if (unplantable.length > 0 || bugs.length === 0) return 1;
+  if (values.check) {
+    console.log(`${bugs.length} bugs can be planted`);
+    return 0;
+  }
+  const copy = await copyProject();
+  try {
+    let missed = 0;
+    for (const noticed_by of new Set(bugs.map(({ noticed_by }) => noticed_by))) {
+      if (await fails(copy, noticed_by) !== false) {
+        console.error(`${noticed_by} does not pass without a bug: nothing can be learned from it`);
+        return 1;
+      }
+    }
+    for (const bug of bugs) {
+      const started = performance.now();
+      const restore = await plant(copy, bug);
+      const verdict = await fails(copy, bug.noticed_by);
+      await restore();
+      const seconds = Math.round((performance.now() - started) / 1_000);
+      if (verdict !== true) missed++;
+      const word = verdict === true ? "noticed" : verdict === false ? "MISSED " : "UNCLEAR";
+      console.log(`${word} ${bug.name}: ${bug.noticed_by} (${seconds} s)`);
+    }
+    console.log(`${bugs.length - missed} of ${bugs.length} planted bugs noticed`);
+    return missed === 0 ? 0 : 1;
+  } finally {
+    await Deno.remove(copy, { recursive: true });
+  }
+}
+
+/** What stands in the way of planting a bug. */
+async function findTexts({ name, edits }: PlantedBug): Promise<string[]> {
+  const faults: string[] = [];
+  for (const { file, find } of edits) {
+    const text = await Deno.readTextFile(join(ROOT, file)).catch(() => "");
+    const count = text.split(find).length - 1;
+    if (count !== 1) faults.push(`"${name}": ${file} has its text ${count} times: "${find}"`);
+  }
+  return faults;
+}
+
+/** A copy of the files that git knows, or of the folder where there is no git. */
+async function copyProject(): Promise<string> {
+  const copy = await Deno.makeTempDir({ prefix: "payments-planted-" });
+  await Deno.chmod(copy, 0o755);
+  const listed = await new Deno.Command("git", {
+    args: ["ls-files", "--cached", "--others", "--exclude-standard"],
+    cwd: ROOT,
+  }).output();
+  if (!listed.success) throw new Error("git does not list the project's files");
+  for (const file of new TextDecoder().decode(listed.stdout).split("\n")) {
+    if (file === "" || !await Deno.stat(join(ROOT, file)).catch(() => null)) continue;
+    await Deno.mkdir(dirname(join(copy, file)), { recursive: true });
+    await Deno.copyFile(join(ROOT, file), join(copy, file));
+  }
+  return copy;
+}
+
+/** Plants a bug; returns what takes it out again. */
+async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise<void>> {
+  const before = new Map<string, string>();
+  for (const { file, find, replace } of edits) {
+    const path = join(copy, file);
+    const text = await Deno.readTextFile(path);
+    if (!before.has(path)) before.set(path, text);
+    await Deno.writeTextFile(path, text.split(find).join(replace));
+  }
+  return async () => {
+    for (const [path, text] of before) await Deno.writeTextFile(path, text);
+  };
+}
+
+/** Whether a test fails by its own assertions; null when it did not get so far. */
+async function fails(copy: string, test: string): Promise<boolean | null> {
+  const [name, ...rest] = test.split(" ");
+  const args = name === "torture"
+    ? ["run", "-A", "torture/torture.ts", "--seed", "1", ...rest]
+    : ["run", "-A", "scripts/test.ts", test];
+  const child = new Deno.Command(Deno.execPath(), {
+    args,
+    cwd: copy,
+    env: { NO_COLOR: "1", SEED: "1" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const timer = setTimeout(() => child.kill("SIGTERM"), TEST_DEADLINE_MS);
+  const { code, stdout, stderr } = await child.output();
+  clearTimeout(timer);
+  const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  if (code === 0) return false;
+  const has_judged = name === "torture" ? /^BROKEN /m.test(text) : /^FAILED \| /m.test(text) &&
+    !/error: (TS\d+|Type checking failed|Relative import)/.test(text);
+  if (!has_judged) console.error(text.slice(-2_000));
+  return has_judged ? true : null;
+}

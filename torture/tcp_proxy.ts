@@ -1,0 +1,165 @@
+/**
+ * A TCP proxy that spoils what goes through it, by a seed: cuts connections, holds bytes back, lets
+ * the first half of an answer through and then cuts. It can also freeze: nothing passes, and nobody
+ * is told.
+ */
+
+import { type Random, randomOf } from "./random.ts";
+
+/** How often each fault happens to a chunk of bytes: 0 to 1. */
+export interface FaultRates {
+  /** Both sides are closed at once. */
+  reset: number;
+  /** Bytes wait for as long as `stall_ms` says. */
+  stall: number;
+  /** Half of the target's bytes pass, then both sides are closed. */
+  halve: number;
+  stall_ms: readonly [min: number, max: number];
+}
+
+/** What has happened so far. */
+export interface FaultCounts {
+  connections: number;
+  reset: number;
+  stall: number;
+  halve: number;
+}
+
+/** What a proxy is opened with. */
+export interface ProxyOptions {
+  target_port: number;
+  seed?: number;
+  /** Names the proxy, so that two of one seed differ. */
+  name?: string;
+  rates?: FaultRates;
+}
+
+const HOSTNAME = "127.0.0.1";
+const CHUNK_BYTES = 64 * 1024;
+
+/** An open proxy on loopback. */
+export class TcpProxy {
+  readonly port: number;
+  readonly counts: FaultCounts = { connections: 0, reset: 0, stall: 0, halve: 0 };
+  readonly #options: ProxyOptions;
+  readonly #listener: Deno.TcpListener;
+  readonly #open = new Set<Deno.Conn>();
+  #rates: FaultRates | null;
+  #frozen: { until: Promise<void>; end: () => void } | null = null;
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.#rates = options.rates ?? null;
+    this.#listener = Deno.listen({ hostname: HOSTNAME, port: 0 });
+    this.port = this.#listener.addr.port;
+    this.#accept();
+  }
+
+  /** No more faults: what is sent from now on passes. */
+  calm(): void {
+    this.#rates = null;
+  }
+
+  /** Lets nothing pass until `thaw`; connections are still taken. */
+  freeze(): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#frozen = { until: promise, end: resolve };
+  }
+
+  thaw(): void {
+    this.#frozen?.end();
+    this.#frozen = null;
+  }
+
+  close(): void {
+    this.thaw();
+    this.#listener.close();
+    for (const connection of this.#open) shut(connection);
+  }
+
+  async #accept(): Promise<void> {
+    try {
+      for await (const client of this.#listener) this.#serve(client, this.counts.connections++);
+    } catch {
+      // Closed.
+    }
+  }
+
+  async #serve(client: Deno.TcpConn, number: number): Promise<void> {
+    this.#open.add(client);
+    let target: Deno.TcpConn | undefined;
+    try {
+      target = await Deno.connect({ hostname: HOSTNAME, port: this.#options.target_port });
+      this.#open.add(target);
+      client.setNoDelay();
+      target.setNoDelay();
+      const { seed = 0, name = "" } = this.#options;
+      const cut = () => {
+        shut(client);
+        shut(target!);
+      };
+      await Promise.all([
+        this.#pass(client, target, randomOf(seed, name, number, "up"), cut, false),
+        this.#pass(target, client, randomOf(seed, name, number, "down"), cut, true),
+      ]);
+    } catch {
+      // The target is away, or a side is gone: the other learns it by its end.
+    } finally {
+      for (const connection of [client, target]) {
+        if (connection === undefined) continue;
+        this.#open.delete(connection);
+        shut(connection);
+      }
+    }
+  }
+
+  async #pass(
+    from: Deno.TcpConn,
+    to: Deno.TcpConn,
+    random: Random,
+    cut: () => void,
+    is_answer: boolean,
+  ): Promise<void> {
+    const buffer = new Uint8Array(CHUNK_BYTES);
+    for (;;) {
+      const size = await from.read(buffer);
+      if (size === null) return cut();
+      let bytes = buffer.subarray(0, size);
+      if (this.#frozen) await this.#frozen.until;
+      const rates = this.#rates;
+      if (rates !== null) {
+        if (random.chance(rates.reset)) {
+          this.counts.reset++;
+          return cut();
+        }
+        if (random.chance(rates.stall)) {
+          this.counts.stall++;
+          await pause(random.integer(...rates.stall_ms));
+        }
+        if (is_answer && random.chance(rates.halve)) {
+          this.counts.halve++;
+          bytes = bytes.subarray(0, size >> 1);
+          await writeAll(to, bytes);
+          return cut();
+        }
+      }
+      await writeAll(to, bytes);
+    }
+  }
+}
+
+async function writeAll(to: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let sent = 0; sent < bytes.length;) sent += await to.write(bytes.subarray(sent));
+}
+
+function shut(connection: Deno.Conn): void {
+  try {
+    connection.close();
+  } catch {
+    // Closed already.
+  }
+}
+
+function pause(delay_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delay_ms));
+}

@@ -1,0 +1,186 @@
+/**
+ * `deno task torture`: kills everything that can be killed while the API is used, and tells promise by
+ * promise (docs/reliability.md) whether it held. The plan (operations, twins, what is killed when)
+ * comes from the seed alone. Exit codes: 0 every promise held and every kind of fault happened, 1 not,
+ * 2 arguments that cannot be followed.
+ */
+
+import { parseArgs } from "node:util";
+import type { Verdict } from "./audit.ts";
+import { runFrozen } from "./frozen_run.ts";
+import { runHostile } from "./hostile_run.ts";
+import { type MainRunReport, runMain } from "./main_run.ts";
+import { runOutage } from "./outage_run.ts";
+import { runResets } from "./reset_run.ts";
+import { setStage, type Stage } from "./stage.ts";
+import { runTwice } from "./twice_run.ts";
+
+const USAGE =
+  `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
+
+  --seed     decides operations, twins, faults and kills; random unless given
+  --ops      operations of the main run (5000)
+  --kills    how often something is killed in it (10)
+  --clients  stories that are told at once (64)
+  --promise  main (R1 to R7), r8, r9, r10, r12 or r13 alone; several, separated by commas
+`;
+
+/** What a run is asked for. */
+export interface TortureOptions {
+  seed: number;
+  operations: number;
+  kills: number;
+  clients: number;
+  promises: string[];
+}
+
+const FINDINGS_SHOWN = 10;
+/** From so many operations on, nothing is scaled down. */
+const FULL_SIZE = 100_000;
+/** A run of its own: where it stands, what is asked, and what to call once it only waits. */
+type Run = (stage: Stage, options: TortureOptions, onCalm: () => void) => Promise<Verdict[]>;
+
+/** Runs of their own, by the names that `--promise` takes. */
+const RUNS: Record<string, Run> = {
+  main: async (stage, options, onCalm) => judgeMain(await runMain(stage, { ...options, onCalm })),
+  r8: (stage, { operations }) => {
+    const is_real = operations >= FULL_SIZE;
+    return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });
+  },
+  r9: (stage, { operations }) => runResets(stage, scaled(operations, 100, 1_000)),
+  r10: (stage, { seed, operations }) => runTwice(stage, seed, scaled(operations, 1_000, 10_000)),
+  r12: (stage, { kills }) => runFrozen(stage, kills >= 20 ? 20 : 4),
+  r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
+};
+
+/** A size between that of the smallest run and that of a full one. */
+function scaled(operations: number, least: number, full: number): number {
+  return Math.round(Math.max(least, Math.min(full, full * operations / FULL_SIZE)));
+}
+
+class UsageError extends Error {}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+async function main(args: readonly string[]): Promise<number> {
+  let options: TortureOptions;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${USAGE}`);
+    return 2;
+  }
+  console.log(`seed ${options.seed}, commit ${await commit()}, ${new Date().toISOString()}`);
+  let is_good = true;
+  const stages = new Set<Stage>();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, () => {
+      // PostgreSQL is in a process group of its own and would stay.
+      Promise.all([...stages].map((stage) => stage.end())).then(() => Deno.exit(130));
+    });
+  }
+  const play = async (name: string, onCalm: () => void) => {
+    const started = performance.now();
+    const stage = await setStage();
+    stages.add(stage);
+    try {
+      const verdicts = await RUNS[name]!(stage, options, onCalm);
+      const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+      console.log([...verdicts.map(render), `       ${name}: ${seconds} s`].join("\n"));
+      is_good &&= verdicts.every(({ findings }) => findings.length === 0);
+    } finally {
+      await stage.end();
+      stages.delete(stage);
+    }
+  };
+  // While the main run waits for its last deliveries, the machine is free for the others.
+  let before: Promise<void> = Promise.resolve();
+  const playing: Promise<void>[] = [];
+  for (const name of options.promises) {
+    await before;
+    const calm = Promise.withResolvers<void>();
+    const played = play(name, calm.resolve);
+    playing.push(played);
+    before = Promise.race([calm.promise, played]);
+  }
+  await Promise.all(playing);
+  console.log(is_good ? "Every promise held" : `Broken: repeat it with --seed ${options.seed}`);
+  return is_good ? 0 : 1;
+}
+
+function render({ promise, says, findings }: Verdict): string {
+  const more = findings.length > FINDINGS_SHOWN
+    ? [`       and ${findings.length - FINDINGS_SHOWN} more`]
+    : [];
+  return [
+    `${findings.length === 0 ? "ok    " : "BROKEN"} ${promise.padEnd(4)} ${says}`,
+    ...findings.slice(0, FINDINGS_SHOWN).map((finding) => `       ${finding}`),
+    ...more,
+  ].join("\n");
+}
+
+/** The verdicts of the main run, with its figures and the faults that must have happened. */
+function judgeMain(report: MainRunReport): Verdict[] {
+  const { verdicts, faults, recoveries, counts, seconds, redelivered } = report;
+  const missing = Object.entries(faults).filter(([, count]) => count === 0);
+  const slowest = Object.entries(recoveries).map(([victim, ms]) =>
+    `${victim} ${Math.round(Math.max(0, ...ms))} ms`
+  );
+  return [
+    ...verdicts,
+    {
+      promise: "load",
+      says: `${counts.requests} requests in ${seconds.told.toFixed(1)} s, ` +
+        `${counts.broken} broken off, ${counts.unavailable} times 503, ` +
+        `${counts.in_progress} twins told to wait, slowest answer ` +
+        `${Math.round(counts.slowest_ms)} ms; last delivery ${
+          seconds.delivered.toFixed(1)
+        } s later, ${redelivered} asked for again`,
+      findings: [],
+    },
+    {
+      promise: "kill",
+      says: Object.entries(faults).map(([kind, count]) => `${kind} ${count}`).join(", "),
+      findings: missing.map(([kind]) => `no ${kind} has happened: a larger run has them all`),
+    },
+    { promise: "well", says: `longest until well again: ${slowest.join(", ")}`, findings: [] },
+  ];
+}
+
+function readOptions(args: readonly string[]): TortureOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seed: { type: "string" },
+      ops: { type: "string", default: "5000" },
+      kills: { type: "string", default: "10" },
+      clients: { type: "string", default: "64" },
+      promise: { type: "string", default: Object.keys(RUNS).join(",") },
+    },
+    strict: true,
+  });
+  const number = (name: string, text: string) => {
+    if (/^\d{1,9}$/.test(text)) return Number(text);
+    throw new UsageError(`--${name} "${text}" is not a whole number`);
+  };
+  const promises = values.promise.toLowerCase().split(",");
+  const unknown = promises.find((name) => !Object.hasOwn(RUNS, name));
+  if (unknown !== undefined) throw new UsageError(`--promise "${unknown}" is unknown`);
+  return {
+    seed: number("seed", values.seed ?? String(Math.floor(Math.random() * 1e9))),
+    operations: number("ops", values.ops),
+    kills: number("kills", values.kills),
+    clients: number("clients", values.clients),
+    promises,
+  };
+}
+
+async function commit(): Promise<string> {
+  try {
+    const { stdout } = await new Deno.Command("git", { args: ["rev-parse", "--short", "HEAD"] })
+      .output();
+    return new TextDecoder().decode(stdout).trim() || "unknown";
+  } catch {
+    return "unknown";
+  }
+}

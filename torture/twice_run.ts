@@ -1,0 +1,103 @@
+/**
+ * R10: the sandbox is deterministic. The same stories are told twice, by one client and by many, each
+ * in a sandbox of its own; but for ids and times every answer and every event is the same.
+ */
+
+import { callApi } from "./api_call.ts";
+import type { Verdict } from "./audit.ts";
+import { untilWell } from "./main_run.ts";
+import { planOf, type Story } from "./plan.ts";
+import { requestOf } from "./request.ts";
+import type { SandboxKey, Stage } from "./stage.ts";
+
+const MANY = 64;
+/** What differs from run to run by its nature: ids and times. */
+const VARYING =
+  /\b(pay|re|tr|evt|req|le|txn|env|key)_[0-9a-z]{26}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+/** Answered from what others do too. */
+const SHARED: ReadonlySet<string> = new Set(["list", "balance", "reset"]);
+
+/** Runs it. */
+export async function runTwice(
+  stage: Stage,
+  seed: number,
+  operations: number,
+): Promise<Verdict[]> {
+  const server = await stage.startServer();
+  await untilWell(server);
+  // Of transfers only what the balance has no say in: none, since it depends on who comes first.
+  const stories = planOf(seed, operations, 0).stories
+    .filter(({ sandbox }) => sandbox === "payments" || sandbox === "mixed");
+  const [one, many] = [await stage.makeSandbox("one"), await stage.makeSandbox("many")];
+  const first = await tellAll(server.base_url, one, stories, 1);
+  const second = await tellAll(server.base_url, many, stories, MANY);
+  const findings: string[] = [];
+  let answers = 0;
+  for (const [i, story] of stories.entries()) {
+    answers += first[i]!.told.length;
+    if (first[i]!.told.join("\n") !== second[i]!.told.join("\n")) {
+      findings.push(`story ${story.number} was answered differently`);
+    }
+  }
+  const events = [await eventsOf(stage, one, first), await eventsOf(stage, many, second)];
+  const differing = events[0]!.findIndex((text, i) => text !== events[1]![i]);
+  if (differing !== -1) findings.push(`story ${stories[differing]!.number} has other events`);
+  const count = events[0]!.join("").split("evt").length - 1;
+  return [{
+    promise: "R10",
+    says: `${answers} requests told twice, by 1 and by ${MANY} clients; ${count} events the same`,
+    findings,
+  }];
+}
+
+/** What was answered in a story, and the payment that it made. */
+interface ToldStory {
+  id: string;
+  told: string[];
+}
+
+async function tellAll(
+  base_url: string,
+  { text }: SandboxKey,
+  stories: Story[],
+  clients: number,
+): Promise<ToldStory[]> {
+  const told: ToldStory[] = [];
+  let next = 0;
+  await Promise.all(Array.from({ length: clients }, async () => {
+    for (let i = next++; i < stories.length; i = next++) {
+      told[i] = await tellOne(base_url, text, stories[i]!);
+    }
+  }));
+  return told;
+}
+
+/** One request after the other: what is sent at once may come in any order. */
+async function tellOne(base_url: string, api_key: string, story: Story): Promise<ToldStory> {
+  let id = "none";
+  const told: string[] = [];
+  for (const { number, action } of story.groups.flat()) {
+    if (SHARED.has(action.do)) continue;
+    const { method, path, body } = requestOf(action, id);
+    const answer = await callApi(base_url, api_key, path, {
+      ...(method === "POST" && { body: body ?? {}, key: `twice-${number}` }),
+    });
+    if (action.do === "create") id = answer.body.error?.payment?.id ?? answer.body.id;
+    const shown = JSON.stringify(answer.body).replaceAll(VARYING, "$1");
+    told.push(`${action.do} ${answer.status} ${shown}`);
+  }
+  return { id, told };
+}
+
+/** The events of each story's payment as one text. */
+async function eventsOf(
+  { sql }: Stage,
+  { environment_id }: SandboxKey,
+  stories: ToldStory[],
+): Promise<string[]> {
+  const rows = await sql<{ subject_id: string; text: string }[]>`
+    select subject_id, string_agg(body, ' ' order by sequence) as text
+    from pay.events where environment_id = ${environment_id} group by subject_id`;
+  const texts = new Map(rows.map(({ subject_id, text }) => [subject_id, text]));
+  return stories.map(({ id }) => (texts.get(id) ?? "").replaceAll(VARYING, "$1"));
+}
