@@ -76,7 +76,7 @@ function ReadingFailure({ label, error }: { label: string; error: unknown }) {
         <strong>{failure.message}</strong>
         {failure.code && <code>{failure.code}</code>}
       </p>
-      <p>{goes_on ? `Asking again for ${label} until it answers.` : `No ${label} can be shown.`}</p>
+      <p>{goes_on ? `Asking again for ${label} until it answers.` : `Cannot show ${label}.`}</p>
       {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
     </div>
   );
