@@ -203,7 +203,10 @@ export class WebhookEndpoints {
     );
   }
 
-  /** Deletes an endpoint; what is still to be sent to it is cancelled. */
+  /**
+   * Deletes an endpoint; what is still to be sent to it is cancelled. To delete many, await a page of
+   * 100 and delete what it holds: a list that is iterated cannot go on from an endpoint that is gone.
+   */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
     return this.#transport.send({ method: "DELETE", path: [ENDPOINTS, id] }, options);
   }

@@ -9,6 +9,7 @@ import { CreatePage } from "./create_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
 import { EventsPage } from "./events_page.tsx";
 import { Flash, hushElsewhere } from "./flash.tsx";
+import { keepFocus } from "./focus.ts";
 import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
 import { PaymentPage } from "./payment_page.tsx";
@@ -34,10 +35,13 @@ export function App() {
 function Frame({ api_key }: { api_key: string }) {
   const section = route.value.steps[0] ?? "payments";
   const here = place(route.value);
+  const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
   const [resetting, setResetting] = useState(false);
   const is_first = useRef(true);
 
+  // Before the first heading gets the focus.
+  useEffect(() => keepFocus(frame.current!), []);
   useEffect(() => {
     document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
     // A screen reader and the keyboard go on at the new page's heading.
@@ -53,7 +57,7 @@ function Frame({ api_key }: { api_key: string }) {
   };
 
   return (
-    <div class={call_log.value.length > 0 ? "frame with-calls" : "frame"}>
+    <div ref={frame} class={call_log.value.length > 0 ? "frame with-calls" : "frame"}>
       <a class="skip" href="#main" onClick={(event) => focusMain(event, main.current)}>
         Skip to the content
       </a>

@@ -29,7 +29,7 @@ export function failureOf(error: unknown): Failure {
   const failure = { code: null, param: null, request_id: null };
   if (error instanceof ApiError) {
     return {
-      kind: error.status >= 500 ? "unanswered" : "refused",
+      kind: isUndecided(error) ? "unanswered" : "refused",
       message: error.message,
       code: error.code,
       param: error.param ?? null,
@@ -50,6 +50,11 @@ export function failureOf(error: unknown): Failure {
     kind: "unanswered",
     message: error instanceof Error ? error.message : String(error),
   };
+}
+
+/** Whether the answer leaves open what became of the request, or of an earlier try under its key. */
+function isUndecided(error: ApiError): boolean {
+  return error.status >= 500 || error.is("idempotency_in_progress", "rate_limited");
 }
 
 /** Whether the failure is about the field, or about something inside it. */

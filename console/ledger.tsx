@@ -4,7 +4,7 @@ import type { LedgerEntry, Payment } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
-import { Empty, Reading } from "./notice.tsx";
+import { Cut, Empty, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 
 /** As many as a page of the API holds. */
@@ -15,12 +15,13 @@ export function Ledger({ payment }: { payment: Payment }) {
   const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: ALL }));
   return (
     <Reading label="ledger entries" live={live} rows={2}>
-      {({ data }) =>
-        data.length === 0 ? <Empty title="No money has moved" /> : (
+      {(page) =>
+        page.data.length === 0 ? <Empty title="No money has moved" /> : (
           <div class="transactions">
-            {transactionsOf(data).map((entries) => (
+            {transactionsOf(page.data).map((entries) => (
               <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
             ))}
+            <Cut page={page} />
           </div>
         )}
     </Reading>

@@ -1,6 +1,7 @@
 /** Messages on the page: failures with their code, results, and places that are empty or waiting. */
 
 import type { ComponentChildren } from "preact";
+import type { Page } from "../client/mod.ts";
 import { type Failure, failureOf } from "./failure.ts";
 
 /** A failure, to be found by keyboard and read out at once. */
@@ -35,6 +36,12 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
       {props.children}
     </div>
   );
+}
+
+/** Says that a list which is shown without pages goes on. */
+export function Cut({ page: { data, has_more } }: { page: Page<unknown> }) {
+  if (!has_more) return null;
+  return <p class="quiet">The newest {data.length} are shown. The API has more.</p>;
 }
 
 /** Rows that stand where data will be. */
@@ -76,7 +83,7 @@ function ReadingFailure({ label, error }: { label: string; error: unknown }) {
         <strong>{failure.message}</strong>
         {failure.code && <code>{failure.code}</code>}
       </p>
-      <p>{goes_on ? `Asking again for ${label} until it answers.` : `No ${label} can be shown.`}</p>
+      <p>{goes_on ? `Asking again for ${label} until it answers.` : `Cannot show ${label}.`}</p>
       {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
     </div>
   );

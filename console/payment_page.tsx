@@ -7,14 +7,14 @@ import { Deliveries } from "./deliveries.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
+import { Cut, Empty, Reading } from "./notice.tsx";
 import { AuthenticationCall, Moves, PaymentActions } from "./payment_actions.tsx";
 import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
 
-/** As many as a page of the API holds: more than a payment of the sandbox has. */
+/** As many as a page of the API holds. */
 const ALL = 100;
 
 /** The page of one payment. */
@@ -108,6 +108,7 @@ function PaymentView({ payment }: { payment: Payment }) {
                     </table>
                   )}
             </Reading>
+            {refunds.data && <Cut page={refunds.data} />}
           </section>
           <section class="card" aria-labelledby="deliveries">
             <div class="card-title">
@@ -115,6 +116,7 @@ function PaymentView({ payment }: { payment: Payment }) {
               <button type="button" onClick={() => setTriggering(true)}>Trigger an event…</button>
             </div>
             <Deliveries live={deliveries} shows="endpoint" />
+            {deliveries.data && <Cut page={deliveries.data} />}
           </section>
         </div>
         <aside class="side-column" aria-label="About this payment">

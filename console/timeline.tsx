@@ -6,7 +6,7 @@ import { call } from "./calls.ts";
 import { Json } from "./json.tsx";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
-import { Empty, Reading } from "./notice.tsx";
+import { Cut, Empty, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 
 /** As many as a page of the API holds. */
@@ -32,7 +32,13 @@ export function Timeline({ payment_id }: { payment_id: string }) {
   const live = useLive(call("events", "list", { payment_id, limit: ALL }));
   return (
     <Reading label="events" live={live} rows={2}>
-      {({ data }) => data.length === 0 ? <Empty title="No events" /> : <Events events={data} />}
+      {(page) =>
+        page.data.length === 0 ? <Empty title="No events" /> : (
+          <>
+            <Events events={page.data} />
+            <Cut page={page} />
+          </>
+        )}
     </Reading>
   );
 }

@@ -119,13 +119,31 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
       assert.equal(await page.getByLabel(/^Description/).inputValue(), "typed with care");
     },
   );
+  const TURNED_AWAY = [[409, "idempotency_in_progress"], [429, "rate_limited"]] as const;
+  for (const [status, code] of TURNED_AWAY) {
+    await step(`${code} tells nothing of the first try: the key stays`, async () => {
+      await page.unroute("**/v1/payments");
+      await page.route("**/v1/payments", async (route) => {
+        if (route.request().method() !== "POST") return route.continue();
+        keys.push(await route.request().headerValue("idempotency-key"));
+        await route.fulfill({
+          status,
+          // More than the client waits for.
+          headers: { "Retry-After": "61" },
+          json: { error: { type: "api", code, message: "Not now", request_id: "req_1" } },
+        });
+      });
+      await submit(page);
+      await page.getByRole("alert").getByText(code).waitFor();
+    });
+  }
   await step("sent again by the reader, it carries the same key: one payment", async () => {
     await page.unroute("**/v1/payments");
     const sent = page.waitForRequest((request) => request.method() === "POST");
     await submit(page);
     keys.push(await (await sent).headerValue("idempotency-key"));
     await page.getByRole("heading", { name: "77.70 EUR" }).waitFor();
-    assert.ok(keys.length >= 2 && keys[0] !== null);
+    assert.ok(keys.length >= 4 && keys[0] !== null);
     assert.equal(new Set(keys).size, 1);
     assert.equal(count((await start.call("GET", PAYMENTS)).body), 1);
   });

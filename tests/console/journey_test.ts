@@ -304,3 +304,27 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
 
   await receiver.close();
 });
+
+consoleCase("what a payment has too much of is cut, and said so", async (step, place) => {
+  const path = "/api-v1-payments/v1/payments";
+  const { body } = await place.start.call("POST", path, {
+    amount: 500,
+    currency: "EUR",
+    outcome: "success",
+  });
+  const { id } = body as { id: string };
+  const refundOnce = () => place.start.call("POST", `${path}/${id}/refund`, { amount: 1 });
+  for (let made = 0; made < 49; made++) await refundOnce();
+  const { page } = await place.enter(`#/payments/${id}`);
+  const ledger = page.getByRole("region", { name: "Ledger" });
+  const cut = ledger.getByText("The newest 100 are shown");
+  await step("nothing is said while all of it is shown", async () => {
+    await ledger.getByText("Capture").waitFor();
+    assert.equal(await cut.count(), 0);
+  });
+  await step("the ledger entries beyond a page of the API", async () => {
+    await refundOnce();
+    await cut.waitFor();
+    assert.equal(await ledger.getByText("Capture").count(), 0);
+  });
+});

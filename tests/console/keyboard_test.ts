@@ -43,6 +43,9 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
   const hasFocus = (name: string) =>
     page.getByRole("button", { name }).and(page.locator(":focus")).waitFor();
 
+  const headingHasFocus = (name: string) =>
+    page.getByRole("heading", { name }).and(page.locator(":focus")).waitFor();
+
   await step("the key: the field has the focus, Enter sends it", async () => {
     await page.locator("#key:focus").waitFor();
     await page.keyboard.insertText(start.test_key);
@@ -70,6 +73,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await tabTo("Create payment");
     await press("Enter");
     await page.getByRole("heading", { name: "48.00 EUR" }).waitFor();
+    await headingHasFocus("48.00 EUR");
   });
 
   await step("Escape closes a dialog and gives the focus back", async () => {
@@ -110,5 +114,31 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await press("ArrowRight");
     assert.equal((await focused()).name, "curl");
     assert.match(await page.getByRole("tabpanel").innerText(), /^curl -X POST/);
+  });
+
+  await step(
+    "an action that takes its own button away leaves the focus on the heading",
+    async () => {
+      const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
+        amount: 700,
+        currency: "EUR",
+        outcome: "pending",
+      });
+      await page.goto(`${page.url().replace(/#.*/, "")}#/payments/${(body as { id: string }).id}`);
+      await headingHasFocus("7.00 EUR");
+      await tabTo(/^Completed/);
+      await press("Enter");
+      await page.getByRole("button", { name: /^Completed/ }).waitFor({ state: "detached" });
+      await headingHasFocus("7.00 EUR");
+    },
+  );
+
+  await step("so does a dialog whose opener is gone", async () => {
+    await tabTo("Refund…");
+    await press("Enter");
+    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await press("Enter");
+    await page.getByRole("button", { name: "Refund…" }).waitFor({ state: "detached" });
+    await headingHasFocus("7.00 EUR");
   });
 });
