@@ -29,7 +29,8 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
   });
   await t.step("may be kept, and is not sent again to who has it", async () => {
     const first = await get();
-    const etag = first.headers.get("ETag")!;
+    // A server that compresses answers makes the tag a weak one.
+    const etag = first.headers.get("ETag")!.replace("W/", "");
     assert.equal(first.headers.get("Cache-Control"), "public, max-age=300");
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
       const again = await get({ "If-None-Match": known });

@@ -92,7 +92,11 @@ function openProcesses(settings: Settings): Product {
   };
 }
 
-const TRANSPORT_HEADERS: ReadonlySet<string> = new Set(["date", "content-encoding"]);
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  "date",
+  "content-encoding",
+  "transfer-encoding",
+]);
 /** A connection for each request: one that a refused body was sent over is closed by the server. */
 const client = IS_REMOTE ? Deno.createHttpClient({ poolMaxIdlePerHost: 0 }) : undefined;
 
@@ -136,10 +140,12 @@ function environmentOf(settings: Settings): Record<string, string> {
   } = settings;
   const [other] = Object.keys(others);
   if (other) throw new LooksInside(`the setting ${other}`);
-  const { pooler_port } = testServer();
+  const { pooler_port, superuser_url } = testServer();
   const url = new URL(database_url);
-  if (pooler_port !== null) url.port = String(pooler_port);
-  const is_prepared = pooler_port === null ? prepare : false;
+  // A test with something of its own in between keeps that.
+  const is_pooled = pooler_port !== null && url.port === new URL(superuser_url).port;
+  if (is_pooled) url.port = String(pooler_port);
+  const is_prepared = is_pooled ? false : prepare;
   return {
     PAYMENTS_DB_URL: url.href,
     PUBLIC_BASE_URL: base_url,
