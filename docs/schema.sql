@@ -44,10 +44,8 @@ comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most o
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
-create policy api_key_secrets_of_worker on pay.api_key_secrets as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
-  using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
+  using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.api_keys
 create table pay.api_keys (
@@ -71,9 +69,7 @@ CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, i
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
 create policy api_keys_of_environment on pay.api_keys as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy api_keys_of_worker on pay.api_keys as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.environments
 create table pay.environments (
@@ -95,10 +91,17 @@ comment on column pay.environments.livemode is 'Whether real money moves. Never 
 CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
 alter table pay.environments enable row level security;
 alter table pay.environments force row level security;
-create policy environments_of_keys on pay.environments as permissive for all to pay_owner
-  using ((id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy environments_of_worker on pay.environments as permissive for select to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+create policy environments_change on pay.environments as permissive for update to pay_owner
+  using ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+create policy environments_delete on pay.environments as permissive for delete to pay_owner
+  using ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+create policy environments_read on pay.environments as permissive for select to pay_owner
+  using (((id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+create policy environments_write on pay.environments as permissive for insert to pay_owner
+  with check ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
 
 -- table pay.events
 create table pay.events (
@@ -121,9 +124,41 @@ comment on column pay.events.body is 'The payload as JSON text, as it is signed 
 alter table pay.events enable row level security;
 alter table pay.events force row level security;
 create policy events_of_environment on pay.events as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy events_of_worker on pay.events as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- view pay.health
+create view pay.health with (security_invoker=true) as
+ SELECT h.due_deliveries,
+    h.oldest_due_seconds,
+    h.pending_deliveries,
+    h.failed_deliveries_last_hour,
+    h.failing_endpoints,
+    h.unbalanced_transactions_last_hour,
+    h.unbalanced_totals,
+    h.oracle_findings,
+    h.unrolled_ledger_transactions,
+    h.is_retention_behind,
+    h.test_keys,
+    h.live_keys,
+    h.is_relay_configured,
+    c.last_relay_wake_at,
+    c.last_retention_at,
+    c.failed_cron_runs
+   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+     CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs));
+alter table pay.health owner to pay_owner;
+comment on table pay.health is 'How the service is: one row.';
+comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
+comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
+comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
+comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
+comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
+comment on column pay.health.oracle_findings is 'What the hourly check of the books has found; always 0.';
+comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
+comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
 create table pay.idempotency_keys (
@@ -148,9 +183,7 @@ CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (cre
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy idempotency_keys_of_worker on pay.idempotency_keys as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_deltas
 create table pay.ledger_deltas (
@@ -168,9 +201,7 @@ comment on column pay.ledger_deltas.id is 'The ledger transaction''s.';
 alter table pay.ledger_deltas enable row level security;
 alter table pay.ledger_deltas force row level security;
 create policy ledger_deltas_of_environment on pay.ledger_deltas as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy ledger_deltas_of_worker on pay.ledger_deltas as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_entries
 create table pay.ledger_entries (
@@ -198,12 +229,11 @@ create policy ledger_entries_delete_in_sandbox on pay.ledger_entries as permissi
   using ((environment_id IN ( SELECT e.id
    FROM pay.environments e
   WHERE (NOT e.livemode))));
-create policy ledger_entries_of_worker on pay.ledger_entries as permissive for select to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 create policy ledger_entries_read on pay.ledger_entries as permissive for select to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 create policy ledger_entries_write on pay.ledger_entries as permissive for insert to pay_owner
-  with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+  with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
 CREATE TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION pay.check_ledger_transactions();
 
 -- table pay.ledger_totals
@@ -220,9 +250,7 @@ comment on table pay.ledger_totals is 'Sums of the ledger entries that have been
 alter table pay.ledger_totals enable row level security;
 alter table pay.ledger_totals force row level security;
 create policy ledger_totals_of_environment on pay.ledger_totals as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy ledger_totals_of_worker on pay.ledger_totals as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_transactions
 create table pay.ledger_transactions (
@@ -244,12 +272,11 @@ create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions a
   using ((environment_id IN ( SELECT e.id
    FROM pay.environments e
   WHERE (NOT e.livemode))));
-create policy ledger_transactions_of_worker on pay.ledger_transactions as permissive for select to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 create policy ledger_transactions_read on pay.ledger_transactions as permissive for select to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 create policy ledger_transactions_write on pay.ledger_transactions as permissive for insert to pay_owner
-  with check ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+  with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
 
 -- view pay.oracle_bodies
 create view pay.oracle_bodies with (security_invoker=true) as
@@ -622,9 +649,7 @@ CREATE INDEX payments_status ON pay.payments USING btree (environment_id, status
 alter table pay.payments enable row level security;
 alter table pay.payments force row level security;
 create policy payments_of_environment on pay.payments as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy payments_of_worker on pay.payments as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.rate_counters
 create unlogged table pay.rate_counters (
@@ -642,7 +667,8 @@ comment on table pay.rate_counters is 'Requests of each key in the two-second wi
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
+  using ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
 
 -- table pay.refunds
 create table pay.refunds (
@@ -662,9 +688,7 @@ CREATE INDEX refunds_payment ON pay.refunds USING btree (environment_id, payment
 alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
 create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy refunds_of_worker on pay.refunds as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.settings
 create table pay.settings (
@@ -723,9 +747,7 @@ CREATE INDEX transfers_status ON pay.transfers USING btree (environment_id, stat
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;
 create policy transfers_of_environment on pay.transfers as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy transfers_of_worker on pay.transfers as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.webhook_deliveries
 create table pay.webhook_deliveries (
@@ -760,9 +782,7 @@ CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (s
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy webhook_deliveries_of_worker on pay.webhook_deliveries as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.webhook_endpoints
 create table pay.webhook_endpoints (
@@ -794,9 +814,7 @@ comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, with
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])));
-create policy webhook_endpoints_of_worker on pay.webhook_endpoints as permissive for all to pay_owner
-  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- function pay.account_sums(text)
 CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
@@ -856,6 +874,7 @@ CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys)
  RETURNS text
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select row_to_json(t)::text from (
     select
@@ -1975,6 +1994,7 @@ CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time 
  RETURNS text
  LANGUAGE plpgsql
  IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   v_rest bigint := floor(extract(epoch from p_at) * 1000);
@@ -1994,6 +2014,7 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  RETURNS interval
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select interval '24 hours' $function$;
 alter function pay.idempotency_retention() owner to pay_owner;
 
@@ -2002,6 +2023,7 @@ CREATE OR REPLACE FUNCTION pay.ledger_entry_body(e pay.ledger_entries)
  RETURNS text
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select row_to_json(t)::text from (
     select
@@ -2535,6 +2557,7 @@ CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $function$;
 alter function pay.patterns_of(text) owner to pay_owner;
 
@@ -2654,6 +2677,113 @@ begin
 end
 $function$;
 alter function pay.put_off_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
+
+-- function pay.read_cron()
+CREATE OR REPLACE FUNCTION pay.read_cron()
+ RETURNS TABLE(last_relay_wake_at timestamp with time zone, last_retention_at timestamp with time zone, failed_cron_runs bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if to_regclass('cron.job_run_details') is null then
+    return query select null::timestamptz, null::timestamptz, null::bigint;
+    return;
+  end if;
+  -- The newest runs, by their primary key: some 80 minutes of our jobs.
+  return query execute '
+    select max(r.start_time) filter (where j.jobname = ''pay-relay''),
+      max(r.start_time) filter (where j.jobname = ''pay-retention''),
+      count(*) filter (where r.status = ''failed'')
+    from (select * from cron.job_run_details order by runid desc limit 1000) r
+    join cron.job j on j.jobid = r.jobid and j.jobname like ''pay-%''';
+exception when insufficient_privilege then
+  return query select null::timestamptz, null::timestamptz, null::bigint;
+end
+$function$;
+alter function pay.read_cron() owner to pay_owner;
+grant execute on function pay.read_cron() to pay_operator;
+
+-- function pay.read_health()
+CREATE OR REPLACE FUNCTION pay.read_health()
+ RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_most constant integer := 100000;
+  v_hour_ago constant timestamptz := now() - interval '1 hour';
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending' and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        limit v_most
+      ) due
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
+      from pay.webhook_endpoints t
+      cross join lateral (
+        select d.next_attempt_at as since from pay.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = t.id and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        order by d.next_attempt_at limit 1
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d where d.status = 'pending' limit v_most
+      ) pending
+    ),
+    (
+      select count(*) from pay.environments e
+      join pay.webhook_deliveries d on d.environment_id = e.id
+        and d.id >= pay.id_floor('whd_', v_hour_ago)
+      where d.status = 'failed'
+    ),
+    (
+      select count(*) from pay.webhook_endpoints t
+      where t.status = 'enabled' and t.failing_since is not null
+    ),
+    (
+      select count(*) from (
+        select from pay.environments e
+        join pay.ledger_transactions x on x.environment_id = e.id
+          and x.id >= pay.id_floor('txn_', v_hour_ago)
+        left join pay.ledger_entries l on l.environment_id = x.environment_id
+          and l.subject_id = x.subject_id and l.transaction_id = x.id
+        group by e.id, x.id
+        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
+          is distinct from 0
+      ) unbalanced
+    ),
+    (
+      select count(*) from (
+        select from pay.ledger_totals t group by t.environment_id, t.currency
+        having sum(t.debits_minor) <> sum(t.credits_minor)
+      ) unbalanced
+    ),
+    (select count(*) from (select from pay.oracle_findings limit v_most) findings),
+    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
+    exists (
+      select from pay.environments e
+      cross join lateral (
+        select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
+      ) oldest
+      where oldest.id < pay.id_floor('evt_', now() - interval '31 days')
+    ),
+    (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
+    (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
+    (select count(*) = 2 from pay.settings);
+end
+$function$;
+alter function pay.read_health() owner to pay_owner;
+grant execute on function pay.read_health() to pay_operator;
 
 -- function pay.rebuild_totals(text)
 CREATE OR REPLACE FUNCTION pay.rebuild_totals(p_environment_id text)
@@ -3140,22 +3270,6 @@ $function$;
 alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) to pay_api;
 
--- function pay.retain(integer)
-CREATE OR REPLACE PROCEDURE pay.retain(IN p_seconds integer DEFAULT 45)
- LANGUAGE plpgsql
-AS $procedure$
-declare
-  v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
-begin
-  loop
-    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
-    commit;
-  end loop;
-end
-$procedure$;
-alter function pay.retain(integer) owner to pay_owner;
-grant execute on function pay.retain(integer) to pay_operator;
-
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
  RETURNS boolean
@@ -3291,6 +3405,7 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
 alter function pay.slot_character(smallint) owner to pay_owner;
 
@@ -3326,6 +3441,7 @@ CREATE OR REPLACE FUNCTION pay.webhook_delivery_body(d pay.webhook_deliveries)
  RETURNS text
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select row_to_json(t)::text from (
     select
@@ -3348,5 +3464,6 @@ CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  STABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $function$;
 alter function pay.wire_time(timestamp with time zone) owner to pay_owner;

@@ -2,7 +2,7 @@
  * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
  * functions with their owners, comments and privileges, in an order and a spelling that depend on
  * the schema alone. Reads as SQL, but is a description, made to be compared, not to be run: the
- * migrations are what builds a database. The same for PostgreSQL 15 to 17.
+ * migrations are what builds a database. The same for PostgreSQL 15 to 17 but for the queries of views.
  */
 
 import type { Sql } from "postgres";

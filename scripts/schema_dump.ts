@@ -35,6 +35,14 @@ export async function renderSchema(url: string): Promise<string> {
   }
 }
 
+/**
+ * The description without the queries of views: PostgreSQL 15 writes column names in full where later
+ * versions do not, and a restored view otherwise than the one it was dumped from.
+ */
+export function withoutViewQueries(schema: string): string {
+  return schema.replaceAll(/^(create view .* as)\n[^;]*;$/gm, "$1 …;");
+}
+
 /** What differs, as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
 export function diffLines(before: string, after: string): string {
   const [a, b] = [before.split("\n"), after.split("\n")];

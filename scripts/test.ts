@@ -3,6 +3,9 @@
  * server made for this run and removed after it. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  *
+ * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
+ * a pgbouncer: for the tests that call them over HTTP. What looks inside them is named at the end.
+ *
  * Test files get their databases from tests/support/database.ts as copies of a migrated template.
  */
 
@@ -10,6 +13,9 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestServer } from "../tests/support/database.ts";
+import { EDGE_DENO, edgeDeno } from "../tests/support/edge_deno.ts";
+import { INSIDE_FILE } from "../tests/support/looks_inside.ts";
+import { startPgbouncer } from "../tests/support/pgbouncer.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { grantFunctionsRole } from "./functions_role.ts";
 import { migrate } from "./migrate.ts";
@@ -32,10 +38,20 @@ async function runTests(args: readonly string[]): Promise<number> {
   const external_url = Deno.env.get("TEST_DATABASE_URL");
   const server = external_url ? serverOf(external_url) : await ownServer();
   const run = crypto.randomUUID().slice(0, 8);
+  const way = Deno.env.get("TEST_FUNCTIONS");
+  let pooler: { port: number; close(): Promise<void> } | null = null;
   try {
-    const test_server = await makeTemplate(server.superuser_url, run);
-    return await denoTest(args, test_server);
+    const made = await makeTemplate(server.superuser_url, run);
+    if (way === "pooled") {
+      pooler = await startPgbouncer(
+        Number(new URL(server.superuser_url).port),
+        made.functions_role,
+      );
+    }
+    const test_server = { ...made, pooler_port: pooler?.port ?? null };
+    return way ? await overProcesses(args, test_server) : await denoTest(args, test_server);
   } finally {
+    await pooler?.close();
     if (external_url) await removeTraces(server.superuser_url, run);
     await server.close();
   }
@@ -64,7 +80,10 @@ function serverOf(superuser_url: string): RunServer {
 }
 
 /** Makes the database that test files copy, and the role that the functions log in as. */
-async function makeTemplate(superuser_url: string, run: string): Promise<TestServer> {
+async function makeTemplate(
+  superuser_url: string,
+  run: string,
+): Promise<Omit<TestServer, "pooler_port">> {
   const template = `pay_test_${run}_template`;
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {
@@ -93,12 +112,32 @@ async function removeTraces(superuser_url: string, run: string): Promise<void> {
   }
 }
 
-async function denoTest(args: readonly string[], server: TestServer): Promise<number> {
+/** Runs the tests and tells which of them gave no verdict. */
+async function overProcesses(args: readonly string[], server: TestServer): Promise<number> {
+  const inside = await Deno.makeTempFile();
+  try {
+    const { path } = await edgeDeno();
+    const code = await denoTest(args, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
+    const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
+      .sort();
+    console.log(`Not tested over processes, for they look inside: ${names.length} tests and steps`);
+    for (const name of names) console.log(`  ${name}`);
+    return code;
+  } finally {
+    await Deno.remove(inside);
+  }
+}
+
+async function denoTest(
+  args: readonly string[],
+  server: TestServer,
+  env: Record<string, string> = {},
+): Promise<number> {
   const names_files = args.some((arg) => /\.tsx?$/.test(arg) || /^(\.\/)?tests\b/.test(arg));
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", "-A", "--parallel", ...(names_files ? [] : ["tests/"]), ...args],
     cwd: ROOT,
-    env: { TEST_SERVER: JSON.stringify(server) },
+    env: { TEST_SERVER: JSON.stringify(server), ...env },
     stdin: "null",
   }).spawn();
   // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.

@@ -21,7 +21,7 @@ import { withTemporaryFolder } from "./support/temporary_folder.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** Read by the code, not set by people. */
-const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER"];
+const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
 /** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
 const RECEIVER_PORT = "4343";
 const README = await Deno.readTextFile(new URL("README.md", ROOT));

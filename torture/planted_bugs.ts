@@ -136,9 +136,8 @@ const BUGS: PlantedBug[] = [
     name: "a policy is missing",
     edits: [{
       file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "create policy webhook_deliveries_of_worker on pay.webhook_deliveries to pay_owner\n" +
-        "  using ((select current_setting('pay.worker', true)) = 'on');",
-      replace: "",
+      find: "\n  or (select current_setting('pay.worker', true)) = 'on'\n);\n\n-- The patterns",
+      replace: "\n);\n\n-- The patterns",
     }],
     noticed_by: "tests/webhook/delivery_test.ts",
   },
@@ -146,9 +145,8 @@ const BUGS: PlantedBug[] = [
     name: "a policy opens to everyone",
     edits: [{
       file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "  using ((select current_setting('pay.worker', true)) = 'on');\n" +
-        "create policy events_of_worker",
-      replace: "  using (true);\ncreate policy events_of_worker",
+      find: "  or (select current_setting('pay.worker', true)) = 'on'\n);\n\n-- The patterns",
+      replace: "  or true\n);\n\n-- The patterns",
     }],
     noticed_by: "tests/database/row_level_security_test.ts",
   },

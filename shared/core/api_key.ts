@@ -27,6 +27,12 @@ export interface ParsedApiKey {
 /** Prefix of a key when the operator names none (contract §5). */
 export const DEFAULT_KEY_PREFIX = "sk";
 
+/**
+ * The test key that `supabase/seed.sql` publishes for local stacks. Everybody knows it, so it opens
+ * nothing where the service is served over https.
+ */
+export const PUBLISHED_TEST_KEY = "sk_test_PublishedKeyForLocalDevelopmentOnly000000003aKpBk";
+
 /** Longest text of a key: a 16-character prefix. Anything longer is refused unread. */
 export const MAX_API_KEY_LENGTH = 71;
 

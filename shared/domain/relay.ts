@@ -43,6 +43,8 @@ export interface RelayOptions {
   lease_ms?: number;
   /** Told of a turn that failed, as when the database is away; the leases run out by themselves. */
   on_error: (error: unknown) => void;
+  /** Told of each attempt that has ended, for the log. */
+  on_attempt: (delivery: ClaimedDelivery, ended: EndedAttempt) => void;
 }
 
 /** Delivers what is due. */
@@ -199,7 +201,7 @@ export class Relay {
 
   /** Makes an attempt; true when the receiver took it. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
-    const { settings, send, clock } = this.#options;
+    const { settings, send, clock, on_attempt } = this.#options;
     const { endpoint_id, event_id, body, url, attempt } = delivery;
     const at_ms = clock();
     const ended = await makeAttempt(
@@ -214,6 +216,7 @@ export class Relay {
       at_ms,
       send,
     );
+    on_attempt(delivery, ended);
     let is_off = false;
     try {
       // Before the result, so that nothing that waits for it is sent to an endpoint that is gone.

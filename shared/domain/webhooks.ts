@@ -9,7 +9,7 @@ import { WebhookConnectionPool } from "../store/webhook_connection.ts";
 import { sendWebhook, type WebhookRequest } from "../store/webhook_sender.ts";
 import type { WebhookStore } from "../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
-import { Relay } from "./relay.ts";
+import { Relay, type RelayOptions } from "./relay.ts";
 import { createTrigger, type Trigger } from "./trigger.ts";
 import {
   createWebhookEndpoints,
@@ -37,6 +37,7 @@ export function createWebhooks(options: {
   clock: Clock;
   random: RandomSource;
   on_error: (error: unknown) => void;
+  on_attempt: RelayOptions["on_attempt"];
   sender?: Partial<WebhookRequest>;
   /** How long a claim of a delivery lasts, where it is not the usual time. */
   lease_ms?: number;

@@ -17,7 +17,7 @@ import { createStore, type Store } from "../store/store.ts";
 import type { WebhookRequest } from "../store/webhook_sender.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
-import { failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
+import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
 
 /** What both functions need. */
 export interface Dependencies {
@@ -101,6 +101,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     random,
     on_error: (error) => log(failedTurn(clock(), error)),
+    on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
@@ -129,8 +130,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
  * Builds the dependencies from environment variables:
  * `PAYMENTS_DB_URL` (else `SUPABASE_DB_URL`), `PUBLIC_BASE_URL` (else `SUPABASE_URL` and
  * `/functions/v1`), `CONSOLE_ORIGINS` (comma-separated), `WEBHOOK_MASTER_SECRET`, `RELAY_TOKEN`,
- * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `RATE_LIMIT_PER_SECOND` (100; 0 is off), `DB_POOL_SIZE`, `DB_PREPARE` (`false` behind a transaction
- * pooler). Throws when no database is named, or a secret is too short to be one.
+ * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `RATE_LIMIT_PER_SECOND` (100; 0 is off), `DB_POOL_SIZE` (4), `DB_PREPARE`
+ * (`false` behind a transaction pooler; the default is `true`, at port 6543 `false`). Throws when no database is named, or a secret is too short to be one.
  */
 export function openDependencies(
   env: (name: string) => string | undefined,
@@ -144,7 +145,9 @@ export function openDependencies(
     throw new Error(`WEBHOOK_MASTER_SECRET must have at least ${MASTER_SECRET_MIN_BYTES} bytes`);
   }
   const relay_token = env("RELAY_TOKEN");
-  const pool_size = Number(env("DB_POOL_SIZE") ?? NaN);
+  const max_connections = readWhole("DB_POOL_SIZE", env("DB_POOL_SIZE"));
+  const prepare = readPrepare(env("DB_PREPARE"));
+  const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", env("RATE_LIMIT_PER_SECOND"));
   return createDependencies({
     database_url,
     base_url: base_url.replace(/\/+$/, ""),
@@ -152,9 +155,9 @@ export function openDependencies(
     ...(master_secret && { webhook_master_secret: master_secret }),
     ...(relay_token && { relay_token }),
     allow_private_webhooks: env("ALLOW_PRIVATE_WEBHOOKS") === "true",
-    rate_limit: readRate(env("RATE_LIMIT_PER_SECOND")),
-    ...(pool_size > 0 && { max_connections: pool_size }),
-    ...(env("DB_PREPARE") === "false" && { prepare: false }),
+    rate_limit: rate_limit ?? DEFAULT_RATE_LIMIT,
+    ...(max_connections && { max_connections }),
+    ...(prepare !== undefined && { prepare }),
     ...overrides,
   });
 }
@@ -162,10 +165,16 @@ export function openDependencies(
 /** Requests a second of one key unless the operator says otherwise (contract §5). */
 const DEFAULT_RATE_LIMIT = 100;
 
-function readRate(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_RATE_LIMIT;
+function readWhole(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
   if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new Error(`RATE_LIMIT_PER_SECOND "${text}" is not a whole number`);
+  throw new Error(`${name} "${text}" is not a whole number`);
+}
+
+function readPrepare(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text === "true" || text === "false") return text === "true";
+  throw new Error(`DB_PREPARE "${text}" is neither true nor false`);
 }
 
 /** The names that lead to us: on loopback all of them. */

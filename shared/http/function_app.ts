@@ -71,7 +71,10 @@ export function createFunctionApp(
     return c.json({ status: "ok" } satisfies Health);
   });
   serveInternal?.(app);
-  app.use(apiKeyHeader({ limited: deps.rate_limit > 0 }));
+  app.use(apiKeyHeader({
+    limited: deps.rate_limit > 0,
+    local: deps.base_url.startsWith("http://"),
+  }));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }

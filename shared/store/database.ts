@@ -8,6 +8,7 @@
 
 import postgres from "postgres";
 import { ApiError } from "../core/errors.ts";
+import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
 /** How to reach the database. */
@@ -16,7 +17,7 @@ export interface DatabaseOptions {
   url: string;
   /** Connections of this isolate; small, because a platform runs many isolates. */
   max_connections?: number;
-  /** Off behind a transaction pooler. */
+  /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
   prepare?: boolean;
   /** Called for each statement as it is sent; tests count round trips with it. */
   on_statement?: (text: string) => void;
@@ -56,6 +57,7 @@ export interface Database {
 
 /** Opens a pool; connects when first used. */
 export function openDatabase(options: DatabaseOptions): Database {
+  outliveLostWrites();
   let pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
   const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
   const end = async (old: postgres.Sql) => {
@@ -79,7 +81,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     options.on_statement?.(text);
     const from = pool;
     const rows = from.unsafe(text, parameters as (string | number | null)[], {
-      prepare: options.prepare ?? true,
+      prepare: isPrepared(options),
     });
     const leave = () => replace(from, DRAIN_MS);
     try {
@@ -127,7 +129,7 @@ function withoutHoles<Row>(rows: Row[]): Row[] {
 function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
   return postgres(options.url, {
     max,
-    prepare: options.prepare ?? true,
+    prepare: isPrepared(options),
     connect_timeout: CONNECT_DEADLINE_S,
     idle_timeout,
     // One failed attempt answers the request; the next request tries again.
@@ -137,6 +139,14 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     onnotice: () => {},
     connection: { application_name: "payments" },
   });
+}
+
+/** Port of Supabase's pooler for transactions; a statement may find another session than the last. */
+const TRANSACTION_POOLER_PORT = "6543";
+
+/** Whether statements stay prepared in their session. */
+function isPrepared({ prepare, url }: DatabaseOptions): boolean {
+  return prepare ?? new URL(url).port !== TRANSACTION_POOLER_PORT;
 }
 
 /** The question beside the statements, over a connection that opens when it is first needed. */
@@ -190,7 +200,7 @@ export function toApiError(error: unknown): Error {
   if (code === LOCK_TIMEOUT && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }
-  return AWAY.test(code) ? databaseAway() : error as Error;
+  return isAway(error) ? databaseAway() : error as Error;
 }
 
 /**
@@ -212,7 +222,8 @@ export function isLockTimeout(error: unknown): boolean {
 
 /** Whether an error of `attempt` means that the database cannot be asked now. */
 export function isAway(error: unknown): boolean {
-  return isOverdue(error) || AWAY.test(codeOf(error) ?? "");
+  const { syscall } = error as { syscall?: unknown };
+  return isOverdue(error) || syscall !== undefined || AWAY.test(codeOf(error) ?? "");
 }
 
 /** Whether `attempt` gave up after its deadline. */

@@ -38,14 +38,12 @@ alter table pay.ledger_totals enable row level security;
 alter table pay.ledger_totals force row level security;
 create policy ledger_deltas_of_environment on pay.ledger_deltas to pay_owner using (
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
 );
 create policy ledger_totals_of_environment on pay.ledger_totals to pay_owner using (
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
 );
-create policy ledger_deltas_of_worker on pay.ledger_deltas to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy ledger_totals_of_worker on pay.ledger_totals to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 -- Debits and credits of each currency and account of an environment, in one snapshot.
 create function pay.account_sums(p_environment_id text)

@@ -92,41 +92,39 @@ alter table pay.webhook_deliveries force row level security;
 
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints to pay_owner using (
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
 );
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries to pay_owner using (
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
 );
-create policy environments_of_worker on pay.environments for select to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy webhook_endpoints_of_worker on pay.webhook_endpoints to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy webhook_deliveries_of_worker on pay.webhook_deliveries to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy events_of_worker on pay.events to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 -- The patterns of an endpoint's list that an event type matches.
 create function pay.patterns_of(p_type text)
 returns text[]
 language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
 -- The last character of a delivery's id: one for each slot.
 create function pay.slot_character(p_slot smallint)
 returns text
 language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
 
 -- A time as the contract writes it.
 create function pay.wire_time(p_at timestamptz)
 returns text
 language sql stable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
 
 -- A delivery as JSON text, in the order of the contract (§4).
 create function pay.webhook_delivery_body(d pay.webhook_deliveries)
 returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select

@@ -207,12 +207,14 @@ $$;
 create function pay.idempotency_retention()
 returns interval
 language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
 -- A ledger entry as JSON text, in the order of the contract (§3).
 create function pay.ledger_entry_body(e pay.ledger_entries)
 returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select

@@ -7,15 +7,12 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
-create policy api_keys_of_worker on pay.api_keys to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy api_key_secrets_of_worker on pay.api_key_secrets to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 -- A key as JSON text, without the text of any secret.
 create function pay.api_key_body(k pay.api_keys)
 returns text
 language sql stable
+set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select

@@ -7,18 +7,6 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
-create policy idempotency_keys_of_worker on pay.idempotency_keys to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy payments_of_worker on pay.payments to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy refunds_of_worker on pay.refunds to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy transfers_of_worker on pay.transfers to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy ledger_transactions_of_worker on pay.ledger_transactions for select to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-create policy ledger_entries_of_worker on pay.ledger_entries for select to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 -- Finds the keys to purge. Rows come in the order of time, so a few blocks' summaries suffice, and
 -- the path of creates pays next to nothing for it.
@@ -29,6 +17,7 @@ create index idempotency_keys_created_at on pay.idempotency_keys using brin (cre
 create function pay.id_floor(p_prefix text, p_at timestamptz)
 returns text
 language plpgsql immutable
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_rest bigint := floor(extract(epoch from p_at) * 1000);
@@ -103,22 +92,6 @@ begin
 end
 $$;
 
--- The job: batch after batch, each in a transaction of its own, until nothing is left or the time is
--- up. Runs as the role of the job, which may execute pay.purge.
-create procedure pay.retain(p_seconds integer default 45)
-language plpgsql
-as $$
-declare
-  v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
-begin
-  loop
-    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
-    commit;
-  end loop;
-end
-$$;
-
-grant execute on procedure pay.retain(integer) to pay_operator;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

@@ -102,7 +102,7 @@ revoke pay_owner from current_user;
 
 -- Without a clock of the database everything still works but retries, which then need another: what
 -- stands in the way is said and does not stop the migration.
-do $$
+do $migration$
 declare
   v_every text := '5 seconds';
 begin
@@ -129,7 +129,18 @@ begin
       using 'pay-relay', v_every, 'select pay.wake_relay()';
     end;
     execute 'select cron.schedule($1, $2, $3)'
-    using 'pay-retention', '* * * * *', 'call pay.retain()';
+    -- Batch after batch, each in a transaction of its own, until nothing is left or the time is up.
+    -- A block and no procedure: one that commits can pin no search_path.
+    using 'pay-retention', '* * * * *', $job$do $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '45 seconds';
+begin
+  loop
+    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    commit;
+  end loop;
+end
+$$$job$;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-oracles', '41 * * * *', 'select pay.note_findings()';
     execute 'select cron.schedule($1, $2, $3)'
@@ -137,4 +148,4 @@ begin
       'delete from cron.job_run_details where end_time < now() - interval ''7 days''';
   end if;
 end
-$$;
+$migration$;

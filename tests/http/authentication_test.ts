@@ -56,12 +56,12 @@ serviceCase("401", async (t, service) => {
     await t.step(`${cause}: the one body, ${statements} statements`, async () => {
       const header = await make(service);
       for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
-        service.takeStatements();
+        service.forgetStatements();
         const answer = await service.call("GET", path, {
           key: null,
           headers: header === null ? {} : { Authorization: header },
         });
-        assert.equal(service.takeStatements().length, statements);
+        service.assertStatements(statements);
         assertError(answer, "unauthorized", null);
         const { request_id: _, ...error } = answer.body.error;
         bodies.add(JSON.stringify([error, [...answer.headers.keys()].sort()]));
@@ -121,14 +121,14 @@ serviceCase("10 000 malformed keys cause no statement", async (_, service) => {
     ),
     fc.nat(base.length - 1).map((length) => base.slice(0, length)),
   ).filter((text) => text.trim() !== base && /^[\x20-\x7e]*$/.test(text));
-  service.takeStatements();
+  service.forgetStatements();
   await fc.assert(
     fc.asyncProperty(malformed, async (key) => {
       assert.equal((await service.call("GET", PAYMENTS, { key })).status, 401);
     }),
     { numRuns: 10_000 },
   );
-  assert.equal(service.takeStatements().length, 0);
+  service.assertStatements(0);
 });
 
 serviceCase("without the scope", async (t, service) => {
@@ -156,10 +156,10 @@ serviceCase("without the scope", async (t, service) => {
 serviceCase("a live key on a sandbox route", async (t, service) => {
   for (const route of ROUTES.filter(isSandboxRoute)) {
     await t.step(`${route[0]} ${route[1]} is 403 before the body, and asks nothing`, async () => {
-      service.takeStatements();
+      service.forgetStatements();
       const options = { key: service.live.text, body: "not JSON" };
       assertError(await service.call("POST", pathOf(route), options), "test_key_required", null);
-      assert.equal(service.takeStatements().length, 0);
+      service.assertStatements(0);
     });
   }
 });

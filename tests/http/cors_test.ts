@@ -50,7 +50,7 @@ serviceCase("Origin", async (t, service) => {
     await t.step(
       `${Origin} is ${allowed ? "allowed" : "refused before anything runs"}`,
       async () => {
-        service.takeStatements();
+        service.forgetStatements();
         const answers = [
           await service.pay({}, { headers: { Origin } }),
           await service.make({}, { headers: { Origin } }),
@@ -72,7 +72,7 @@ serviceCase("Origin", async (t, service) => {
         const asked = await preflight(service, PAYMENTS, Origin);
         assert.equal(asked.status, allowed ? 204 : 403);
         if (!allowed) assertError(asked, "origin_not_allowed", null);
-        assert.equal(service.takeStatements().length, allowed ? 3 : 0);
+        service.assertStatements(allowed ? 3 : 0);
       },
     );
   }
@@ -95,7 +95,7 @@ serviceCase("Origin", async (t, service) => {
 serviceCase("OPTIONS", async (t, service) => {
   for (const path of [PAYMENTS, `${SANDBOX}/payments`, `${SANDBOX}/nothing`]) {
     await t.step(`a preflight of ${path} needs no key and no statement`, async () => {
-      service.takeStatements();
+      service.forgetStatements();
       const { status, headers, text } = await preflight(service, path, "http://localhost:3000");
       assert.deepEqual([status, text], [204, ""]);
       const list = (name: string) => headers.get(name)?.split(/,\s*/).sort();
@@ -109,7 +109,7 @@ serviceCase("OPTIONS", async (t, service) => {
         "apikey",
       ]);
       assert.equal(headers.get("Access-Control-Max-Age"), "600");
-      assert.equal(service.takeStatements().length, 0);
+      service.assertStatements(0);
     });
   }
   await t.step("without an Origin it needs a key like any method", async () => {
@@ -124,13 +124,13 @@ serviceCase("a live key with an Origin", async (t, service) => {
   ) {
     for (const path of [PAYMENTS, `${SANDBOX}/payments`, "/api-v1-payments/v1/nothing"]) {
       await t.step(`${Origin} on ${path} is refused with no statement`, async () => {
-        service.takeStatements();
+        service.forgetStatements();
         const answer = await service.call("GET", path, {
           key: service.live.text,
           headers: { Origin },
         });
         assertError(answer, "origin_not_allowed", null);
-        assert.equal(service.takeStatements().length, 0);
+        service.assertStatements(0);
       });
     }
   }

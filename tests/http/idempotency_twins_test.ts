@@ -54,7 +54,7 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
 
 /** Returns once so many sessions of this database wait for a lock. */
 async function untilWaiting({ sql }: TestService, sessions: number): Promise<void> {
-  for (let i = 0; i < 5000; i++) {
+  for (const until = Date.now() + 5_000; Date.now() < until;) {
     const waiting = await sql`select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`;
     if (waiting.length >= sessions) return;

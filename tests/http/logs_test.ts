@@ -94,6 +94,9 @@ async function sendEverywhere(service: TestService, key: string): Promise<void> 
 }
 
 const FIELDS = ["time", "request_id", "key_id", "route", "status", "ms", "code"];
+/** The route of an attempt's line, and what it holds besides. */
+const ATTEMPT = "webhook attempt";
+const ATTEMPT_FIELDS = ["event_id", "delivery_id", "endpoint_id", "attempt"];
 const TEMPLATES = new Set([
   ...ROUTES.map(([, path]) => path.replace(/:[a-z]+/, ":id")),
   "/api-v1-payments/health",
@@ -110,7 +113,18 @@ serviceCase("canaries over every route and error", async (t, service) => {
 
   await t.step("log lines hold their fields and nothing else", () => {
     assert.ok(service.logs.length > 1_000);
+    const attempts = service.logs.filter(({ route }) => route === ATTEMPT);
+    assert.ok(attempts.length > 0);
+    for (const line of attempts) {
+      assert.deepEqual(Object.keys(line), [...FIELDS, ...ATTEMPT_FIELDS]);
+      assert.match(line.request_id!, /^req_[0-9a-z]{26}$/);
+      assert.match(
+        `${line.event_id} ${line.delivery_id} ${line.endpoint_id} ${line.attempt}`,
+        /^evt_[0-9a-z]{26} whd_[0-9a-z]{26} whe_[0-9a-z]{26} \d+$/,
+      );
+    }
     for (const line of service.logs) {
+      if (line.route === ATTEMPT) continue;
       assert.deepEqual(Object.keys(line), FIELDS);
       assert.match(line.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
       assert.match(line.request_id!, /^req_[0-9a-z]{26}$/);
@@ -130,7 +144,8 @@ serviceCase("canaries over every route and error", async (t, service) => {
     );
   });
   await t.step("no log line holds a canary", () => {
-    const lines = JSON.stringify(service.logs);
+    // Four digits occur in the random part of ids as well.
+    const lines = JSON.stringify(service.logs).replaceAll(/_[0-9a-z]{26}"/g, '_…"');
     assert.deepEqual(found(lines, { ...CANARY, key, key_in_dashes: key.replaceAll("_", "-") }), []);
   });
   await t.step("a table holds what is to be kept, in its place, and no more", async () => {

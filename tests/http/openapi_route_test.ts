@@ -21,15 +21,16 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
     assert.deepEqual(answer.body, DOCUMENT);
   });
   await t.step("takes no round trip to the database and leaves a log line", async () => {
-    service.takeStatements();
+    service.forgetStatements();
     service.logs.length = 0;
     await get();
-    assert.deepEqual(service.takeStatements(), []);
+    service.assertStatements(0);
     assert.deepEqual(service.logs.map(({ route }) => route), [`GET ${PATH}`]);
   });
   await t.step("may be kept, and is not sent again to who has it", async () => {
     const first = await get();
-    const etag = first.headers.get("ETag")!;
+    // A server that compresses answers makes the tag a weak one.
+    const etag = first.headers.get("ETag")!.replace("W/", "");
     assert.equal(first.headers.get("Cache-Control"), "public, max-age=300");
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
       const again = await get({ "If-None-Match": known });

@@ -31,23 +31,23 @@ Deno.test("round trips", async (t) => {
     ];
     for (const [name, method, url, body, expected] of cases) {
       await t.step(`${name} takes ${expected}`, async () => {
-        service.takeStatements();
+        service.forgetStatements();
         await service.call(method, url, { body, idempotency_key: crypto.randomUUID() });
-        assert.equal(service.takeStatements().length, expected);
+        service.assertStatements(expected);
       });
     }
     await t.step("a replay takes 1", async () => {
       await service.pay({}, { idempotency_key: "again" });
-      service.takeStatements();
+      service.forgetStatements();
       const replay = await service.pay({}, { idempotency_key: "again" });
       assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
-      assert.equal(service.takeStatements().length, 1);
+      service.assertStatements(1);
     });
     await t.step("a malformed key takes 0", async () => {
-      service.takeStatements();
+      service.forgetStatements();
       const refused = await service.pay({}, { key: "sk_test_x" });
       assert.equal(refused.status, 401);
-      assert.equal(service.takeStatements().length, 0);
+      service.assertStatements(0);
     });
   } finally {
     await service.close();

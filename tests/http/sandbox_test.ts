@@ -102,12 +102,12 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
     ];
     for (const [name, id, sent, headers = {}] of cases) {
       await t.step(`POST ${path} with ${name} → 403`, async () => {
-        service.takeStatements();
+        service.forgetStatements();
         const options = { key: service.live.text, body: sent, headers };
         const answer = await service.call("POST", path.replace("{id}", id), options);
         assertRefused(answer, 403, "test_key_required");
         assert.equal(answer.body.error.type, "permission");
-        assert.deepEqual(service.takeStatements(), []);
+        service.assertStatements(0);
       });
     }
   }

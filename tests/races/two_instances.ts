@@ -4,9 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { createDependencies } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { openProduct } from "../support/product.ts";
 import { BASE_URL, startService, type TestService } from "../support/service.ts";
 
 /** A request to either instance, as JSON. */
@@ -39,21 +37,11 @@ export interface TwoInstances {
 /** Starts both over a fresh database. */
 export async function startTwoInstances(): Promise<TwoInstances> {
   const service = await startService();
-  const instances = [0, 1].map(() => {
-    const deps = createDependencies({
-      database_url: service.database.functions_url,
-      base_url: BASE_URL,
-      log: () => {},
-    });
-    const functions: Record<string, (request: Request) => Response | Promise<Response>> = {
-      "api-v1-payments": createPaymentsFunction(deps),
-      "api-v1-sandbox": createSandboxFunction(deps),
-    };
-    return { deps, functions };
-  });
+  const instances = [0, 1].map(() =>
+    openProduct({ database_url: service.database.functions_url, base_url: BASE_URL })
+  );
   const post = async (instance: number, { path, body, idempotency_key, key }: Ask) => {
-    const { functions } = instances[instance % 2]!;
-    const response = await functions[path.split("/")[1]!]!(
+    const response = await instances[instance % 2]!.fetch(
       new Request(`http://localhost${path}`, {
         method: "POST",
         headers: {

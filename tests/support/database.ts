@@ -14,6 +14,8 @@ export interface TestServer {
   functions_role: { name: string; password: string };
   /** What the name of every copy begins with. */
   clone_prefix: string;
+  /** Where a transaction pooler of the server listens on loopback; null where none was asked for. */
+  pooler_port: number | null;
 }
 
 /** A database of its own. */

@@ -3,9 +3,8 @@
  * as a second worker has them when deployed.
  */
 
-import { createDependencies, type Settings } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import type { Settings } from "../../shared/http/dependencies.ts";
+import { openProduct } from "./product.ts";
 import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
 
 /** A second isolate. */
@@ -24,21 +23,15 @@ export function startSecondService(
   first: TestService,
   settings: Partial<Settings> = {},
 ): SecondService {
-  const deps = createDependencies({
+  const product = openProduct({
     database_url: first.database.functions_url,
     base_url: BASE_URL,
     webhook_master_secret: MASTER_SECRET,
-    log: () => {},
     ...settings,
   });
-  const functions = {
-    "api-v1-payments": createPaymentsFunction(deps),
-    "api-v1-sandbox": createSandboxFunction(deps),
-  };
   return {
     async call(method, path, { key = first.key.text, body, idempotency_key } = {}) {
-      const name = path.split("/")[1] as keyof typeof functions;
-      const response = await functions[name](
+      const response = await product.fetch(
         new Request(`http://localhost${path}`, {
           method,
           headers: {
@@ -52,6 +45,6 @@ export function startSecondService(
       const text = await response.text();
       return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
     },
-    close: () => deps.close(),
+    close: () => product.close(),
   };
 }

@@ -1,20 +1,18 @@
 /**
  * The product for a test file: both functions over a database of their own, with keys of two
  * sandboxes and one live environment, a clock that can be set, and what was sent to the database.
+ * Where TEST_FUNCTIONS makes the functions processes of their own, see product.ts.
  */
 
+import assert from "node:assert/strict";
 import postgres from "postgres";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import {
-  createDependencies,
-  type OpenDependencies,
-  type Settings,
-} from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import type { OpenDependencies, Settings } from "../../shared/http/dependencies.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 import { cloneDatabase } from "./database.ts";
+import { LooksInside } from "./looks_inside.ts";
+import { IS_REMOTE, openProduct } from "./product.ts";
 import { checkExchange } from "./openapi_check.ts";
 
 /** Where the functions believe to be served. */
@@ -80,11 +78,17 @@ export interface TestService {
   sql: postgres.Sql;
   deps: OpenDependencies;
   database: { url: string; functions_url: string };
-  /** Statements sent since the last `take`. */
+  /** Statements sent since the last `take`; throws `LooksInside` over processes. */
   takeStatements(): string[];
+  /** Forgets which statements were sent. */
+  forgetStatements(): void;
+  /** Asserts how many statements were sent since then; over processes nobody counts them. */
+  assertStatements(count: number): void;
   logs: LogLine[];
   /** Sets the clock; null for the machine's. */
   setClock(at_ms: number | null): void;
+  /** Sets the clock where that can be done; false over processes, whose clock is the machine's. */
+  trySetClock(at_ms: number | null): boolean;
   close(): Promise<void>;
 }
 
@@ -96,23 +100,19 @@ export async function startService(
   const sql = postgres(database.url, { max: 4, onnotice: () => {} });
   let statements: string[] = [];
   let fixed_ms: number | null = null;
-  const logs: LogLine[] = [];
-  const deps = createDependencies({
+  const product = openProduct({
     database_url: database.functions_url,
     base_url: BASE_URL,
     allowed_origins: ["http://localhost:*", "https://console.example.com"],
-    clock: () => fixed_ms ?? Date.now(),
-    log: (line) => logs.push(line),
-    on_statement: (text) => statements.push(text),
     webhook_master_secret: MASTER_SECRET,
     allow_private_webhooks: true,
     relay_token: RELAY_TOKEN,
     ...options,
+  }, {
+    clock: () => fixed_ms ?? Date.now(),
+    on_statement: (text) => statements.push(text),
+    ...options,
   });
-  const functions: Record<string, (request: Request) => Response | Promise<Response>> = {
-    "api-v1-payments": createPaymentsFunction(deps),
-    "api-v1-sandbox": createSandboxFunction(deps),
-  };
   const mint = idMint((options.clock ?? Date.now)(), options.random);
 
   async function environment(livemode: boolean, account: string): Promise<string> {
@@ -157,8 +157,7 @@ export async function startService(
       },
       ...(raw !== undefined && { body: raw as BodyInit }),
     });
-    const name = path.split("/")[1]!;
-    const response = await functions[name]!(request);
+    const response = await product.fetch(request);
     const answer = await response.text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
     const parsed = is_json ? JSON.parse(answer) : undefined;
@@ -187,17 +186,30 @@ export async function startService(
     live,
     issueKey,
     sql,
-    deps,
+    get deps() {
+      return product.deps;
+    },
     database,
     takeStatements() {
-      const taken = statements;
-      statements = [];
-      return taken;
+      if (IS_REMOTE) throw new LooksInside("statements");
+      return statements.splice(0);
     },
-    logs,
-    setClock: (at_ms) => fixed_ms = at_ms,
+    forgetStatements: () => statements = [],
+    assertStatements(count) {
+      if (!IS_REMOTE) assert.equal(statements.length, count, statements.join(";\n"));
+      statements = [];
+    },
+    logs: product.logs,
+    setClock(at_ms) {
+      if (IS_REMOTE) throw new LooksInside("the clock");
+      fixed_ms = at_ms;
+    },
+    trySetClock(at_ms) {
+      fixed_ms = at_ms;
+      return !IS_REMOTE;
+    },
     async close() {
-      await deps.close();
+      await product.close();
       await sql.end();
       await database.drop();
     },

@@ -5,10 +5,11 @@
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/dependencies.ts";
+import type { LogLine } from "../../shared/http/request_log.ts";
 import { startService } from "../support/service.ts";
 import { PUBLIC_ADDRESS } from "./live_endpoint.ts";
 import { openReceiver, say } from "./loopback_receiver.ts";
-import { addEndpoint, deliveriesOf, openRecorder, settle } from "./recording_receiver.ts";
+import { addEndpoint, deliveriesOf, openRecorder, settle, until } from "./recording_receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 import { webhookCase } from "./webhook_case.ts";
 
@@ -157,3 +158,34 @@ webhookCase("nothing of a receiver's answer is kept", async (_, service, hooks) 
   assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes("canary")));
   assert.ok(!JSON.stringify(service.logs).includes("canary"));
 });
+
+webhookCase(
+  "the log has a line of each attempt, with the request that made the event",
+  async (_, service, receiver) => {
+    const { body: endpoint } = await service.call(
+      "POST",
+      "/api-v1-payments/v1/webhook_endpoints",
+      { body: { url: receiver.url("/"), events: ["payment.completed"] } },
+    );
+    const text = '"request":{"id":"req_of_a_stranger"';
+    const paid = await service.pay({ outcome: "success", metadata: { text } });
+    const lines = () => service.logs.filter(({ route }) => route === "webhook attempt");
+    await until("the attempt is logged", () => lines().length === 1);
+    const { body: deliveries } = await service.call(
+      "GET",
+      `/api-v1-payments/v1/webhook_deliveries?payment_id=${paid.body.id}`,
+    );
+    const [{ time: _time, ms: _ms, ...line }] = lines() as [LogLine];
+    assert.deepEqual(line, {
+      request_id: paid.headers.get("Request-Id"),
+      key_id: null,
+      route: "webhook attempt",
+      status: 200,
+      code: null,
+      event_id: deliveries.data[0].event_id,
+      delivery_id: deliveries.data[0].id,
+      endpoint_id: endpoint.id,
+      attempt: 1,
+    });
+  },
+);

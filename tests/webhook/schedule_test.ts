@@ -13,10 +13,22 @@ import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { cloneDatabase } from "../support/database.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
+import { block } from "../supabase/operations_document.ts";
 import { openRecorder, until } from "./recording_receiver.ts";
 import { createScheduledDatabase, type ScheduledDatabase } from "./scheduled_database.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
+/** Commits between batches, and stops in time for the next minute's. */
+const RETENTION_JOB = `do $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '45 seconds';
+begin
+  loop
+    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    commit;
+  end loop;
+end
+$$`;
 const ENVIRONMENT = `env_${"0".repeat(26)}`;
 
 /** Writes a delivery that is due after so many milliseconds. */
@@ -42,9 +54,16 @@ Deno.test("the jobs of pg_cron", async (t) => {
         ],
         ["pay-oracles", "41 * * * *", "select pay.note_findings()"],
         ["pay-relay", "5 seconds", "select pay.wake_relay()"],
-        ["pay-retention", "* * * * *", "call pay.retain()"],
+        ["pay-retention", "* * * * *", RETENTION_JOB],
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
+    });
+    await t.step("the operations document schedules the same", async () => {
+      const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
+      for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
+        assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);
+        assert.ok(documented.includes(command), jobname);
+      }
     });
     await t.step("pay-relay calls nothing while it is not configured", async () => {
       await insertDelivery(sql, -1000);
@@ -258,3 +277,27 @@ async function issueKey(sql: postgres.Sql): Promise<string> {
     ${hash}, ${prefix}, ${last_four}, null)`;
   return text;
 }
+
+Deno.test("pay.health tells of the jobs of pg_cron", async () => {
+  const database = await createScheduledDatabase();
+  try {
+    await database.sql`insert into cron.job_run_details (jobid, status, start_time)
+      select jobid, case when n = 1 then 'failed' else 'succeeded' end,
+        '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
+      from cron.job cross join generate_series(1, 3) n where jobname like 'pay-re%'`;
+    await database.sql`grant select on cron.job to public`;
+    const [row] = await database.jobs`
+      select last_relay_wake_at, last_retention_at, failed_cron_runs from pay.health`;
+    const at = new Date("2026-01-01T00:00:03Z");
+    assert.deepEqual({ ...row }, {
+      last_relay_wake_at: at,
+      last_retention_at: at,
+      failed_cron_runs: "2",
+    });
+    await database.sql`revoke usage on schema cron from public`;
+    const [unseen] = await database.jobs`select last_relay_wake_at from pay.health`;
+    assert.equal(unseen!.last_relay_wake_at, null);
+  } finally {
+    await database.drop();
+  }
+});

@@ -1,0 +1,149 @@
+-- Purpose: one row that says how the service is, for the operator and for what watches over it
+-- (docs/operations.md says which values are worth a call at night).
+--
+-- Every number is cheap at any size: by an index, of the last hour, or counted up to 100 000.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- Operator: what our own tables tell.
+create function pay.read_health()
+returns table (
+  due_deliveries bigint,
+  oldest_due_seconds double precision,
+  pending_deliveries bigint,
+  failed_deliveries_last_hour bigint,
+  failing_endpoints bigint,
+  unbalanced_transactions_last_hour bigint,
+  unbalanced_totals bigint,
+  oracle_findings bigint,
+  unrolled_ledger_transactions bigint,
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+  v_hour_ago constant timestamptz := now() - interval '1 hour';
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending' and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        limit v_most
+      ) due
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
+      from pay.webhook_endpoints t
+      cross join lateral (
+        select d.next_attempt_at as since from pay.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = t.id and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        order by d.next_attempt_at limit 1
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d where d.status = 'pending' limit v_most
+      ) pending
+    ),
+    (
+      select count(*) from pay.environments e
+      join pay.webhook_deliveries d on d.environment_id = e.id
+        and d.id >= pay.id_floor('whd_', v_hour_ago)
+      where d.status = 'failed'
+    ),
+    (
+      select count(*) from pay.webhook_endpoints t
+      where t.status = 'enabled' and t.failing_since is not null
+    ),
+    (
+      select count(*) from (
+        select from pay.environments e
+        join pay.ledger_transactions x on x.environment_id = e.id
+          and x.id >= pay.id_floor('txn_', v_hour_ago)
+        left join pay.ledger_entries l on l.environment_id = x.environment_id
+          and l.subject_id = x.subject_id and l.transaction_id = x.id
+        group by e.id, x.id
+        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
+          is distinct from 0
+      ) unbalanced
+    ),
+    (
+      select count(*) from (
+        select from pay.ledger_totals t group by t.environment_id, t.currency
+        having sum(t.debits_minor) <> sum(t.credits_minor)
+      ) unbalanced
+    ),
+    (select count(*) from (select from pay.oracle_findings limit v_most) findings),
+    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
+    exists (
+      select from pay.environments e
+      cross join lateral (
+        select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
+      ) oldest
+      where oldest.id < pay.id_floor('evt_', now() - interval '31 days')
+    ),
+    (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
+    (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
+    (select count(*) = 2 from pay.settings);
+end
+$$;
+
+-- Operator: what pg_cron tells of our jobs, with the caller's rights; nulls where it is not, or not
+-- for the caller to see.
+create function pay.read_cron()
+returns table (
+  last_relay_wake_at timestamptz,
+  last_retention_at timestamptz,
+  failed_cron_runs bigint
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regclass('cron.job_run_details') is null then
+    return query select null::timestamptz, null::timestamptz, null::bigint;
+    return;
+  end if;
+  -- The newest runs, by their primary key: some 80 minutes of our jobs.
+  return query execute '
+    select max(r.start_time) filter (where j.jobname = ''pay-relay''),
+      max(r.start_time) filter (where j.jobname = ''pay-retention''),
+      count(*) filter (where r.status = ''failed'')
+    from (select * from cron.job_run_details order by runid desc limit 1000) r
+    join cron.job j on j.jobid = r.jobid and j.jobname like ''pay-%''';
+exception when insufficient_privilege then
+  return query select null::timestamptz, null::timestamptz, null::bigint;
+end
+$$;
+
+create view pay.health with (security_invoker = true) as
+  select h.*, c.* from pay.read_health() h cross join pay.read_cron() c;
+comment on view pay.health is 'How the service is: one row.';
+comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
+comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
+comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
+comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
+comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
+comment on column pay.health.oracle_findings is 'What the hourly check of the books has found; always 0.';
+comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
+comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+
+grant execute on function pay.read_health() to pay_operator;
+grant execute on function pay.read_cron() to pay_operator;
+grant select on pay.health to pay_operator;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

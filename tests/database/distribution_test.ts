@@ -1,0 +1,83 @@
+/**
+ * The tables can be spread over machines by `environment_id`: the statements of docs/operations.md name
+ * every table once, and every key of what they spread begins with that column.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { cloneDatabase } from "../support/database.ts";
+import { block } from "../supabase/operations_document.ts";
+
+const COLUMN = "environment_id";
+
+/** Keys of the spread tables that do not begin with the column: nothing may be found. */
+const OTHER_KEYS = `
+  select conname as name from pg_constraint c
+  join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+  where c.conrelid = any ($1::text[]::regclass[]) and c.contype in ('p', 'u', 'f', 'x')
+    and a.attname <> '${COLUMN}'
+  union all
+  select conname from pg_constraint c
+  join pg_attribute a on a.attrelid = c.confrelid and a.attnum = c.confkey[1]
+  where c.conrelid = any ($1::text[]::regclass[]) and c.confrelid = any ($1::text[]::regclass[])
+    and a.attname <> '${COLUMN}'
+  union all
+  select indexrelid::regclass::text from pg_index i
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+  where i.indrelid = any ($1::text[]::regclass[]) and i.indisunique and a.attname <> '${COLUMN}'
+  union all
+  select t::regclass::text from unnest($1::text[]) t
+  where not exists (select from pg_constraint where conrelid = t::regclass and contype = 'p')`;
+
+/** Changes that the search must notice. */
+const VIOLATIONS = [
+  "alter table pay.refunds add unique (id)",
+  "alter table pay.refunds add unique (id, environment_id)",
+  "create unique index on pay.events (id, environment_id)",
+  "alter table pay.payments drop constraint payments_pkey",
+  `alter table pay.refunds add foreign key (payment_id, environment_id)
+     references pay.payments (id, environment_id)`,
+];
+
+Deno.test("the tables can be distributed by environment_id", async (t) => {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  try {
+    const statements = await block("Beyond one machine", "sql");
+    const named = (kind: string) =>
+      [...statements.matchAll(new RegExp(`create_${kind}_table\\('(pay\\.\\w+)'`, "g"))]
+        .map(([, name]) => name!);
+    const [spread, everywhere] = [named("distributed"), named("reference")];
+    await t.step("the document names every table once", async () => {
+      const rows = await sql<{ name: string }[]>`
+        select 'pay.' || tablename as name from pg_tables where schemaname = 'pay'`;
+      assert.deepEqual([...spread, ...everywhere].sort(), rows.map(({ name }) => name).sort());
+    });
+    await t.step(`all that are spread go by ${COLUMN}`, () => {
+      const by = [...statements.matchAll(/create_distributed_table\('[\w.]+', '(\w+)'/g)];
+      assert.deepEqual(by.map(([, column]) => column), spread.map(() => COLUMN));
+    });
+    await t.step(`every key of theirs begins with ${COLUMN}`, async () => {
+      assert.deepEqual([...await sql.unsafe(OTHER_KEYS, [spread])], []);
+    });
+    for (const violation of VIOLATIONS) {
+      await t.step(`"${violation.split("\n")[0]}" would be noticed`, async () => {
+        const session = await sql.reserve();
+        try {
+          await session`begin`;
+          if (violation.includes("foreign key")) {
+            await session`alter table pay.payments add constraint u unique (id, environment_id)`;
+          }
+          await session.unsafe(violation);
+          assert.notEqual((await session.unsafe(OTHER_KEYS, [spread])).length, 0);
+        } finally {
+          await session`rollback`;
+          session.release();
+        }
+      });
+    }
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});

@@ -1,0 +1,133 @@
+/** The view `pay.health`: what it counts, and who may read it. Its part of pg_cron: schedule_test.ts. */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { idMint } from "../../shared/core/ids.ts";
+import { RELAY_TOKEN, startService } from "../support/service.ts";
+
+const HOUR_MS = 3_600_000;
+const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
+
+Deno.test("pay.health", async (t) => {
+  const service = await startService();
+  const { sql, key } = service;
+  const environment_id = key.environment_id;
+  const read = async () => {
+    const [row] = await sql`select * from pay.health`;
+    return row!;
+  };
+  /** Asserts which columns a statement changes, and undoes it. */
+  const changes = async (statement: string, expected: Record<string, unknown>) => {
+    const before = await read();
+    const after = await sql.begin(async (transaction) => {
+      await transaction`set local session_replication_role = replica`;
+      await transaction.unsafe(statement);
+      const [row] = await transaction`select * from pay.health`;
+      throw Object.assign(new Error("undo"), { row });
+    }).catch(({ row, message }) => row ?? assert.fail(message));
+    const changed = Object.keys(after).filter((name) =>
+      name !== "oldest_due_seconds" && String(after[name]) !== String(before[name])
+    );
+    assert.deepEqual(Object.fromEntries(changed.map((name) => [name, after[name]])), expected);
+    return Number(after.oldest_due_seconds);
+  };
+  const mint = (at_ms: number) => idMint(at_ms);
+  const delivery = (status: string, at_ms: number, due: string, lease = "null") =>
+    `insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+       subject_id, sequence, status, next_attempt_at, leased_until, created_at)
+     values ('${environment_id}', '${mint(at_ms)("whd_")}', 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
+       '${status}', ${due}, ${lease}, now())`;
+  try {
+    await service.pay({ outcome: "success" });
+    await t.step("of a service that is well", async () => {
+      assert.deepEqual({ ...await read() }, {
+        due_deliveries: "0",
+        oldest_due_seconds: 0,
+        pending_deliveries: "0",
+        failed_deliveries_last_hour: "0",
+        failing_endpoints: "0",
+        unbalanced_transactions_last_hour: "0",
+        unbalanced_totals: "0",
+        oracle_findings: "0",
+        unrolled_ledger_transactions: "1",
+        is_retention_behind: false,
+        test_keys: "2",
+        live_keys: "1",
+        is_relay_configured: false,
+        last_relay_wake_at: null,
+        last_retention_at: null,
+        failed_cron_runs: null,
+      });
+    });
+    await t.step("a delivery that is due, and since when", async () => {
+      const endpoint = `insert into pay.webhook_endpoints (environment_id, id, slot, url, events,
+          status, secrets, revision, created_at, body)
+        values ('${environment_id}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
+          now(), '{}');`;
+      const seconds = await changes(
+        endpoint + delivery("pending", Date.now(), "now() - interval '90 s'"),
+        { due_deliveries: "1", pending_deliveries: "1" },
+      );
+      assert.ok(Math.abs(seconds - 90) < 5, String(seconds));
+    });
+    await t.step("a delivery that waits, or is under way, is pending and not due", async () => {
+      const waits = delivery("pending", Date.now(), "now() + interval '9 s'");
+      await changes(waits, { pending_deliveries: "1" });
+      const leased = delivery("pending", Date.now(), "now()", "now() + interval '9 s'");
+      await changes(leased, { pending_deliveries: "1" });
+    });
+    await t.step("deliveries that failed in the last hour", async () => {
+      const failed = { failed_deliveries_last_hour: "1" };
+      await changes(delivery("failed", Date.now() - 0.9 * HOUR_MS, "null"), failed);
+      await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
+    });
+    await t.step("a ledger transaction that does not sum to zero, or has no entry", async () => {
+      const unbalanced = { unbalanced_transactions_last_hour: "1" };
+      await changes(
+        "update pay.ledger_entries set amount_minor = 999 where direction = 'debit'",
+        unbalanced,
+      );
+      await changes("delete from pay.ledger_entries", unbalanced);
+    });
+    await t.step("totals that differ", async () => {
+      await changes(
+        `insert into pay.ledger_totals values ('${environment_id}', 'EUR', 'available', 1, 0)`,
+        { unbalanced_totals: "1" },
+      );
+    });
+    await t.step("what the check of the books has found", async () => {
+      await changes(
+        `insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+         values ('${environment_id}', 'oracle_refunds', 'pay_x', 'x')`,
+        { oracle_findings: "1" },
+      );
+    });
+    await t.step("events that should be gone", async () => {
+      const id = mint(Date.now() - 32 * 24 * HOUR_MS)("evt_");
+      await changes(
+        `insert into pay.events (environment_id, id, type, subject_id, created_at, body)
+         values ('${environment_id}', '${id}', 'ping', 'pay_x', now(), '{}')`,
+        { is_retention_behind: true },
+      );
+    });
+    await t.step("keys that are not revoked, and the relay's address", async () => {
+      await changes("update pay.api_keys set revoked_at = now()", {
+        test_keys: "0",
+        live_keys: "0",
+      });
+      const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
+      await changes(configure, { is_relay_configured: true });
+    });
+    await t.step("the operator reads it, the functions do not", async () => {
+      const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+      await assert.rejects(functions`select * from pay.health`, { code: "42501" });
+      await functions.end();
+      await sql.begin(async (transaction) => {
+        await transaction`set local role pay_operator`;
+        assert.equal((await transaction`select * from pay.health`).length, 1);
+      });
+    });
+  } finally {
+    await service.close();
+  }
+});

@@ -1,0 +1,136 @@
+/**
+ * The backup and restore of docs/operations.md, run as they are written there, on two servers of
+ * Debian's PostgreSQL 15, as `postgres`, who is no superuser. What was acknowledged before the backup is
+ * there after it to the last row and cent; keys work, and a retry gets the first answer again.
+ */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { auditBooks, NO_ROWS, readBooks } from "../../bench/books.ts";
+import { checkBooks } from "../../scripts/check_books.ts";
+import { migrate } from "../../scripts/migrate.ts";
+import { diffLines, renderSchema, withoutViewQueries } from "../../scripts/schema_dump.ts";
+import { createDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { BASE_URL, MASTER_SECRET } from "../support/service.ts";
+import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase_server.ts";
+import { shellBlock } from "./operations_document.ts";
+import { makeSandboxKey } from "./sandbox_key.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PAYMENTS = 60;
+const is_there = await hasVersion(15);
+if (!is_there) {
+  console.warn("PostgreSQL 15 is not installed; the drill is skipped unless CI is set");
+}
+
+Deno.test({
+  name: "backup and restore",
+  ignore: !is_there && Deno.env.get("CI") === undefined,
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "payments-backup-" });
+    const [old_server, new_server] = await Promise.all([
+      startSupabaseServer(15),
+      startSupabaseServer(15),
+    ]);
+    const before = postgres(old_server.admin_url, { max: 1, onnotice: () => {} });
+    const after = postgres(new_server.admin_url, { max: 1, onnotice: () => {} });
+    const env = {
+      DATABASE_URL: old_server.url,
+      NEW_DATABASE_URL: new_server.url,
+      BACKUP: `${folder}/payments.dump`,
+      PATH: `${DEBIAN_15}:${Deno.env.get("PATH")}`,
+    };
+    try {
+      await migrate(old_server.url);
+      const key = await makeSandboxKey(old_server.url);
+      const first = await answersOf(old_server.url, key);
+      await runShell(await shellBlock("Backup"), env);
+      await runShell(await shellBlock("Restore"), env);
+
+      const [books, restored] = [await readBooks(before), await readBooks(after)];
+      assert.equal(books.payments, PAYMENTS);
+      assert.deepEqual(restored, books);
+      assert.deepEqual(auditBooks(restored, restored, 0, NO_ROWS), []);
+      assert.deepEqual(await digestOf(after), await digestOf(before));
+      const schemas = await Promise.all(
+        [old_server, new_server].map(({ admin_url }) => renderSchema(admin_url)),
+      );
+      const [before_it, after_it] = schemas.map(withoutViewQueries);
+      assert.equal(diffLines(before_it!, after_it!), "");
+      assert.deepEqual(await migrate(new_server.url), []);
+      const verdicts = await checkBooks(after);
+      assert.ok(verdicts.length > 0);
+      assert.deepEqual(verdicts.filter(({ findings }) => findings > 0), []);
+      // The same requests once more: every one is a replay.
+      assert.deepEqual(await answersOf(new_server.url, key), first);
+      assert.equal((await readBooks(after)).payments, PAYMENTS);
+    } finally {
+      await Promise.all([before.end(), after.end()]);
+      await Promise.all([old_server.close(), new_server.close()]);
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+/** Creates payments, each with a key of its own, and gives the answers. */
+async function answersOf(database_url: string, key: string): Promise<string[]> {
+  const deps = createDependencies({
+    database_url,
+    base_url: BASE_URL,
+    webhook_master_secret: MASTER_SECRET,
+    log: () => {},
+  });
+  const serve = createPaymentsFunction(deps);
+  try {
+    return await Promise.all(Array.from({ length: PAYMENTS }, async (_, i) => {
+      const answer = await serve(
+        new Request("http://localhost/api-v1-payments/v1/payments", {
+          method: "POST",
+          headers: {
+            Authorization: `Bearer ${key}`,
+            "Content-Type": "application/json",
+            "Idempotency-Key": `order-${i}`,
+          },
+          body: JSON.stringify({
+            amount: 1000 + i,
+            currency: ["EUR", "USD", "JPY"][i % 3],
+            outcome: ["success", "refunded", "chargeback"][i % 3],
+          }),
+        }),
+      );
+      assert.equal(answer.status, 201);
+      return await answer.text();
+    }));
+  } finally {
+    await deps.close();
+  }
+}
+
+/** Every row of every table, as one digest for each. */
+async function digestOf(sql: postgres.Sql): Promise<Record<string, string>> {
+  const tables = await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'pay' order by 1`;
+  const digests: Record<string, string> = {};
+  for (const { name } of tables) {
+    const [row] = await sql.unsafe(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t::text, E'\\n' order by t::text)), '')
+         as digest from pay.${name} t`,
+    );
+    digests[name] = row!.digest;
+  }
+  return digests;
+}
+
+async function runShell(script: string, env: Record<string, string>): Promise<void> {
+  const { success, stderr, stdout } = await new Deno.Command("sh", {
+    args: ["-e", "-c", script],
+    cwd: ROOT,
+    env,
+    stdin: "null",
+  }).output();
+  const [words, said] = [stderr, stdout].map((bytes) => new TextDecoder().decode(bytes));
+  assert.ok(success, `${said}\n${words}`);
+  assert.doesNotMatch(words!, /error|warning/i);
+}

@@ -1,0 +1,160 @@
+/**
+ * `supabase functions deploy --use-api` with the real CLI against a stand-in of the management API:
+ * what it uploads is what a function imports and nothing else, and that alone type-checks and runs on
+ * Deno 2.1.4.
+ */
+
+import assert from "node:assert/strict";
+import { dirname, join, relative } from "node:path";
+import { migrate } from "../../scripts/migrate.ts";
+import { edgeDeno } from "../support/edge_deno.ts";
+import { startFunction } from "../support/function_process.ts";
+import { type DeployedFunction, openManagementApi } from "../support/management_api.ts";
+import { MASTER_SECRET } from "../support/service.ts";
+import { copyProject, PROJECT_REF } from "../support/supabase_cli.ts";
+import { startSupabaseServer } from "../support/supabase_server.ts";
+import { makeSandboxKey } from "./sandbox_key.ts";
+
+const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
+/** Files that lie about in a checkout, and must never leave it. */
+const PLANTED = [
+  ".env",
+  "supabase/.env",
+  "supabase/functions/.env",
+  "supabase/functions/api-v1-payments/.env",
+  "supabase/functions/api-v1-payments/deno.lock",
+  "supabase/functions/api-v1-payments/index_test.ts",
+  "shared/.env",
+  "shared/core/.env.local",
+  "shared/core/ids_test.ts",
+];
+/** The first payment of each function. */
+const FIRST_PAYMENT = {
+  "api-v1-payments": {
+    path: "/v1/payments",
+    body: { amount: 1999, currency: "EUR", iban: "DE89370400440532013000" },
+  },
+  "api-v1-sandbox": {
+    path: "/payments",
+    body: { amount_minor: 1999, currency: "EUR", outcome: "success" },
+  },
+} as const;
+
+Deno.test("supabase functions deploy --use-api", async (t) => {
+  const project = await copyProject();
+  const api = await openManagementApi(project.path);
+  const server = await startSupabaseServer(17);
+  const uploaded = await Deno.makeTempDir({ prefix: "payments-uploaded-" });
+  try {
+    for (const path of PLANTED) {
+      await Deno.writeTextFile(join(project.path, path), "SECRET=planted\n");
+    }
+    await t.step("deploys both, in silence", async () => {
+      const { code, stdout, stderr } = await project.run(
+        ...["functions", "deploy", "--use-api", `--remote=${PROJECT_REF}`, "--yes"],
+        ...["--profile", api.profile],
+      );
+      assert.equal(code, 0, stderr + stdout);
+      assert.doesNotMatch(stderr + stdout, /WARN/);
+      assert.deepEqual([...api.functions.keys()].sort(), [...NAMES]);
+      assert.deepEqual(api.unknown, []);
+    });
+    for (const name of NAMES) {
+      const deployed = () => api.functions.get(name)!;
+      await t.step(`${name}: asks for no JWT, begins at its index.ts`, () => {
+        const { verify_jwt, entrypoint_path, import_map_path } = deployed().metadata;
+        const folder = `supabase/functions/${name}`;
+        assert.deepEqual({ verify_jwt, entrypoint_path, import_map_path }, {
+          verify_jwt: false,
+          entrypoint_path: `${folder}/index.ts`,
+          import_map_path: `${folder}/deno.json`,
+        });
+      });
+      await t.step(`${name}: exactly what it imports, as it is here`, async () => {
+        const expected = await importsOf(project.path, name);
+        assert.deepEqual([...deployed().files.keys()].sort(), expected);
+        for (const [path, text] of deployed().files) {
+          assert.equal(text, await Deno.readTextFile(join(project.path, path)), path);
+        }
+      });
+      await t.step(`${name}: alone in a folder it type-checks on Deno 2.1.4`, async () => {
+        await writeTree(join(uploaded, name), deployed());
+        const { path, env } = await edgeDeno();
+        const folder = `supabase/functions/${name}`;
+        const { success, stderr } = await new Deno.Command(path, {
+          args: ["check", "--no-lock", "--config", `${folder}/deno.json`, `${folder}/index.ts`],
+          cwd: join(uploaded, name),
+          env,
+        }).output();
+        assert.ok(success, new TextDecoder().decode(stderr));
+      });
+    }
+    await migrate(server.url);
+    const key = await makeSandboxKey(server.url);
+    for (const name of NAMES) {
+      await t.step(`${name}: alone in a folder it answers a payment`, async () => {
+        const environment = {
+          // What Supabase sets by itself, and the one secret.
+          SUPABASE_DB_URL: server.url,
+          SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
+          WEBHOOK_MASTER_SECRET: MASTER_SECRET,
+        };
+        const process = await startFunction(name, environment, undefined, join(uploaded, name));
+        try {
+          const { path, body } = FIRST_PAYMENT[name];
+          const answer = await fetch(`${process.origin}/${name}${path}`, {
+            method: "POST",
+            headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+            body: JSON.stringify(body),
+          });
+          const payment = await answer.json();
+          assert.deepEqual([answer.status, payment.status], [201, "completed"]);
+          assert.ok(
+            answer.headers.get("Location")?.startsWith(
+              `https://${PROJECT_REF}.supabase.co/functions/v1/api-v1-payments/v1/payments/pay_`,
+            ),
+          );
+          assert.deepEqual(process.complaints, []);
+        } finally {
+          await process.close();
+        }
+      });
+    }
+  } finally {
+    await api.close();
+    await project.close();
+    await server.close();
+    await Deno.remove(uploaded, { recursive: true });
+  }
+});
+
+/** The files of a function by Deno's own reading of its imports, and its `deno.json`. */
+async function importsOf(root: string, name: string): Promise<string[]> {
+  const folder = join(root, "supabase/functions", name);
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "info",
+      "--json",
+      "--no-lock",
+      "--config",
+      join(folder, "deno.json"),
+      join(folder, "index.ts"),
+    ],
+    stderr: "piped",
+  }).output();
+  assert.ok(success, new TextDecoder().decode(stderr));
+  const { modules } = JSON.parse(new TextDecoder().decode(stdout));
+  const files = (modules as { local?: string; specifier: string }[])
+    .filter(({ specifier }) => specifier.startsWith("file:"))
+    .map(({ local }) => local!);
+  const real = await Deno.realPath(root);
+  return [...files, join(real, "supabase/functions", name, "deno.json")]
+    .map((path) => relative(real, path)).sort();
+}
+
+async function writeTree(folder: string, { files }: DeployedFunction): Promise<void> {
+  for (const [path, text] of files) {
+    await Deno.mkdir(join(folder, dirname(path)), { recursive: true });
+    await Deno.writeTextFile(join(folder, path), text);
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The login that docs/operations.md makes for the functions: it is enough, it may do nothing else, and
+ * the server ends what outlives them, behind a pooler too.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { migrate } from "../../scripts/migrate.ts";
+import { randomPassword } from "../../scripts/private_file.ts";
+import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { startFunction } from "../support/function_process.ts";
+import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
+import { startSupabaseServer } from "../support/supabase_server.ts";
+import { block } from "./operations_document.ts";
+
+const SEED = new URL("../../supabase/seed.sql", import.meta.url);
+const has_pooler = await findPgbouncer() !== null;
+if (!has_pooler) {
+  console.warn("pgbouncer is not installed; a login's test is skipped unless CI is set");
+}
+
+Deno.test({
+  name: "a login of its own for the functions",
+  ignore: !has_pooler && Deno.env.get("CI") === undefined,
+  async fn(t) {
+    const server = await startSupabaseServer(17);
+    const role = { name: "pay_functions", password: randomPassword() };
+    const operator = postgres(server.url, { max: 1, onnotice: () => {} });
+    await migrate(server.url);
+    const statements = await block("A login of its own for the functions", "sql");
+    await operator.unsafe(statements.replace("<password>", role.password)).simple();
+    await operator.unsafe(await Deno.readTextFile(SEED)).simple();
+    const pooler = await startPgbouncer(server.port, role);
+    const url = (port: number) =>
+      `postgres://${role.name}:${role.password}@127.0.0.1:${port}/postgres`;
+    try {
+      for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
+        await t.step(
+          `${way}: the server ends what lasts longer than the functions wait`,
+          async () => {
+            const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
+            const [row] = await sql`show statement_timeout`;
+            assert.equal(row!.statement_timeout, "5s");
+            await assert.rejects(sql`select pg_sleep(20)`, { code: "57014" });
+            await assert.rejects(sql`select * from pay.payments`, { code: "42501" });
+            await assert.rejects(sql`select pay.list_api_keys()`, { code: "42501" });
+            await sql.end();
+          },
+        );
+        await t.step(`${way}: a payment is answered`, async () => {
+          const process = await startFunction("api-v1-payments", {
+            PAYMENTS_DB_URL: url(port),
+            PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+            ...(way === "pooled" && { DB_PREPARE: "false" }),
+          });
+          const answer = await fetch(`${process.origin}/api-v1-payments/v1/payments`, {
+            method: "POST",
+            headers: {
+              Authorization: `Bearer ${PUBLISHED_TEST_KEY}`,
+              "Content-Type": "application/json",
+            },
+            body: JSON.stringify({ amount: 1, currency: "EUR", outcome: "success" }),
+          });
+          assert.equal(answer.status, 201, await answer.text());
+          await process.close();
+        });
+      }
+    } finally {
+      await operator.end();
+      await pooler.close();
+      await server.close();
+    }
+  },
+});

@@ -1,0 +1,295 @@
+/**
+ * A database that goes away under the deployed functions (Deno 2.1.4), straight and behind a
+ * transaction pooler: every request is answered, with what it asked for or with 503 and `Retry-After`;
+ * the process lives, and is well again soon after its database is (security §3, R12).
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { migrate } from "../../scripts/migrate.ts";
+import { type FunctionProcess, startFunction } from "../support/function_process.ts";
+import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
+import { startSupabaseServer, type SupabaseServer } from "../support/supabase_server.ts";
+import { makeSandboxKey } from "./sandbox_key.ts";
+
+const NAME = "api-v1-payments";
+/** Requests at once: more than the pool of a process has connections. */
+const CLIENTS = 12;
+/** A new connection is given up after 2 s (R12). */
+const AWAY_WITHIN_MS = 2_500;
+/** A statement that hangs is given up after 5 s. */
+const HUNG_WITHIN_MS = 5_500;
+/** R12. */
+const WELL_WITHIN_MS = 5_000;
+
+/** A function over a database that can be hurt. */
+interface Patient {
+  server: SupabaseServer;
+  /** As superuser. */
+  admin: postgres.Sql;
+  process: FunctionProcess;
+  /** Creates a payment; an answer that is neither 201 nor a proper 503 is a failure. */
+  pay(): Promise<201 | 503>;
+  /** Creates payments from every client at once until the work is over, then says how many of each. */
+  during(work: () => Promise<void>): Promise<Record<201 | 503, number>>;
+  /** Every client is told 503, each within this time. */
+  assertAway(within_ms: number): Promise<void>;
+  /** Every client pays again, within R12. */
+  assertWell(): Promise<void>;
+}
+
+/** Runs a test with a process straight over a server, or over what `connect` makes of it. */
+async function withPatient(
+  run: (patient: Patient) => Promise<void>,
+  connect: (server: SupabaseServer) => Promise<Record<string, string>> = ({ url }) =>
+    Promise.resolve({ SUPABASE_DB_URL: url }),
+) {
+  const server = await startSupabaseServer(17);
+  await migrate(server.url);
+  const admin = postgres(server.admin_url, {
+    max: 1,
+    onnotice: () => {},
+    connect_timeout: 2,
+    backoff: false,
+  });
+  const key = await makeSandboxKey(server.url);
+  const process = await startFunction(NAME, {
+    ...await connect(server),
+    PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+    RATE_LIMIT_PER_SECOND: "0",
+  });
+  async function pay(): Promise<201 | 503> {
+    const answer = await fetch(`${process.origin}/${NAME}/v1/payments`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
+    });
+    const body = await answer.json();
+    if (answer.status === 201) return 201;
+    assert.deepEqual(
+      [answer.status, body.error.code, answer.headers.get("Retry-After")],
+      [503, "service_unavailable", "1"],
+      process.complaints.join("\n"),
+    );
+    return 503;
+  }
+  const patient: Patient = {
+    server,
+    admin,
+    process,
+    pay,
+    async during(work) {
+      const counts = { 201: 0, 503: 0 };
+      let is_over = false;
+      const client = async () => {
+        while (!is_over) counts[await pay()]++;
+      };
+      const clients = Array.from({ length: CLIENTS }, client);
+      await work().finally(() => is_over = true);
+      await Promise.all(clients);
+      return counts;
+    },
+    async assertAway(within_ms) {
+      const started = performance.now();
+      const answers = await Promise.all(Array.from({ length: CLIENTS }, pay));
+      const took_ms = performance.now() - started;
+      assert.deepEqual(answers, Array(CLIENTS).fill(503));
+      assert.ok(took_ms < within_ms, `${took_ms} ms`);
+    },
+    async assertWell() {
+      const until = performance.now() + WELL_WITHIN_MS;
+      for (;;) {
+        const answers = await Promise.all(Array.from({ length: CLIENTS }, pay));
+        if (answers.every((status) => status === 201)) return;
+        assert.ok(performance.now() < until, "not well again in time");
+        await pause(50);
+      }
+    },
+  };
+  try {
+    await patient.assertWell();
+    await run(patient);
+    await patient.assertWell();
+    assert.equal(process.hasEnded(), false, process.complaints.join("\n"));
+    assert.deepEqual(process.complaints, []);
+  } finally {
+    await process.close().finally(async () => {
+      await admin.end({ timeout: 1 });
+      await server.close();
+    });
+  }
+}
+
+Deno.test("sessions are terminated, again and again", () =>
+  withPatient(async ({ admin, during }) => {
+    let killed = 0;
+    const counts = await during(async () => {
+      const until = Date.now() + 20_000;
+      for (; killed < 60 && Date.now() < until; await pause(Math.random() * 200)) {
+        const rows = await admin`select pg_terminate_backend(pid) from pg_stat_activity
+          where application_name = 'payments'`;
+        killed += rows.length;
+      }
+    });
+    assert.ok(
+      killed > 50 && counts[201] > 50 && counts[503] > 0,
+      JSON.stringify({ killed, counts }),
+    );
+    const [{ payments }] =
+      await admin`select count(*)::int as payments from pay.payments` as unknown as [
+        { payments: number },
+      ];
+    assert.ok(payments >= counts[201], "a payment that was acknowledged is not there");
+  }));
+
+Deno.test("the server is restarted", () =>
+  withPatient(async ({ server, during, assertAway }) => {
+    const counts = await during(async () => {
+      for (let i = 0; i < 3; i++) {
+        await server.restart(() => pause(500));
+        await pause(500);
+      }
+    });
+    assert.ok(counts[201] > 0 && counts[503] > 0, JSON.stringify(counts));
+    await server.restart(() => assertAway(AWAY_WITHIN_MS));
+  }));
+
+Deno.test("the server is stopped in the middle of its work", () =>
+  withPatient(async ({ server, assertAway }) => {
+    const processes = [server.pid(), ...await childrenOf(server.pid())];
+    for (const pid of processes) Deno.kill(pid, "SIGSTOP");
+    try {
+      await assertAway(HUNG_WITHIN_MS);
+      // By now nothing waits for the sessions that hang.
+      await assertAway(AWAY_WITHIN_MS);
+    } finally {
+      for (const pid of processes) Deno.kill(pid, "SIGCONT");
+    }
+  }));
+
+Deno.test("the server takes no more connections", () =>
+  withPatient(async ({ admin, assertAway }) => {
+    await admin`alter role postgres connection limit 0`;
+    await admin`select pg_terminate_backend(pid) from pg_stat_activity
+      where application_name = 'payments'`;
+    // Those that were lost in the idle pool are noticed first.
+    await pause(100);
+    await assertAway(AWAY_WITHIN_MS);
+    await admin`alter role postgres connection limit -1`;
+  }));
+
+Deno.test("every connection of the pool is held up", () =>
+  withPatient(async ({ admin, assertAway }) => {
+    await admin.begin(async (transaction) => {
+      await transaction`lock table pay.payments in access exclusive mode`;
+      await assertAway(HUNG_WITHIN_MS);
+    });
+  }));
+
+const has_pooler = await findPgbouncer() !== null;
+if (!has_pooler) console.warn("pgbouncer is not installed; its tests are skipped unless CI is set");
+Deno.test({
+  name: "a transaction pooler refuses, waits and goes away",
+  ignore: !has_pooler && Deno.env.get("CI") === undefined,
+  fn: async (t) => {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port: listen_port } = listener.addr as Deno.NetAddr;
+    listener.close();
+    const settings = {
+      listen_port,
+      default_pool_size: 2,
+      query_wait_timeout: 1,
+      // How long it holds a server for dead after a failure: 15 s if nobody says otherwise.
+      server_login_retry: 1,
+    };
+    const poolOver = ({ port, password }: SupabaseServer) =>
+      startPgbouncer(port, { name: "postgres", password }, settings);
+    let pooler: Awaited<ReturnType<typeof startPgbouncer>> | undefined;
+    const run = async ({ server, pay, during, assertAway, assertWell }: Patient) => {
+      const pooled_url = `postgres://postgres:${server.password}@127.0.0.1:${listen_port}/postgres`;
+      await t.step("its connections are all taken by others", async () => {
+        const holder = postgres(pooled_url, { max: 2, prepare: false, onnotice: () => {} });
+        let release = () => {};
+        const released = new Promise<void>((resolve) => release = resolve);
+        const held = [0, 1].map(() => Promise.withResolvers<void>());
+        const holding = held.map(({ resolve }) =>
+          holder.begin(async (transaction) => {
+            await transaction`select 1`;
+            resolve();
+            await released;
+          })
+        );
+        await Promise.all(held.map(({ promise }) => promise));
+        await assertAway(HUNG_WITHIN_MS).finally(release);
+        await Promise.all(holding);
+        await holder.end();
+        await assertWell();
+      });
+      const console_ = postgres(pooler!.console_url, {
+        max: 1,
+        prepare: false,
+        fetch_types: false,
+        onnotice: () => {},
+      });
+      await t.step("it is paused", async () => {
+        await console_`pause`.simple();
+        await assertAway(HUNG_WITHIN_MS).finally(() => console_`resume`.simple());
+        await assertWell();
+      });
+      await t.step("it takes no more clients", async () => {
+        await console_`set max_client_conn = 1`.simple();
+        await console_`kill postgres`.simple();
+        await console_`resume postgres`.simple();
+        await pause(100);
+        await assertAway(AWAY_WITHIN_MS);
+        await console_`set max_client_conn = 100`.simple();
+        await assertWell();
+        await console_.end({ timeout: 1 });
+      });
+      await t.step("it is killed and comes back", async () => {
+        await pooler!.close();
+        await assertAway(AWAY_WITHIN_MS);
+        pooler = await poolOver(server);
+        await assertWell();
+      });
+      await t.step("the server behind it is restarted", async () => {
+        const counts = await during(() => server.restart(() => pause(1_000)));
+        assert.ok(counts[503] > 0, JSON.stringify(counts));
+        await assertWell();
+        assert.equal(await pay(), 201);
+      });
+    };
+    try {
+      await withPatient(
+        run,
+        async (server) => {
+          pooler = await poolOver(server);
+          return {
+            PAYMENTS_DB_URL:
+              `postgres://postgres:${server.password}@127.0.0.1:${listen_port}/postgres`,
+            DB_PREPARE: "false",
+          };
+        },
+      );
+    } finally {
+      await pooler?.close();
+    }
+  },
+});
+
+/** Processes whose parent is this one. */
+async function childrenOf(parent: number): Promise<number[]> {
+  const found: number[] = [];
+  for await (const { name } of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = await Deno.readTextFile(`/proc/${name}/stat`).catch(() => "");
+    if (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === parent) {
+      found.push(Number(name));
+    }
+  }
+  return found;
+}
+
+function pause(delay_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delay_ms));
+}

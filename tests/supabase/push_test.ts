@@ -1,0 +1,169 @@
+/**
+ * `supabase db push` with the real CLI, onto servers set up like Supabase's: applies everything as a
+ * role that is no superuser, then nothing; leaves what the advisors find nothing wrong with, and what
+ * none of the roles of the Data API can see.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import {
+  diffLines,
+  renderSchema,
+  SCHEMA_FILE,
+  withoutViewQueries,
+} from "../../scripts/schema_dump.ts";
+import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/demo_account.ts";
+import { startFunction } from "../support/function_process.ts";
+import { copyProject } from "../support/supabase_cli.ts";
+import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase_server.ts";
+
+/** The roles that PostgREST answers as, and the one that it logs in as. */
+const DATA_API_ROLES = ["anon", "authenticated", "service_role", "authenticator"];
+
+for (const version of VERSIONS) {
+  const is_there = await hasVersion(version);
+  const runs_in_ci = Deno.env.get("CI") !== undefined;
+  if (!is_there) console.warn(`PostgreSQL ${version} is not installed; skipped unless CI is set`);
+  Deno.test({
+    name: `supabase db push onto PostgreSQL ${version}`,
+    ignore: !is_there && !runs_in_ci,
+    fn: (t) => pushOnto(t, version),
+  });
+}
+
+async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
+  const server = await startSupabaseServer(version);
+  const project = await copyProject();
+  const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
+  const target = `--remote=${server.url}`;
+  /** Runs a command that has to succeed without a word of warning. */
+  const run = async (...args: string[]) => {
+    const said = await project.run(...args, target);
+    assert.equal(said.code, 0, said.stderr + said.stdout);
+    assert.doesNotMatch(said.stderr + said.stdout, /WARN/);
+    return said;
+  };
+  try {
+    await t.step("applies every migration as postgres", async () => {
+      await run("db", "push", "--yes");
+      const files = await Array.fromAsync(Deno.readDir(`${project.path}/supabase/migrations`));
+      const rows = await sql`select version from supabase_migrations.schema_migrations`;
+      assert.equal(rows.length, files.length);
+      const owners = await sql`select distinct r.rolname from pg_class c
+        join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
+      assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
+    });
+    await t.step("a second time it does nothing", async () => {
+      const before = await renderSchema(server.admin_url);
+      const { stdout, stderr } = await run("db", "push", "--yes");
+      assert.match(stdout + stderr, /up to date/);
+      assert.equal(await renderSchema(server.admin_url), before);
+    });
+    await t.step("the schema is the one of the documents", async () => {
+      const texts = [await Deno.readTextFile(SCHEMA_FILE), await renderSchema(server.admin_url)];
+      const [documented, found] = version === 17 ? texts : texts.map(withoutViewQueries);
+      assert.equal(diffLines(documented!, found!), "");
+    });
+    await t.step("db advisors finds nothing to warn of", async () => {
+      await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
+    });
+    await t.step("db advisors looks: it warns of an open table", async () => {
+      await sql`create table public.open (id int)`;
+      const said = await project.run("db", "advisors", "--fail-on", "warn", target);
+      assert.equal(said.code, 1, said.stdout);
+      assert.match(said.stdout, /public\.open/);
+      await sql`drop table public.open`;
+    });
+    await t.step(
+      "gen types runs: no table of ours is open to postgres, and none in public",
+      async () => {
+        const ours = await run("gen", "types", "--schema", "pay");
+        assert.match(ours.stdout, /"configure_relay":/);
+        assert.match(ours.stdout, /Tables: \{\s*\[_ in never\]: never/);
+        const exposed = await run("gen", "types", "--schema", "public");
+        assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
+      },
+    );
+    await t.step("config.toml: an unknown key would be warned of", async () => {
+      const path = `${project.path}/supabase/config.toml`;
+      const text = await Deno.readTextFile(path);
+      await Deno.writeTextFile(path, `${text}\n[unheard_of]\nx = 1\n`);
+      const said = await project.run("db", "push", "--dry-run", target);
+      await Deno.writeTextFile(path, text);
+      assert.match(said.stderr, /WARN.*unheard_of/);
+    });
+    for (const role of DATA_API_ROLES) {
+      await t.step(`${role} can see and execute nothing of ours`, () => assertShut(sql, role));
+    }
+    await t.step("seed.sql makes the demo account, once", async () => {
+      for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
+      // Whether or not the CLI knows that it has run: by hand it changes nothing either.
+      const seed = await Deno.readTextFile(`${project.path}/supabase/seed.sql`);
+      const as_postgres = postgres(server.url, { max: 1, onnotice: () => {} });
+      await as_postgres.unsafe(seed).simple();
+      await as_postgres.end();
+      const environments = await sql`
+        select id, account, livemode, name from pay.environments order by id`;
+      assert.deepEqual([...environments], [
+        { ...DEMO_ENVIRONMENTS.test, account: DEMO_ACCOUNT, livemode: false },
+        { ...DEMO_ENVIRONMENTS.live, account: DEMO_ACCOUNT, livemode: true },
+      ]);
+      assert.equal((await sql`select from pay.api_keys`).length, 1);
+    });
+    for (const [base_url, status] of [["http://127.0.0.1", 201], ["https://x.co", 401]] as const) {
+      await t.step(`its key is answered ${status} where the service is ${base_url}`, async () => {
+        const process = await startFunction("api-v1-payments", {
+          SUPABASE_DB_URL: server.url,
+          PUBLIC_BASE_URL: `${base_url}/functions/v1`,
+        });
+        try {
+          const answer = await fetch(`${process.origin}/api-v1-payments/v1/payments`, {
+            method: "POST",
+            headers: {
+              Authorization: `Bearer ${PUBLISHED_TEST_KEY}`,
+              "Content-Type": "application/json",
+            },
+            body: JSON.stringify({ amount: 1, currency: "EUR", outcome: "success" }),
+          });
+          assert.equal(answer.status, status, await answer.text());
+        } finally {
+          await process.close();
+        }
+      });
+    }
+  } finally {
+    await sql.end();
+    await project.close();
+    await server.close();
+  }
+}
+
+/** By the catalogue, and by trying as the role. */
+async function assertShut(sql: postgres.Sql, role: string) {
+  const [{ usage }] =
+    await sql`select has_schema_privilege(${role}, 'pay', 'usage') as usage` as unknown as [
+      { usage: boolean },
+    ];
+  assert.equal(usage, false);
+  const seen = await sql`
+    select relname as name from pg_class c
+    where relnamespace = 'pay'::regnamespace and relkind in ('r', 'v', 'S')
+      and (has_table_privilege(${role}, c.oid, 'select, insert, update, delete')
+        or has_any_column_privilege(${role}, c.oid, 'select, insert, update'))
+    union all
+    select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+      and has_function_privilege(${role}, p.oid, 'execute')
+    union all
+    select rolname from pg_roles r where rolname like 'pay\\_%'
+      and pg_has_role(${role}, r.oid, 'member')`;
+  assert.deepEqual([...seen], []);
+  const tries = ["select * from pay.payments", "select pay.list_api_keys()", "set role pay_api"];
+  for (const statement of tries) {
+    const attempt = sql.begin(async (transaction) => {
+      await transaction.unsafe(`set local session authorization ${role}`);
+      await transaction.unsafe(statement);
+    });
+    await assert.rejects(attempt, { code: "42501" }, statement);
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * The main module of a function's process: what the edge runtime does around `index.ts`. Gives
+ * `Deno.serve` a free loopback port, which is the first line of output, and offers
+ * `EdgeRuntime.waitUntil`. Runs on Deno 2.1.4; its argument is the URL of an `index.ts`.
+ */
+
+const serve = Deno.serve as (options: Deno.ServeTcpOptions, handler: Deno.ServeHandler) => unknown;
+Object.assign(Deno, {
+  serve: (handler: Deno.ServeHandler) =>
+    serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      onListen: ({ port }) => console.log(`listening on ${port}`),
+    }, handler),
+});
+Object.assign(globalThis, { EdgeRuntime: { waitUntil: (_work: Promise<unknown>) => {} } });
+await import(Deno.args[0]!);

@@ -1,0 +1,51 @@
+-- A server as Supabase sets it up, as far as this project can notice: after supabase/postgres,
+-- migrations/db (init-scripts and 10000000000000_demote-postgres). Run by the superuser
+-- supabase_admin in the database postgres; the password of the login roles is set by the caller.
+
+create role postgres login nosuperuser createdb createrole replication bypassrls;
+create role anon nologin noinherit;
+create role authenticated nologin noinherit;
+create role service_role nologin noinherit bypassrls;
+create role authenticator login noinherit;
+grant anon, authenticated, service_role to authenticator;
+create role dashboard_user nologin createdb createrole replication;
+
+alter role anon set statement_timeout = '3s';
+alter role authenticated set statement_timeout = '8s';
+alter role authenticator set statement_timeout = '8s';
+alter role authenticator set lock_timeout = '8s';
+alter role postgres set search_path = "$user", public, extensions;
+
+grant all on database postgres to postgres, dashboard_user;
+
+create schema extensions;
+create extension pgcrypto with schema extensions;
+create extension "uuid-ossp" with schema extensions;
+grant all on schema extensions to postgres, dashboard_user;
+grant usage on schema extensions to anon, authenticated, service_role;
+
+create schema auth;
+create schema storage;
+grant usage on schema auth, storage to anon, authenticated, service_role, postgres;
+
+-- What anybody makes in public is everybody's on Supabase, and so is what postgres makes there.
+grant all on schema public to postgres;
+grant usage on schema public to anon, authenticated, service_role;
+alter default privileges for role supabase_admin in schema public
+  grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges for role supabase_admin in schema public
+  grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on tables to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on functions to postgres, anon, authenticated, service_role;
+alter default privileges for role postgres in schema public
+  grant all on sequences to postgres, anon, authenticated, service_role;
+
+do $$
+begin
+  if pg_catalog.current_setting('server_version_num')::integer >= 160000 then
+    grant anon, authenticated, service_role to postgres with admin option;
+  end if;
+end
+$$;
