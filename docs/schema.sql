@@ -510,7 +510,7 @@ create view pay.oracle_outbox with (security_invoker=true) as
      JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
   WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
            FROM pay.webhook_deliveries d
-          WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id))))));
+          WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id) AND (d.subject_id = e.subject_id))))));
 alter table pay.oracle_outbox owner to pay_owner;
 comment on table pay.oracle_outbox is 'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
 

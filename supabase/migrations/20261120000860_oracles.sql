@@ -267,6 +267,8 @@ where e.sequence is not null
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+      -- Deliveries are found by what their event is of.
+      and d.subject_id = e.subject_id
   );
 comment on view pay.oracle_outbox is
   'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
