@@ -16,6 +16,8 @@ import type { Product } from "./product.ts";
 /** The other environment creates for so long before the reset and at least so long with it. */
 const BEFORE_MS = 1500;
 const WITH_MS = 5000;
+/** Too short a time would hold one statement's answers, or none. */
+const MIN_SLOTS = 4;
 
 /** The pair, and the figure that each of its runs adds to. */
 export async function prepareResetPair(
@@ -47,7 +49,8 @@ export async function prepareResetPair(
     const { started_ms, answers_by_slot } = run.result;
     const rate = (from_ms: number, to_ms: number) => {
       const [first, last] = [from_ms, to_ms].map((at) => Math.ceil((at - started_ms) / SLOT_MS));
-      const slots = answers_by_slot.slice(Math.max(0, first!), last);
+      const from = Math.max(0, first!);
+      const slots = answers_by_slot.slice(from, Math.max(last!, from + MIN_SLOTS));
       return slots.reduce((sum, count) => sum + count, 0) / (slots.length * SLOT_MS) * 1000;
     };
     figure.values.push((ended_ms - began_ms) / 1000);

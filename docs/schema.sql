@@ -144,7 +144,7 @@ comment on table pay.idempotency_keys is 'The first answer to a keyed request, r
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
 comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
-CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (created_at);
+CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (created_at) WITH (autosummarize='on');
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
@@ -394,7 +394,7 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_pending_has_next CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
-) with (fillfactor=50);
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
 alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
