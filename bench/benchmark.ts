@@ -218,9 +218,11 @@ async function measureStandard(
   const clients = quick ? FLOOR_CLIENTS.slice(0, 1) : FLOOR_CLIENTS;
   for (let repetition = 0; repetition < repetitions; repetition++) {
     for (const [index, line] of lines.entries()) {
+      sayProgress(repetition, line.name);
       await measureLine(bench, line, of_lines[index]!, has_pgbench ? clients : []);
     }
     for (const [index, pair] of pairs.entries()) {
+      sayProgress(repetition, pair.name);
       of_pairs[index]!.repetitions.push(await measurePair(pair));
     }
   }
@@ -230,6 +232,12 @@ async function measureStandard(
     measured: { measurements: [...of_lines.flat(), ...of_pairs], figures },
     benches: [bench],
   };
+}
+
+/** A run takes minutes: whoever waits sees where it is. */
+function sayProgress(repetition: number, name: string): void {
+  const passed = (performance.now() / 1000).toFixed(0).padStart(4);
+  if (true) console.error(`${passed} s  ${repetition + 1}: ${name}`);
 }
 
 /** One repetition of a line. */

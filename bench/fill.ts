@@ -18,6 +18,8 @@ export interface FillOrder {
   payments: number;
   /** Whether every event has been delivered once, to an endpoint that is gone. */
   deliveries: boolean;
+  /** Whether the tables are vacuumed then, or only analyzed: both as autovacuum would. */
+  vacuum: boolean;
   /** Told how many there are. */
   onProgress?: (payments: number) => void;
 }
@@ -35,9 +37,9 @@ const TABLES = [
 /** The idempotency key of the copy `n`, from 1. */
 export const COPY_KEY = "md5('copy' || n)::uuid::text";
 
-/** Fills the environment; the tables are vacuumed and analyzed then, as autovacuum would have. */
+/** Fills the environment. */
 export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void> {
-  const { product, payments, deliveries, onProgress } = order;
+  const { product, payments, deliveries, vacuum, onProgress } = order;
   const idempotency_key = crypto.randomUUID();
   const { id } = await ask(product, createOf(CREATE_A, idempotency_key));
   const [template] = await sql<Record<"environment_id" | "api_key_id" | "created_at", string>[]>`
@@ -64,7 +66,9 @@ export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void>
     });
     onProgress?.(last);
   }
-  for (const table of TABLES) await sql.unsafe(`vacuum analyze pay.${table}`);
+  for (const table of TABLES) {
+    await sql.unsafe(`${vacuum ? "vacuum analyze" : "analyze"} pay.${table}`);
+  }
 }
 
 /** The create that is copied. */

@@ -54,6 +54,7 @@ export async function measureFilled(
       product,
       payments,
       deliveries: false,
+      vacuum: true,
       onProgress: (made) => {
         if (made % PROGRESS_EVERY !== 0) return;
         const passed = ((performance.now() - began) / 1000).toFixed(0);

@@ -31,6 +31,8 @@ export async function startLoopbackServer(
     stdin: "null",
     stdout: "piped",
   }).spawn();
+  let is_ended = false;
+  const ended = server.status.then(() => is_ended = true);
   const lines = server.stdout.pipeThrough(new TextLineStream()).getReader();
   const { value } = await lines.read();
   if (value === undefined) throw new Error(`${program} did not start`);
@@ -38,8 +40,8 @@ export async function startLoopbackServer(
     pid: server.pid,
     port: Number(value),
     async stop() {
-      server.kill("SIGTERM");
-      await server.status;
+      if (!is_ended) server.kill("SIGTERM");
+      await ended;
     },
   };
 }

@@ -38,5 +38,5 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
 
 function residentMb({ product: { pid } }: Bench): number {
   const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)![1]) * 1024 / 1e6;
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
 }

@@ -1,5 +1,5 @@
 /**
- * `deno task bench --profile`: where the time of a create, a get and a list goes at 64 connections. By
+ * `deno task bench --profile`: where the time of a create, a get and a page goes at 64 connections. By
  * process from /proc, inside the server from V8's sampling profiler, inside PostgreSQL from
  * pg_stat_statements, which also sees the statements inside of functions.
  */
@@ -42,6 +42,7 @@ export async function printProfile(
     ["create", createPlan(forge), CREATE_ROWS],
     ["get", getPlan(forge, ids), NO_ROWS],
     ["list of 10", listPlan(forge, null), NO_ROWS],
+    ["list of 10 after a cursor", listPlan(forge, ids[ids.length >> 1]!), NO_ROWS],
   ] as const;
   for (const [name, plan, each] of lines) {
     // Once before, so that code is compiled and statements are planned.

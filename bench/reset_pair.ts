@@ -34,7 +34,7 @@ export async function prepareResetPair(
 
   async function resetWhileCreating(): Promise<void> {
     [before, meanwhile] = [null, null];
-    await fillEnvironment(sql, { product: sandbox, payments, deliveries: true });
+    await fillEnvironment(sql, { product: sandbox, payments, deliveries: true, vacuum: false });
     const creating = measureServer(bench, name, CONNECTIONS, {
       ...createPlan(forge),
       duration_ms: BEFORE_MS + WITH_MS,

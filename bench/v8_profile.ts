@@ -14,8 +14,8 @@ export interface Cost {
   share: number;
 }
 
-/** Not the server's: it waits for what the system tells. */
-const IDLE = new Set(["(idle)", "(root)"]);
+/** Not the server's: waiting, and the profiler itself. */
+const NOT_ITS_OWN = /^\(idle\)|^\(root\)|inspector\.js/;
 
 /** The most expensive functions; `(program)` is the runtime's own code, outside of JavaScript. */
 export function topCosts({ nodes, samples, timeDeltas }: CpuProfile, count: number): Cost[] {
@@ -28,7 +28,7 @@ export function topCosts({ nodes, samples, timeDeltas }: CpuProfile, count: numb
   let busy = 0;
   for (const [i, id] of samples.entries()) {
     const name = names.get(id)!;
-    if (IDLE.has(name)) continue;
+    if (NOT_ITS_OWN.test(name)) continue;
     const time = timeDeltas[i]!;
     busy += time;
     times.set(name, (times.get(name) ?? 0) + time);
