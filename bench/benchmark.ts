@@ -237,7 +237,7 @@ async function measureStandard(
 /** A run takes minutes: whoever waits sees where it is. */
 function sayProgress(repetition: number, name: string): void {
   const passed = (performance.now() / 1000).toFixed(0).padStart(4);
-  if (true) console.error(`${passed} s  ${repetition + 1}: ${name}`);
+  console.error(`${passed} s  ${repetition + 1}: ${name}`);
 }
 
 /** One repetition of a line. */

@@ -98,7 +98,7 @@ create at 64 connections took 1 180 µs of CPU, two thirds of it in PostgreSQL.
 | the deferred ledger trigger, called for each row at commit: a fifth of a list's price | one check for each statement ([0022](decisions/0022-ledger-checked-per-statement.md)) |
 | in \`pay.commit\`, a \`like\` over the whole list's text for each of its rows: quadratic | asked once |
 | a statement for each get: server 124 µs, PostgreSQL 88 µs | gets that wait leave together: server 55 µs, PostgreSQL 20 µs |
-| the default list planned anew with each call: PostgreSQL 360 µs | a static statement, planned once: 110 µs |
+| the default list planned anew with each call: PostgreSQL 360 µs | a static statement whose plan is kept, also after a cursor: 110 to 140 µs ([0024](decisions/0024-pages-planned-once.md)) |
 
 The lines "beside the same uncoalesced" measure the first and the fourth anew in every run.
 `;

@@ -81,8 +81,9 @@ export async function prepareWebhookPairs(
 }
 
 /**
- * The outbox gets the events as if the endpoint had been away since they happened. The relay finds
- * them by itself, with the next tick of its clock.
+ * The outbox gets the events as if the endpoint had been away since they happened: ids begin with
+ * that time, or retention would take them for old. The relay finds them by itself, with the next tick
+ * of its clock.
  */
 async function emptyOutbox(
   bench: Bench,
@@ -94,7 +95,8 @@ async function emptyOutbox(
     await bench.sql`
       insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
         subject_id, sequence, status, next_attempt_at, created_at)
-      select e.environment_id, 'whd_' || left(md5(e.id || ${endpoint_id}), 26), e.id, e.type,
+      select e.environment_id, 'whd_' || substr(e.id, 5, 9) || left(md5(e.id || ${endpoint_id}), 17),
+        e.id, e.type,
         ${endpoint_id}, e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
       from pay.events e where e.id = any (${ids})`;
     return { answers: 0, ids };
