@@ -41,16 +41,137 @@ export const CREATE_ROWS: Rows = {
 const PENDING_ROWS: Rows = { ...NO_ROWS, payments: 1, events: 1, idempotency_keys: 1 };
 /** Payments that reads, replays and their floors take in turn. */
 const READ_ITEMS = 8;
+/** Connections of every line but create: what a busy server has. */
+export const CONNECTIONS = 64;
+const CREATE_CONNECTIONS = [1, 32, 64, 128];
 const PAYMENTS = "/v1/payments";
 
-/** All lines over a fresh product. */
-export async function prepareLines(bench: Bench, recorder: Recorder): Promise<Line[]> {
-  const forge = new RequestForge(bench, recorder);
+/** Payments that are there: for reads their ids, for replays the keys that they were made with. */
+export interface Pool {
+  ids: string[];
+  keys: string[];
+}
+
+/** All lines over a fresh product, with the statements for their floor. */
+export async function prepareLines(forge: RequestForge, recorder: Recorder): Promise<Line[]> {
+  const record = (request: ApiRequest) => recorder.record(toRequest(forge.bench.product, request));
   // Code is compiled and tables are large enough to have statistics before anything is measured.
   await forge.makeIds(forge.creates, CREATE_ROWS);
+  const create = one(await record(createOf(CREATE_A, RECORDED_KEY)));
+  const pool: Pool = { ids: [], keys: [] };
+  const [gets, replays]: RecordedStatement[][] = [[], []];
+  for (let i = 0; i < READ_ITEMS; i++) {
+    const key = crypto.randomUUID();
+    const id: string = JSON.parse((await record(createOf(CREATE_A, key))).body).id;
+    const replay = await record(createOf(CREATE_A, key));
+    if (!replay.replayed) throw new Error(`no replay but ${replay.status} ${replay.body}`);
+    pool.ids.push(id);
+    pool.keys.push(key);
+    replays!.push(one(replay));
+    gets!.push(one(await record({ method: "GET", path: `${PAYMENTS}/${id}` })));
+  }
+  const list = one(await record({ method: "GET", path: PAYMENTS }));
   return [
-    await createLine(forge),
-    ...await readLines(forge),
+    createLine(forge, CREATE_CONNECTIONS, [create]),
+    replayLine(forge, pool, replays!),
+    getLine(forge, pool, gets!),
+    listLine(forge, [list]),
+    ...changeLines(forge),
+  ];
+}
+
+/** The lines over a product that is filled already, each at one number of connections, no floors. */
+export function prepareFilledLines(forge: RequestForge, pool: Pool): Line[] {
+  return [
+    createLine(forge, [CONNECTIONS], null),
+    replayLine(forge, pool, null),
+    getLine(forge, pool, null),
+    listLine(forge, null),
+    ...changeLines(forge),
+  ];
+}
+
+/** Turns requests into bytes for the load, and into payments. */
+export class RequestForge {
+  readonly creates: string[];
+
+  constructor(readonly bench: Bench) {
+    this.creates = [CREATE_A, CREATE_B].map((body) => this.wire(createOf(body, KEY_PLACE)));
+  }
+
+  wire(request: ApiRequest): string {
+    return toWire(this.bench.product, request);
+  }
+
+  /** Makes payments in a run of the server that is not measured, but audited. */
+  async makeIds(requests: string[], each: Rows): Promise<string[]> {
+    const plan = { requests, expected_status: 201, collect: true };
+    const run = await measureServer(this.bench, "preparation", CONNECTIONS, plan, each);
+    return run?.result.ids ?? [];
+  }
+}
+
+/** The plan of creates. */
+export function createPlan(forge: RequestForge): LoadPlan {
+  return { requests: forge.creates, expected_status: 201 };
+}
+
+/** The plan of gets. */
+export function getPlan(forge: RequestForge, ids: string[]): LoadPlan {
+  return {
+    requests: [forge.wire({ method: "GET", path: `${PAYMENTS}/${ID_PLACE}` })],
+    ids,
+    expected_status: 200,
+  };
+}
+
+/** The plan of lists: the first page, or the one after an id. */
+export function listPlan(forge: RequestForge, starting_after: string | null): LoadPlan {
+  const query = starting_after === null ? "" : `?starting_after=${starting_after}`;
+  return {
+    requests: [forge.wire({ method: "GET", path: PAYMENTS + query })],
+    expected_status: 200,
+  };
+}
+
+type Statements = Line["statements"];
+
+function createLine(
+  forge: RequestForge,
+  connections: readonly number[],
+  statements: Statements,
+): Line {
+  const plan = () => Promise.resolve(createPlan(forge));
+  return { name: "create", each: CREATE_ROWS, connections, statements, plan };
+}
+
+function readLine(name: string, statements: Statements, plan: LoadPlan): Line {
+  const connections = [CONNECTIONS];
+  return { name, each: NO_ROWS, connections, statements, plan: () => Promise.resolve(plan) };
+}
+
+function replayLine(forge: RequestForge, { keys }: Pool, statements: Statements): Line {
+  return readLine("replay", statements, {
+    requests: [forge.wire(createOf(CREATE_A, KEY_PLACE))],
+    keys,
+    expected_status: 201,
+    expected_head: "idempotent-replayed: true",
+  });
+}
+
+function getLine(forge: RequestForge, { ids }: Pool, statements: Statements): Line {
+  return readLine("get", statements, getPlan(forge, ids));
+}
+
+function listLine(forge: RequestForge, statements: Statements): Line {
+  return readLine("list of 10", statements, listPlan(forge, null));
+}
+
+/** Lines that change payments: load, decide, commit; two statements, so no floor of one. */
+function changeLines(forge: RequestForge): Line[] {
+  const makePending = () =>
+    forge.makeIds([forge.wire(createOf(CREATE_PENDING, KEY_PLACE))], PENDING_ROWS);
+  return [
     changeLine(forge, {
       name: "refund of a part",
       each: { ...NO_ROWS, refunds: 1, events: 2, ledger_entries: 2, idempotency_keys: 1 },
@@ -63,85 +184,18 @@ export async function prepareLines(bench: Bench, recorder: Recorder): Promise<Li
       each: { ...NO_ROWS, events: 1, idempotency_keys: 1 },
       request: { method: "POST", path: `${PAYMENTS}/${ID_PLACE}/cancel`, body: {} },
       expected_status: 200,
-      makeIds: () => forge.makeIds([forge.wire(createOf(CREATE_PENDING, KEY_PLACE))], PENDING_ROWS),
+      makeIds: makePending,
     }),
-  ];
-}
-
-/** Turns requests into bytes for the load, into statements for the floor, into payments. */
-class RequestForge {
-  readonly creates: string[];
-
-  constructor(readonly bench: Bench, readonly recorder: Recorder) {
-    this.creates = [CREATE_A, CREATE_B].map((body) => this.wire(createOf(body, KEY_PLACE)));
-  }
-
-  wire(request: ApiRequest): string {
-    return toWire(this.bench.product, request);
-  }
-
-  record(request: ApiRequest): Promise<Recording> {
-    return this.recorder.record(toRequest(this.bench.product, request));
-  }
-
-  /** The one statement of a request that reads. */
-  async statement(path: string): Promise<RecordedStatement> {
-    return one(await this.record({ method: "GET", path }));
-  }
-
-  /** Makes payments in a run of the server that is not measured, but audited. */
-  async makeIds(requests: string[], each: Rows): Promise<string[]> {
-    const plan = { requests, expected_status: 201, collect: true };
-    const run = await measureServer(this.bench, "preparation", 32, plan, each);
-    return run?.result.ids ?? [];
-  }
-}
-
-async function createLine(forge: RequestForge): Promise<Line> {
-  return {
-    name: "create",
-    each: CREATE_ROWS,
-    connections: [1, 32, 64],
-    statements: [one(await forge.record(createOf(CREATE_A, RECORDED_KEY)))],
-    plan: () => Promise.resolve({ requests: forge.creates, expected_status: 201 }),
-  };
-}
-
-/** Lines that write nothing: replay, get, list. */
-async function readLines(forge: RequestForge): Promise<Line[]> {
-  const kept: { id: string; key: string; replay: RecordedStatement }[] = [];
-  for (let i = 0; i < READ_ITEMS; i++) {
-    const key = crypto.randomUUID();
-    const first = await forge.record(createOf(CREATE_A, key));
-    const replay = await forge.record(createOf(CREATE_A, key));
-    if (!replay.replayed) throw new Error(`no replay but ${replay.status} ${replay.body}`);
-    kept.push({ id: JSON.parse(first.body).id, key, replay: one(replay) });
-  }
-  const ids = kept.map(({ id }) => id);
-  const gets: RecordedStatement[] = [];
-  for (const id of ids) gets.push(await forge.statement(`${PAYMENTS}/${id}`));
-  const line = (name: string, statements: RecordedStatement[], plan: LoadPlan): Line => ({
-    name,
-    each: NO_ROWS,
-    connections: [32],
-    statements,
-    plan: () => Promise.resolve(plan),
-  });
-  return [
-    line("replay", kept.map(({ replay }) => replay), {
-      requests: [forge.wire(createOf(CREATE_A, KEY_PLACE))],
-      keys: kept.map(({ key }) => key),
-      expected_status: 201,
-      expected_head: "idempotent-replayed: true",
-    }),
-    line("get", gets, {
-      requests: [forge.wire({ method: "GET", path: `${PAYMENTS}/${ID_PLACE}` })],
-      ids,
+    changeLine(forge, {
+      name: "advance",
+      each: { ...NO_ROWS, events: 1, ledger_entries: 2, idempotency_keys: 1 },
+      request: {
+        method: "POST",
+        path: `/v1/sandbox/${ID_PLACE}/advance`,
+        body: { to: "completed" },
+      },
       expected_status: 200,
-    }),
-    line("list of 10", [await forge.statement(PAYMENTS)], {
-      requests: [forge.wire({ method: "GET", path: PAYMENTS })],
-      expected_status: 200,
+      makeIds: makePending,
     }),
   ];
 }
@@ -158,7 +212,7 @@ function changeLine(
   return {
     name,
     each,
-    connections: [32],
+    connections: [CONNECTIONS],
     statements: null,
     plan: async () => ({
       requests: [forge.wire({ ...request, idempotency_key: KEY_PLACE })],

@@ -6,7 +6,7 @@
 import { TextLineStream } from "./text_line_stream.ts";
 import { HttpConnection, type LoadAnswer } from "./http_connection.ts";
 import { quantile } from "./quantile.ts";
-import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult } from "./load_order.ts";
+import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult, SLOT_MS } from "./load_order.ts";
 
 const encoder = new TextEncoder();
 /** Kinds of errors that are told, at most. */
@@ -25,10 +25,18 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   let last_ms = 0;
   const start = performance.now() + order.warmup_ms;
   const end = start + order.duration_ms;
+  const answers_by_slot: number[] = [];
+  const { rate_per_s } = order;
+  const first_due = performance.now();
+  let due_count = 0;
   const loop = async (connection: HttpConnection) => {
     const request = source.copy();
     for (;;) {
-      const sent = performance.now();
+      let sent = performance.now();
+      if (rate_per_s !== null) {
+        sent = first_due + due_count++ * 1000 / rate_per_s;
+        if (sent < end) await waitUntil(sent);
+      }
       if (sent >= end || !source.prepare(request)) return;
       const answer = await connection.ask(request.bytes[request.turn]!);
       const now = performance.now();
@@ -41,7 +49,9 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
       if (order.collect) ids.push(answer.body.slice(7, 7 + ID_PLACE.length));
       if (sent < start) continue;
       latencies.push(now - sent);
-      last_ms = now;
+      last_ms = Math.max(last_ms, now);
+      const slot = Math.floor((now - start) / SLOT_MS);
+      answers_by_slot[slot] = (answers_by_slot[slot] ?? 0) + 1;
     }
   };
   await Promise.all(connections.map(async (connection) => {
@@ -55,6 +65,8 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
     elapsed_ms: last_ms - start,
     p50_ms: quantile(latencies, 0.5),
     p99_ms: quantile(latencies, 0.99),
+    started_ms: performance.timeOrigin + start,
+    answers_by_slot: Array.from(answers_by_slot, (count) => count ?? 0),
     errors: [...errors].slice(0, MAX_ERRORS),
     ids,
     keys: source.keys_sent,
@@ -88,8 +100,9 @@ class RequestSource {
 
   /** Writes the next key and id; false when the ids are used up. */
   prepare(request: PreparedRequest): boolean {
-    const { ids, keys, ids_once, collect } = this.#order;
+    const { ids, keys, ids_once, collect, requests_max } = this.#order;
     const count = this.#count++;
+    if (requests_max !== null && count >= requests_max) return false;
     if (ids_once && count >= ids.length) return false;
     request.turn = count % request.bytes.length;
     const bytes = request.bytes[request.turn]!;
@@ -100,6 +113,13 @@ class RequestSource {
     if (collect) this.keys_sent.push(key);
     encoder.encodeInto(key, bytes.subarray(place.key));
     return true;
+  }
+}
+
+/** Never sooner; timers know whole milliseconds, so up to one later, which counts as latency. */
+async function waitUntil(at_ms: number): Promise<void> {
+  for (let rest; (rest = at_ms - performance.now()) > 0;) {
+    await new Promise((resolve) => setTimeout(resolve, Math.ceil(rest)));
   }
 }
 

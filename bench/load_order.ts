@@ -3,15 +3,25 @@
  * between the benchmark and its process.
  */
 
+/** Answers are counted by slots of this length. */
+export const SLOT_MS = 50;
 /** Stands in a request for the idempotency key: 36 characters, as a UUID has. */
 export const KEY_PLACE = "k".repeat(36);
 /** Stands in a request's path for an id: `pay_` and 26 characters. */
 export const ID_PLACE = "i".repeat(30);
 
-/** A closed loop: each connection sends its next request when the last one is answered. */
+/**
+ * A closed loop: each connection sends its next request when the last one is answered. Or an open
+ * loop: requests are due at a constant rate, whatever becomes of those before, and latency counts
+ * from the moment when a request was due, also while no connection was free to send it.
+ */
 export interface LoadOrder {
   port: number;
   connections: number;
+  /** Requests due per second; null: a closed loop. */
+  rate_per_s: number | null;
+  /** The loop ends after so many requests, if not sooner; null: by time alone. */
+  requests_max: number | null;
   /** Answers of this time are checked but not measured. */
   warmup_ms: number;
   duration_ms: number;
@@ -39,6 +49,10 @@ export interface LoadResult {
   elapsed_ms: number;
   p50_ms: number;
   p99_ms: number;
+  /** When measuring began, milliseconds since 1970. */
+  started_ms: number;
+  /** Measured answers in each `SLOT_MS` from then on. */
+  answers_by_slot: number[];
   /** What went wrong, each kind once; a run with one of them does not count. */
   errors: string[];
   ids: string[];

@@ -4,7 +4,7 @@
  */
 
 import type { Sql } from "postgres";
-import { auditBooks, readBooks, type Rows } from "./books.ts";
+import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import type { LoadOrder, LoadResult } from "./load_order.ts";
 import type { LoadProcess } from "./load_process.ts";
@@ -41,28 +41,40 @@ export interface ServerRun extends Run {
   result: LoadResult;
 }
 
+/** Who answers: the product, or a server that it is compared with. */
+export interface Answerer {
+  pid: number;
+  port: number;
+}
+
 /** What a run of the server is: an order without what all runs share. */
 export type LoadPlan = Pick<LoadOrder, "requests" | "expected_status"> & Partial<LoadOrder>;
 
 /** Longest time before measuring: code is compiled, connections are opened. */
 const MAX_WARMUP_MS = 500;
 
-/** Puts load on the server, then audits. Null when the run does not count. */
+/**
+ * Puts load on the server, then audits. Null when the run does not count.
+ * @param answerer the product unless another is named
+ */
 export async function measureServer(
   bench: Bench,
   name: string,
   connections: number,
   plan: LoadPlan,
   each: Rows,
+  answerer: Answerer = bench.product,
 ): Promise<ServerRun | null> {
   const { product, load, sql } = bench;
   const duration_ms = bench.seconds * 1000;
-  const pids: Pids = { load: load.pid, server: product.pid, postgres: product.postgres_pid };
-  const before = await readBooks(sql);
+  const pids: Pids = { load: load.pid, server: answerer.pid, postgres: product.postgres_pid };
+  const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
   const result = await load.run({
-    port: product.port,
+    port: answerer.port,
     connections,
+    rate_per_s: null,
+    requests_max: null,
     warmup_ms: Math.min(MAX_WARMUP_MS, duration_ms / 2),
     duration_ms,
     ids: [],
@@ -73,7 +85,7 @@ export async function measureServer(
     ...plan,
   });
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
-  const problems = auditBooks(before, await readBooks(sql), result.answered, each);
+  const problems = auditBooks(await readBooks(sql, since_ms), result.answered, each);
   if (result.measured === 0) problems.push("no answer in the measured time");
   if (!counts(bench, `${name}, ${connections} connections`, [...result.errors, ...problems])) {
     return null;
@@ -91,14 +103,14 @@ export async function measureFloor(
   each: Rows,
 ): Promise<number | null> {
   const { product, sql } = bench;
-  const before = await readBooks(sql);
+  const since_ms = await markBooks();
   const run = await runPgbench({
     url: product.superuser_url,
     clients,
     seconds: Math.max(1, Math.round(bench.seconds)),
     statements,
   });
-  const problems = auditBooks(before, await readBooks(sql), run.transactions, each);
+  const problems = auditBooks(await readBooks(sql, since_ms), run.transactions, each);
   if (run.error !== null) problems.unshift(run.error);
   if (!(run.per_second > 0)) problems.unshift("no rate");
   return counts(bench, `pgbench ${name}, ${clients} clients`, problems) ? run.per_second : null;

@@ -2,9 +2,10 @@
  * The floor: recorded statements issued by pgbench, PostgreSQL's own load generator in C, against
  * the same server. Parameters travel as parameters, as they do from the product; where they hold
  * the ids or the idempotency key of the recording the server puts a fresh value in their place, ids
- * that rise with time as the product's do.
+ * that rise with time as the product's do; the time of the recording becomes that of the run.
  */
 
+import { formatTime } from "../shared/core/clock.ts";
 import { idFloor } from "../shared/core/ids.ts";
 import { RECORDED_RANDOM, type RecordedStatement } from "./recorded_statement.ts";
 
@@ -84,15 +85,17 @@ export async function runPgbench(order: PgbenchOrder): Promise<PgbenchResult> {
 
 /** A statement as a script; its parameters are added to the variables. */
 function pgbenchScript(
-  { text, parameters }: RecordedStatement,
+  { text, parameters, at }: RecordedStatement,
   prefix: string,
   variables: string[],
 ): string {
   const id = new RegExp(`[0-9a-hjkmnp-tv-z]{9}${RECORDED_RANDOM}`, "g");
+  const now = formatTime(Date.now());
   const statement = text.replaceAll(/\$(\d+)/g, (_, number) => {
     const value = parameters[Number(number) - 1] ?? null;
     if (value === null) return "null";
-    const marked = String(value).replaceAll(id, ID_MARK).replaceAll(RECORDED_KEY_END, KEY_MARK);
+    const marked = String(value).replaceAll(id, ID_MARK).replaceAll(RECORDED_KEY_END, KEY_MARK)
+      .replaceAll(at, now);
     const name = `${prefix}p${number}`;
     variables.push(`${name}=${marked}`);
     let place = `:${name}`;

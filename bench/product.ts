@@ -1,7 +1,7 @@
 /**
  * The product under measurement: `scripts/start.ts` as a process of its own, as a user starts it,
  * with a data folder and a port of its own; everything is removed at the end. Its PostgreSQL keeps
- * the settings of production; `readSettings` asks the server for them.
+ * the settings of production; `readDurability` asks the server for them.
  */
 
 import { join } from "node:path";
@@ -16,7 +16,9 @@ import { SUPERUSER } from "../scripts/postgres_cluster.ts";
 export const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
 /** Unpacking, initdb and migrations on a slow machine. */
 const START_DEADLINE_MS = 120_000;
-const POLL_MS = 50;
+const POLL_MS = 10;
+/** How much a file's time may be behind the clock: a tick of the system. */
+const FILE_CLOCK_MS = 10;
 
 /** A running product. */
 export interface Product extends Credentials {
@@ -25,45 +27,67 @@ export interface Product extends Credentials {
   readonly postgres_pid: number;
   /** Its database as superuser, who sees every row. */
   readonly superuser_url: string;
+  readonly data_dir: string;
+  /** From the start of its process until it answered. */
+  readonly ready_ms: number;
+  /** Ends it; throws unless it ended with code 0. */
+  stop(): Promise<void>;
 }
 
 /**
  * Starts the product and resolves when it answers.
- * @param atEnd takes the step that ends it and removes its data; throws unless it ended with code 0
+ * @param atEnd takes the step that ends it, and the one that removes its data
+ * @param data_dir of an earlier start, that has ended
  */
 export async function startProduct(
   atEnd: (step: () => Promise<void>) => void,
+  data_dir?: string,
 ): Promise<Product> {
-  const data_dir = await Deno.makeTempDir({ prefix: "payments-bench-" });
-  if (Deno.build.os !== "windows") await Deno.chmod(data_dir, 0o755);
+  const folder = data_dir ?? await makeDataDir(atEnd);
+  const home = await postgresHome(folder, await postgresAccount());
+  const began_ms = performance.now();
+  const began_at = Date.now();
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "scripts/start.ts"],
     cwd: PROJECT_DIR,
-    env: { DATA_DIR: data_dir, PORT: "0", DATABASE_URL: "", LOG: "" },
+    env: { DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
     stdin: "null",
     stdout: "null",
     stderr: "inherit",
   }).spawn();
   let ended: Deno.CommandStatus | undefined;
   const status = child.status.then((status) => ended = status);
-  const home = await postgresHome(data_dir, await postgresAccount());
-  atEnd(async () => {
+  const stop = async () => {
     if (ended === undefined) child.kill("SIGTERM");
     const { code } = await status;
-    await Deno.remove(data_dir, { recursive: true });
-    if (home !== data_dir) await Deno.remove(home, { recursive: true });
     if (code !== 0) throw new Error(`the product ended with code ${code}`);
-  });
+  };
+  atEnd(stop);
   const deadline = performance.now() + START_DEADLINE_MS;
   let credentials: Credentials | null = null;
-  while ((credentials = await readCredentials(data_dir)) === null) {
+  while ((credentials = await readCredentials(folder, began_at)) === null) {
     if (ended !== undefined) throw new Error(`the product did not start: code ${ended.code}`);
     if (performance.now() > deadline) throw new Error("the product did not start in time");
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+  const health = await fetch(`${credentials.base_url}/api-v1-payments/health`);
+  await health.body?.cancel();
+  if (!health.ok) throw new Error(`health answers ${health.status}`);
+  const ready_ms = performance.now() - began_ms;
   const postgres = await findPostgres(home);
   const port = Number(new URL(credentials.base_url).port);
-  return { ...credentials, ...postgres, pid: child.pid, port };
+  return { ...credentials, ...postgres, pid: child.pid, port, data_dir: folder, ready_ms, stop };
+}
+
+async function makeDataDir(atEnd: (step: () => Promise<void>) => void): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-bench-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const home = await postgresHome(folder, await postgresAccount());
+  atEnd(async () => {
+    await Deno.remove(folder, { recursive: true });
+    if (home !== folder) await Deno.remove(home, { recursive: true });
+  });
+  return folder;
 }
 
 /** The server's settings that decide what a commit costs, as the server tells them. */
@@ -75,9 +99,13 @@ export async function readDurability(sql: Sql): Promise<Record<string, string>> 
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
-async function readCredentials(data_dir: string): Promise<Credentials | null> {
-  const text = await Deno.readTextFile(credentialsPath(data_dir)).catch(() => null);
-  return text === null ? null : JSON.parse(text);
+/** What a start has written since; null until then. */
+async function readCredentials(data_dir: string, since_at: number): Promise<Credentials | null> {
+  const path = credentialsPath(data_dir);
+  const written = await Deno.stat(path).catch(() => null);
+  // The clock of files runs in steps, behind ours.
+  if (written === null || written.mtime!.getTime() < since_at - FILE_CLOCK_MS) return null;
+  return JSON.parse(await Deno.readTextFile(path));
 }
 
 /** Process and address of the embedded server, from the files that it keeps. */

@@ -4,6 +4,7 @@
  * same parameters, whatever becomes of the code in between.
  */
 
+import { formatTime } from "../shared/core/clock.ts";
 import { type Database, openDatabase } from "../shared/store/database.ts";
 import { createStore } from "../shared/store/store.ts";
 import { Changes } from "../shared/domain/changes.ts";
@@ -15,6 +16,8 @@ import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 export interface RecordedStatement {
   text: string;
   parameters: readonly (string | number | null)[];
+  /** The request's time as it stands in the parameters. */
+  at: string;
 }
 
 /** What a recorded request is answered, and by which statements. */
@@ -39,15 +42,17 @@ const RANDOM_BYTE = 30;
 /** Opens a recorder over the product's database. */
 export function openRecorder(database_url: string, base_url: string): Recorder {
   let statements: RecordedStatement[] = [];
+  let at_ms = Date.now();
+  const at = () => formatTime(at_ms);
   const database = openDatabase({ url: database_url, max_connections: 1 });
   const recording: Database = {
     ...database,
     query(text, parameters) {
-      statements.push({ text, parameters });
+      statements.push({ text, parameters, at: at() });
       return database.query(text, parameters);
     },
     attempt(text, parameters) {
-      statements.push({ text, parameters });
+      statements.push({ text, parameters, at: at() });
       return database.attempt(text, parameters);
     },
   };
@@ -55,6 +60,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const own = createDependencies({
     database_url,
     base_url,
+    clock: () => at_ms,
     random: (bytes) => bytes.fill(RANDOM_BYTE),
     log: () => {},
   });
@@ -66,6 +72,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   return {
     async record(request) {
       statements = [];
+      at_ms = Date.now();
       const response = await answer(request);
       const body = await response.text();
       const replayed = response.headers.has("Idempotent-Replayed");

@@ -1,40 +1,32 @@
 /**
- * The table: medians with their least and greatest value. For the terminal with rates; for
- * docs/benchmarks.md with ratios alone, because only those mean anything on another machine.
+ * The tables: medians with their least and greatest value, as Markdown. For the terminal with rates;
+ * for docs/benchmarks.md with ratios alone, because only those mean anything on another machine.
  */
 
-import type { CpuTime } from "./cpu_time.ts";
-import type { Run } from "./measure.ts";
-
-/** What one line was measured to be at one number of connections; one item per repetition. */
-export interface Measurement {
-  name: string;
-  /** Null for an open loop. */
-  connections: number | null;
-  runs: Run[];
-  /** Of pgbench, the best over the clients of one repetition, or of what is named; may be empty. */
-  floors: number[];
-  /** Run by floor, within one repetition. */
-  ratios: number[];
-}
+import type { Spread } from "./measurement.ts";
+import type { LineResult, RunResults } from "./results.ts";
 
 /** The line to which the others are compared. */
-const YARDSTICK = { name: "create", connections: 32 };
+const YARDSTICK = { name: "create", connections: 64 };
+/** The most that a server can answer under our load. */
+const HTTP_FLOOR = "constant bytes by Deno.serve";
 /** A tenth of the CPU time taken by other programs: ours, about the spread of a quiet machine. */
 const OTHERS_MAX = 0.1;
 const NONE = "–";
 
-/** Rates, latencies and CPU, as Markdown. */
-export function renderRates(measurements: readonly Measurement[]): string {
-  const rows = measurements.map((m) => [
-    m.name,
-    String(m.connections ?? NONE),
-    spread(m.runs.map((run) => run.per_second), 0),
-    middle(m.runs.map((run) => run.p50_ms), 2),
-    middle(m.runs.map((run) => run.p99_ms), 2),
-    spread(m.floors, 0),
-    spread(m.ratios, 2),
-    ...cpuPerAnswer(m),
+/** Rates, latencies and CPU. */
+export function renderRates({ lines }: RunResults): string {
+  const rows = lines.map((line) => [
+    line.name,
+    String(line.connections ?? NONE),
+    spread(line.per_second, 0),
+    number(line.p50_ms, 2),
+    number(line.p99_ms, 2),
+    spread(line.beside_per_second, 0),
+    spread(line.ratio, 2),
+    ...(["load", "server", "postgres", "others"] as const).map((who) =>
+      number(line.cpu_us?.[who] ?? null, 0)
+    ),
   ]);
   return table(
     [
@@ -45,95 +37,105 @@ export function renderRates(measurements: readonly Measurement[]): string {
   );
 }
 
-/** Ratios, as Markdown. */
-export function renderRatios(measurements: readonly Measurement[]): string {
-  const yardstick = median(ratesOf(measurements.find(isYardstick)));
-  const rows = measurements.map((m) => {
-    const [load, server, postgres] = cpuShares(m);
-    return [
-      m.name,
-      String(m.connections ?? NONE),
-      spread(m.ratios, 2),
-      middle(ratesOf(m).map((rate) => rate / yardstick), 2),
-      middle(m.runs.map((run) => run.p99_ms / run.p50_ms), 1),
-      `${load} / ${server} / ${postgres}`,
-    ];
-  });
+/** Ratios, and who needed the CPU. */
+export function renderRatios({ lines }: RunResults): string {
+  const yardstick = lines.find(({ name, connections }) =>
+    name === YARDSTICK.name && connections === YARDSTICK.connections
+  );
+  const http = lines.find(({ name }) => name === HTTP_FLOOR);
+  const by = (line: LineResult, other: LineResult | undefined) =>
+    line.per_second && other?.per_second ? line.per_second.median / other.per_second.median : null;
+  const rows = lines.map((line) => [
+    line.name,
+    String(line.connections ?? NONE),
+    spread(line.ratio, 2),
+    number(by(line, yardstick), 2),
+    number(by(line, http), 2),
+    number(line.p50_ms && line.p99_ms ? line.p99_ms / line.p50_ms : null, 1),
+    cpuShares(line),
+  ]);
   return table(
     [
-      ["line", "connections", "× what runs beside", "× create at 32"],
+      ["line", "connections", "× what runs beside", "× create at 64", "× constant bytes"],
       ["p99 / p50", "CPU % load / server / Postgres"],
     ].flat(),
     rows,
   );
 }
 
+/** What is no rate. */
+export function renderFigures({ figures }: RunResults): string {
+  const rows = figures.map(({ name, unit, value }) => [name, unit, spread(value, 2)]);
+  return table(["figure", "unit", "measured"], rows);
+}
+
+/** Targets, what was measured, and whether that is enough. */
+export function renderTargets({ targets }: RunResults): string {
+  const rows = targets.map(({ name, target, measured, is_reached }) => [
+    name,
+    target,
+    spread(measured, 2),
+    is_reached === null ? "not measured" : is_reached ? "yes" : "**no**",
+  ]);
+  return table(["target", "bound", "measured", "reached"], rows);
+}
+
+/** What has changed since an earlier run: ratios and figures, those beyond both spreads marked. */
+export function renderChanges(before: RunResults, now: RunResults): string {
+  const rows = [...judgedBy(now)].flatMap(([name, measured]) => {
+    const earlier = judgedBy(before).get(name);
+    if (!earlier) return [];
+    const is_beyond = measured.max < earlier.min || measured.min > earlier.max;
+    const change = `${((measured.median / earlier.median - 1) * 100).toFixed(0)} %`;
+    return [[name, spread(earlier, 2), spread(measured, 2), change, is_beyond ? "yes" : ""]];
+  });
+  return table(
+    ["ratio or figure", `at ${before.circumstances.commit}`, "now", "change", "beyond the spread"],
+    rows,
+  );
+}
+
 /** A sentence when other programs took so much of the machine that the figures say little. */
-export function warnOfOthers(measurements: readonly Measurement[]): string | null {
-  const shares = measurements.flatMap(({ runs }) =>
-    runs.flatMap(({ cpu }) => cpu === null ? [] : [othersOf(cpu) / cpu.machine])
-  );
-  if (shares.length === 0 || median(shares) < OTHERS_MAX) return null;
-  const percent = (median(shares) * 100).toFixed(0);
-  return `OTHER PROGRAMS took ${percent} % of the CPU time: ratios are too low, because one server ` +
-    "process loses more to them than the many of pgbench do";
+export function warnOfOthers({ lines }: RunResults): string | null {
+  const shares = lines.flatMap(({ cpu_us }) => {
+    if (cpu_us === null) return [];
+    const { load, server, postgres, others } = cpu_us;
+    return [others / (load + server + postgres + others)];
+  }).toSorted((a, b) => a - b);
+  const share = shares[shares.length >> 1];
+  if (share === undefined || share < OTHERS_MAX) return null;
+  return `OTHER PROGRAMS took ${(share * 100).toFixed(0)} % of the CPU time: ratios are too low, ` +
+    "because one server process loses more to them than the many of pgbench do";
 }
 
-/** The middle value; NaN of none. */
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
-}
-
-function isYardstick({ name, connections }: Measurement): boolean {
-  return name === YARDSTICK.name && connections === YARDSTICK.connections;
-}
-
-function ratesOf(measurement: Measurement | undefined): number[] {
-  return measurement?.runs.map((run) => run.per_second) ?? [];
-}
-
-/** CPU per answer in microseconds: load, server, Postgres, and what others took meanwhile. */
-function cpuPerAnswer({ runs }: Measurement): string[] {
-  return (["load", "server", "postgres", "others"] as const).map((who) =>
-    middle(
-      runs.flatMap(({ cpu, answered }) => {
-        if (cpu === null) return [];
-        const used = who === "others" ? othersOf(cpu) : cpu[who];
-        return [used / answered * 1e6];
-      }),
-      0,
-    )
-  );
-}
-
-/** What other programs used; the counters' steps can make it less than nothing. */
-function othersOf(cpu: CpuTime): number {
-  return Math.max(0, cpu.machine - cpu.load - cpu.server - cpu.postgres);
+/** Every ratio and figure of a run by its name. */
+function judgedBy({ lines, figures }: RunResults): Map<string, Spread> {
+  const all = new Map<string, Spread>();
+  for (const { name, connections, ratio } of lines) {
+    if (ratio) all.set(connections === null ? name : `${name}, ${connections}`, ratio);
+  }
+  for (const { name, unit, value } of figures) if (value) all.set(`${name}, ${unit}`, value);
+  return all;
 }
 
 /** Shares of our own CPU time, in percent: load, server, Postgres. */
-function cpuShares({ runs }: Measurement): string[] {
-  return (["load", "server", "postgres"] as const).map((who) =>
-    middle(
-      runs.flatMap(({ cpu }) =>
-        cpu === null ? [] : [cpu[who] / (cpu.load + cpu.server + cpu.postgres) * 100]
-      ),
-      0,
-    )
-  );
+function cpuShares({ cpu_us }: LineResult): string {
+  if (cpu_us === null) return NONE;
+  const { load, server, postgres } = cpu_us;
+  return [load, server, postgres].map((used) =>
+    (used / (load + server + postgres) * 100).toFixed(0)
+  ).join(" / ");
 }
 
-function middle(values: readonly number[], digits: number): string {
-  const known = values.filter(Number.isFinite);
-  return known.length === 0 ? NONE : median(known).toFixed(digits);
+function number(value: number | null, digits: number): string {
+  return value === null ? NONE : value.toFixed(digits);
 }
 
-function spread(values: readonly number[], digits: number): string {
-  if (values.length < 2) return middle(values, digits);
-  const [least, greatest] = [Math.min(...values), Math.max(...values)];
-  return `${middle(values, digits)} (${least.toFixed(digits)}–${greatest.toFixed(digits)})`;
+function spread(value: Spread | null, digits: number): string {
+  if (value === null) return NONE;
+  const { median, min, max } = value;
+  if (min === max) return median.toFixed(digits);
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 }
 
 function table(head: string[], rows: string[][]): string {

@@ -1,16 +1,18 @@
 /**
- * Webhooks: how fast the relay empties its outbox into one fast receiver, beside a plain loop of
- * `fetch` that posts the same events to the same receiver; and how soon after a create its events
- * arrive, at a low rate. After every run the receiver and the outbox must agree with the events.
+ * Webhooks: how fast the relay empties its outbox into one fast receiver, beside loops of `fetch`
+ * that post the same events to the same receiver; how soon after a create its events arrive, at a low
+ * rate; and how fast creates are while each of their events is delivered. After every run the receiver
+ * and the outbox must agree with the events.
  */
 
+import { formatTime } from "../shared/core/clock.ts";
 import { ask, CREATE_A } from "./api_request.ts";
-import { auditBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
+import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
 import { type ArrivedEvent, auditDeliveries, readArrivals, readOutbox } from "./delivery_books.ts";
-import { CREATE_ROWS, createOf } from "./line.ts";
+import { CONNECTIONS, CREATE_ROWS, createOf, createPlan, type RequestForge } from "./line.ts";
 import { type LoopbackServer, startLoopbackServer } from "./loopback_server.ts";
-import { type Bench, counts, type Run } from "./measure.ts";
+import { type Bench, counts, measureServer, type Run, type ServerRun } from "./measure.ts";
 import type { Pair } from "./pair.ts";
 import { quantile } from "./quantile.ts";
 
@@ -18,9 +20,9 @@ import { quantile } from "./quantile.ts";
 const CONCURRENCY = 16;
 /** Payments of the backlog for each second of a run, two events each. */
 const BACKLOG_PER_SECOND = 1000;
-/** Creates per second of the open loop, and how much longer than another run it takes. */
-const LOW_RATE = 40;
-const LOW_RATE_STRETCH = 2.5;
+/** Creates per second of the open loop (performance targets), and how much longer it takes. */
+const LOW_RATE = 100;
+const LOW_RATE_STRETCH = 2;
 /** The outbox is looked at this often, and given up after. */
 const POLL_MS = 100;
 const DEADLINE_MS = 60_000;
@@ -42,9 +44,10 @@ interface DeliveryRun {
  * @param atEnd takes the step that ends the receiver
  */
 export async function prepareWebhookPairs(
-  bench: Bench,
+  forge: RequestForge,
   atEnd: (step: () => Promise<void>) => void,
 ): Promise<Pair[]> {
+  const { bench } = forge;
   const receiver = await startLoopbackServer("webhook_receiver.ts");
   atEnd(() => receiver.stop());
   const backlog = await bench.sql<StoredEvent[]>`
@@ -59,8 +62,15 @@ export async function prepareWebhookPairs(
       name: "webhooks beside fetch",
       connections: CONCURRENCY,
       run: () => emptyOutbox(bench, receiver, backlog),
-      measureBeside: () => postByFetch(bench, receiver, backlog),
+      measureBeside: () => postByFetch(bench, receiver, backlog, CONCURRENCY),
     },
+    {
+      name: "webhooks beside fetch, one by one",
+      connections: CONCURRENCY,
+      run: () => emptyOutbox(bench, receiver, backlog),
+      measureBeside: () => postByFetch(bench, receiver, backlog, 1),
+    },
+    ...deliveredPairs(forge, receiver),
     {
       name: `create to arrival, ${LOW_RATE}/s`,
       connections: null,
@@ -71,8 +81,9 @@ export async function prepareWebhookPairs(
 }
 
 /**
- * The outbox gets the events as if the endpoint had been away since they happened. The relay finds
- * them by itself, with the next tick of its clock.
+ * The outbox gets the events as if the endpoint had been away since they happened: ids begin with
+ * that time, or retention would take them for old. The relay finds them by itself, with the next tick
+ * of its clock.
  */
 async function emptyOutbox(
   bench: Bench,
@@ -84,7 +95,8 @@ async function emptyOutbox(
     await bench.sql`
       insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
         subject_id, sequence, status, next_attempt_at, created_at)
-      select e.environment_id, 'whd_' || left(md5(e.id || ${endpoint_id}), 26), e.id, e.type,
+      select e.environment_id, 'whd_' || substr(e.id, 5, 9) || left(md5(e.id || ${endpoint_id}), 17),
+        e.id, e.type,
         ${endpoint_id}, e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
       from pay.events e where e.id = any (${ids})`;
     return { answers: 0, ids };
@@ -100,6 +112,7 @@ async function postByFetch(
   bench: Bench,
   receiver: LoopbackServer,
   backlog: readonly StoredEvent[],
+  concurrency: number,
 ): Promise<number | null> {
   let next = 0;
   const loop = async () => {
@@ -112,7 +125,7 @@ async function postByFetch(
       await response.body?.cancel();
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, loop));
+  await Promise.all(Array.from({ length: concurrency }, loop));
   const arrivals = await takeArrivals(receiver);
   const arrived = new Set(arrivals.map(({ id }) => id));
   const missing = backlog.filter(({ id }) => !arrived.has(id)).length;
@@ -155,6 +168,62 @@ async function createSlowly(bench: Bench, receiver: LoopbackServer): Promise<Run
 }
 
 /**
+ * Creates at full speed while there is an endpoint for their events, beside creates without one; and
+ * the same creates, counted until the last of their events has arrived.
+ */
+function deliveredPairs(forge: RequestForge, receiver: LoopbackServer): Pair[] {
+  const { bench } = forge;
+  const create = (name: string) =>
+    measureServer(bench, name, CONNECTIONS, createPlan(forge), CREATE_ROWS);
+  interface Delivered {
+    run: ServerRun;
+    arrived: Run;
+  }
+  const createWithEndpoint = async (name: string): Promise<Delivered | null> => {
+    const began_ms = await markBooks();
+    const runs: ServerRun[] = [];
+    const delivered = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
+      const run = await create(name);
+      if (run !== null) runs.push(run);
+      const events = await bench.sql<{ id: string }[]>`
+        select e.id from pay.environments n
+        join lateral (select id from pay.events v where v.environment_id = n.id
+          and v.id >= pay.id_floor('evt_', ${formatTime(began_ms)}::text::timestamptz)) e on true`;
+      return { answers: run?.result.answered ?? 0, ids: events.map(({ id }) => id) };
+    });
+    const [run] = runs;
+    if (run === undefined || delivered === null) return null;
+    const { arrivals, cpu } = delivered;
+    const per_second = run.answered / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
+    return { run, arrived: { ...run, per_second, p50_ms: NaN, p99_ms: NaN, cpu } };
+  };
+  // One run for both figures, when both are asked for.
+  let beside: number | null = null;
+  let newest: Delivered | null = null;
+  const measureBeside = async () =>
+    beside = (await create("create without endpoints"))?.per_second ?? null;
+  const [name, arrived] = ["create with an endpoint", "create until every event has arrived"];
+  return [
+    {
+      name,
+      connections: CONNECTIONS,
+      measureBeside,
+      run: async () => (newest = await createWithEndpoint(name))?.run ?? null,
+    },
+    {
+      name: arrived,
+      connections: CONNECTIONS,
+      measureBeside: () => newest === null ? measureBeside() : Promise.resolve(beside),
+      run: async () => {
+        const found = newest ?? await createWithEndpoint(arrived);
+        newest = null;
+        return found?.arrived ?? null;
+      },
+    },
+  ];
+}
+
+/**
  * Makes an endpoint, lets `work` make events for it, waits until nothing is pending, audits.
  * Null when the run does not count.
  * @param work tells how many requests were answered, and the ids of the events
@@ -170,7 +239,7 @@ async function measureDeliveries(
   const path = "/v1/webhook_endpoints";
   const endpoint = await ask(product, { method: "POST", path, body: { url: urlOf(receiver) } });
   const pids = { load: receiver.pid, server: product.pid, postgres: product.postgres_pid };
-  const before = await readBooks(sql);
+  const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
   const { answers, ids } = await work(endpoint.id);
   await waitForEmptyOutbox(bench, endpoint.id);
@@ -178,7 +247,7 @@ async function measureDeliveries(
   const arrivals = await takeArrivals(receiver);
   const problems = [
     ...auditDeliveries(arrivals, new Set(ids), await readOutbox(sql, endpoint.id)),
-    ...auditBooks(before, await readBooks(sql), answers, each),
+    ...auditBooks(await readBooks(sql, since_ms), answers, each),
   ];
   await ask(product, { method: "DELETE", path: `${path}/${endpoint.id}` });
   return counts(bench, name, problems) ? { arrivals, cpu } : null;

@@ -11,10 +11,19 @@
 import { isAway, isLockTimeout, isOverdue, toApiError } from "./database.ts";
 import type { Access, Row } from "./outcome.ts";
 
-/** Statements under way at a time; more would only make each smaller. */
-const MAX_UNDER_WAY = 1;
-/** Requests of one statement: beyond it the price of a request falls no more. */
-const MAX_REQUESTS = 64;
+/** How much of it there is. */
+export interface CoalescerLimits {
+  /** Statements under way at a time. */
+  under_way: number;
+  /** Requests of one statement. */
+  requests: number;
+}
+
+/**
+ * One statement under way: more would only make each smaller. Of 64 requests: beyond it the price of
+ * a request falls no more.
+ */
+const LIMITS: CoalescerLimits = { under_way: 1, requests: 64 };
 /** Characters that the requests of one statement bring; a first one goes whatever it has. */
 const MAX_CHARACTERS = 1_000_000;
 /** Keys whose environment is remembered. */
@@ -48,13 +57,16 @@ interface Waiting<Request> {
 /** The way of requests of one kind into the database. */
 export class Coalescer<Request extends { access: Access }> {
   readonly #kind: Coalesced<Request>;
+  readonly #limits: CoalescerLimits;
   /** By environment, or by key while that is not known; each in order of arrival. */
   readonly #waiting = new Map<string, Waiting<Request>[]>();
   readonly #environments = new Map<string, string>();
   #under_way = 0;
 
-  constructor(kind: Coalesced<Request>) {
+  /** @param limits others only in measurements */
+  constructor(kind: Coalesced<Request>, limits: CoalescerLimits = LIMITS) {
     this.#kind = kind;
+    this.#limits = limits;
   }
 
   /** Sends a request, with others or alone; the row that answers it. Throws `ApiError`. */
@@ -71,7 +83,7 @@ export class Coalescer<Request extends { access: Access }> {
   }
 
   #flush(): void {
-    while (this.#under_way < MAX_UNDER_WAY && this.#waiting.size > 0) {
+    while (this.#under_way < this.#limits.under_way && this.#waiting.size > 0) {
       this.#under_way++;
       this.#sendTogether(this.#take()).finally(() => {
         this.#under_way--;
@@ -87,7 +99,7 @@ export class Coalescer<Request extends { access: Access }> {
     while (this.#waiting.size > 0) {
       for (const [lane, waiting] of this.#waiting) {
         const [first] = waiting;
-        const is_full = list.length === MAX_REQUESTS ||
+        const is_full = list.length === this.#limits.requests ||
           (list.length > 0 && characters + first!.characters > MAX_CHARACTERS);
         if (is_full) return list;
         list.push(waiting.shift()!);

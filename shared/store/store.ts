@@ -8,7 +8,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import type { Answer, Change } from "./change.ts";
-import { Coalescer, type ListRow } from "./coalescer.ts";
+import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
   charactersOf,
   COMMIT,
@@ -121,17 +121,22 @@ interface RequestedPayment {
 /**
  * A store over one database.
  * @param on_due called after a commit that made webhook deliveries due
+ * @param limits of coalescing; others than the usual only in measurements
  */
-export function createStore(database: Database, on_due: () => void = () => {}): Store {
+export function createStore(
+  database: Database,
+  on_due: () => void = () => {},
+  limits?: CoalescerLimits,
+): Store {
   const commits = new Coalescer<RequestedChange>({
     send: (list, is_alone) =>
       database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
     weigh: charactersOf,
-  });
+  }, limits);
   const payments = new Coalescer<RequestedPayment>({
     send: (list) => database.attempt<ListRow>(LOAD_PAYMENTS, [loadParameter(list)]),
     weigh: () => 0,
-  });
+  }, limits);
 
   async function load(
     access: Access,

@@ -62,7 +62,10 @@ create table pay.webhook_deliveries (
     check ((status = 'pending') = (next_attempt_at is not null))
 -- A claim writes each row once more, and a turn claims many neighbours at once: with half a page free
 -- their new versions stay on it, and no index hears of them.
-) with (fillfactor = 50);
+-- Each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which every
+-- turn of the relay steps until a vacuum (measured: 20 000 cost 19 pages a look, the first look 2 878).
+-- The usual fifth of a table that keeps 30 days would be millions of them.
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';

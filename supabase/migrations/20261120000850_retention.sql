@@ -9,8 +9,10 @@ set role pay_owner;
 
 
 -- Finds the keys to purge. Rows come in the order of time, so a few blocks' summaries suffice, and
--- the path of creates pays next to nothing for it.
-create index idempotency_keys_created_at on pay.idempotency_keys using brin (created_at);
+-- the path of creates pays next to nothing for it. Blocks are summarised as they fill: what is not is
+-- read by each look for outlived keys, until a vacuum (measured: 40 000 new keys, 5 011 pages, not 19).
+create index idempotency_keys_created_at on pay.idempotency_keys using brin (created_at)
+  with (autosummarize = on);
 
 -- The least id made at or after an instant, as shared/core/ids.ts makes them: an id begins with its
 -- milliseconds in base 32.

@@ -1,0 +1,190 @@
+/**
+ * Many payments by SQL, as the product would have written them: one create is made by HTTP, and
+ * copied row by row with ids, times and idempotency keys of its own, into payments, events, ledger,
+ * kept answers and, if asked for, deliveries that have arrived. The books agree afterwards, copies
+ * can be read, listed, refunded, replayed and reset. Their ledger transactions stand in the totals, as
+ * after retention's roll-up.
+ */
+
+import type { Sql } from "postgres";
+import { ask, CREATE_A } from "./api_request.ts";
+import { createOf } from "./line.ts";
+import type { Product } from "./product.ts";
+
+/** What is filled. */
+export interface FillOrder {
+  /** The environment is the one of its test key. */
+  product: Product;
+  payments: number;
+  /** Whether every event has been delivered once, to an endpoint that is gone. */
+  deliveries: boolean;
+  /** Whether the tables are vacuumed then, or only analyzed: both as autovacuum would. */
+  vacuum: boolean;
+  /** Told how many there are. */
+  onProgress?: (payments: number) => void;
+}
+
+/** Payments of one transaction. */
+const BATCH = 100_000;
+/** Copies were made within this time, so that every kept answer is still replayed. */
+const SPAN_MS = 20 * 3600 * 1000;
+/** Tables that hold copies, for vacuum. */
+const TABLES = [
+  ...["payments", "events", "ledger_transactions", "ledger_entries", "idempotency_keys"],
+  ...["webhook_deliveries", "ledger_totals"],
+];
+
+/** The idempotency key of the copy `n`, from 1. */
+export const COPY_KEY = "md5('copy' || n)::uuid::text";
+
+/** Fills the environment. */
+export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void> {
+  const { product, payments, deliveries, vacuum, onProgress } = order;
+  const idempotency_key = crypto.randomUUID();
+  const { id } = await ask(product, createOf(CREATE_A, idempotency_key));
+  const [template] = await sql<Record<"environment_id" | "api_key_id" | "created_at", string>[]>`
+    select environment_id, api_key_id, pay.wire_time(created_at) as created_at
+    from pay.idempotency_keys where key = ${idempotency_key}`;
+  const { environment_id, api_key_id, created_at } = template!;
+  const source = {
+    environment_id,
+    shared: id.slice(4, -1),
+    at: created_at,
+    first_ms: Date.parse(created_at) - SPAN_MS,
+    step_ms: SPAN_MS / payments,
+    api_key_id,
+    key: idempotency_key,
+  };
+  for (let made = 0; made < payments; made += BATCH) {
+    const last = Math.min(made + BATCH, payments);
+    await sql.begin(async (sql) => {
+      // The copies' ledger transactions are proved by the audit at the end of everything.
+      await sql`set local session_replication_role = replica`;
+      await sql`set local synchronous_commit = off`;
+      await copyRows(sql as unknown as Sql, source, made + 1, last);
+      if (deliveries) await copyDeliveries(sql as unknown as Sql, source, made + 1, last);
+    });
+    onProgress?.(last);
+  }
+  for (const table of TABLES) {
+    await sql.unsafe(`${vacuum ? "vacuum analyze" : "analyze"} pay.${table}`);
+  }
+}
+
+/** The create that is copied. */
+interface Source {
+  environment_id: string;
+  /** What its ids have in common: time and randomness. */
+  shared: string;
+  at: string;
+  first_ms: number;
+  step_ms: number;
+  api_key_id: string;
+  key: string;
+}
+
+/** The ids of one kind that were made with the source: `$2` is what they have in common. */
+function ofSource(column: string, prefix: string): string {
+  return `${column} between '${prefix}' || $2 and '${prefix}' || $2 || '~'`;
+}
+
+/** `copy (n, at, at_text, shared)`: a row for each copy. */
+function copies({ first_ms, step_ms }: Source, first: number, last: number): string {
+  return `copy as materialized (
+    select n, at, pay.wire_time(at) as at_text,
+      substr(pay.id_floor('', at), 1, 9) || lpad(n::text, 16, '0') as shared
+    from generate_series(${first}, ${last}) n
+    cross join lateral (
+      select to_timestamp((${first_ms} + floor(n * ${step_ms})) / 1000.0) as at
+    ) t
+  )`;
+}
+
+async function copyRows(sql: Sql, source: Source, first: number, last: number): Promise<void> {
+  const { environment_id, shared, at, key, api_key_id } = source;
+  const parameters = [environment_id, shared, at];
+  const renew = (column: string) => `replace(${column}, $2, c.shared)`;
+  const body = `replace(${renew("t.body")}, $3, c.at_text)`;
+  const copy = (table: string, prefix: string, columns: string, values: string) =>
+    sql.unsafe(
+      `with ${copies(source, first, last)}
+       insert into pay.${table} (environment_id, ${columns})
+       select t.environment_id, ${values} from copy c cross join pay.${table} t
+       where t.environment_id = $1 and ${ofSource("t.id", prefix)} and $3::text <> ''
+       order by c.n, t.id`,
+      parameters,
+    );
+  await copy(
+    "payments",
+    "pay_",
+    "id, status, amount_minor, amount_refunded, currency, method_kind, reference, sequence, " +
+      "created_at, updated_at, body",
+    `${renew("t.id")}, t.status, t.amount_minor, 0, t.currency, t.method_kind, t.reference,
+      t.sequence, c.at, c.at, ${body}`,
+  );
+  await copy(
+    "events",
+    "evt_",
+    "id, type, subject_id, sequence, created_at, body",
+    `${renew("t.id")}, t.type, ${renew("t.subject_id")}, t.sequence, c.at, ${body}`,
+  );
+  await copy(
+    "ledger_transactions",
+    "txn_",
+    "id, kind, subject_id, created_at",
+    `${renew("t.id")}, t.kind, ${renew("t.subject_id")}, c.at`,
+  );
+  await copy(
+    "ledger_entries",
+    "le_",
+    "id, transaction_id, subject_id, account, direction, amount_minor, currency, created_at",
+    `${renew("t.id")}, ${renew("t.transaction_id")}, ${renew("t.subject_id")}, t.account,
+      t.direction, t.amount_minor, t.currency, c.at`,
+  );
+  await sql.unsafe(
+    `with ${copies(source, first, last)}
+     insert into pay.idempotency_keys
+       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+     select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, 'req_' || c.shared || '0',
+       t.status, ${body}, c.at
+     from copy c cross join pay.idempotency_keys t
+     where t.environment_id = $1 and t.api_key_id = $4 and t.key = $5
+     order by c.n`,
+    [...parameters, api_key_id, key],
+  );
+  await sql`
+    insert into pay.ledger_totals as t
+      (environment_id, currency, account, debits_minor, credits_minor)
+    select environment_id, currency, account,
+      sum(case direction when 'debit' then amount_minor else 0 end) * ${last - first + 1}::int,
+      sum(case direction when 'credit' then amount_minor else 0 end) * ${last - first + 1}::int
+    from pay.ledger_entries e
+    where environment_id = ${environment_id}
+      and id between ${"le_" + shared} and ${"le_" + shared + "~"}
+    group by environment_id, currency, account
+    on conflict on constraint ledger_totals_pkey do update
+    set debits_minor = t.debits_minor + excluded.debits_minor,
+      credits_minor = t.credits_minor + excluded.credits_minor`;
+}
+
+/** Two for each copy, as an endpoint that takes every event has them. */
+async function copyDeliveries(
+  sql: Sql,
+  source: Source,
+  first: number,
+  last: number,
+): Promise<void> {
+  const { environment_id, shared } = source;
+  await sql.unsafe(
+    `with ${copies(source, first, last)}
+     insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+       subject_id, sequence, status, attempt_count, attempts, created_at)
+     select t.environment_id, 'whd_' || c.shared || t.sequence, replace(t.id, $2, c.shared), t.type,
+       'whe_' || repeat('0', 26), replace(t.subject_id, $2, c.shared), t.sequence, 'delivered', 1,
+       '{"number":1,"response_status":200}', c.at
+     from copy c cross join pay.events t
+     where t.environment_id = $1 and ${ofSource("t.id", "evt_")}
+     order by c.n, t.sequence`,
+    [environment_id, shared],
+  );
+}

@@ -1,0 +1,150 @@
+/**
+ * `deno task bench --rows N`: the lines on a database with N payments in one environment, in turns
+ * with the same on a fresh one that has a thousand. What grows, and what stays flat.
+ */
+
+import postgres, { type Sql } from "postgres";
+import { ask } from "./api_request.ts";
+import { COPY_KEY, fillEnvironment } from "./fill.ts";
+import { type Line, type Pool, prepareFilledLines, RequestForge } from "./line.ts";
+import type { LoadProcess } from "./load_process.ts";
+import { type Bench, measureServer, type Run } from "./measure.ts";
+import type { Figure, Measurement, Repetition } from "./measurement.ts";
+import { measureMemory } from "./memory.ts";
+import { measurePair } from "./pair.ts";
+import { startProduct } from "./product.ts";
+import { deepPagePair, readIds, Sides } from "./server_pairs.ts";
+
+/** Payments of the fresh database. */
+const FRESH_ROWS = 1000;
+/** Reads and replays choose among so many payments, spread over all of them. */
+const POOL_ITEMS = 10_000;
+/** Creates over which the server's memory is watched, if there are as many payments. */
+const MEMORY_CREATES = 1_000_000;
+const PROGRESS_EVERY = 500_000;
+
+/** What is asked for. */
+export interface FilledOptions {
+  rows: number;
+  seconds: number;
+  repetitions: number;
+  only: string;
+}
+
+/** What came of it. */
+export interface FilledRun {
+  measurements: Measurement[];
+  figures: Figure[];
+  benches: Bench[];
+}
+
+/** Fills a database, measures, tells sizes. */
+export async function measureFilled(
+  { rows, seconds, repetitions, only }: FilledOptions,
+  load: LoadProcess,
+  discarded: string[],
+  atEnd: (step: () => Promise<unknown>) => void,
+): Promise<FilledRun> {
+  const open = async (payments: number) => {
+    const product = await startProduct(atEnd);
+    const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
+    atEnd(() => sql.end());
+    const began = performance.now();
+    await fillEnvironment(sql, {
+      product,
+      payments,
+      deliveries: false,
+      vacuum: true,
+      onProgress: (made) => {
+        if (made % PROGRESS_EVERY !== 0) return;
+        const passed = ((performance.now() - began) / 1000).toFixed(0);
+        console.error(`${made} payments after ${passed} s`);
+      },
+    });
+    return new RequestForge({ product, load, sql, seconds, discarded });
+  };
+  const fresh = await open(FRESH_ROWS);
+  const filled = await open(rows);
+  const figures = [
+    ...await readSizes(filled.bench.sql, rows),
+    ...await timeUpkeep(fresh.bench, FRESH_ROWS),
+    ...await timeUpkeep(filled.bench, rows),
+  ];
+  const [here, there] = [
+    prepareFilledLines(fresh, await poolOf(fresh.bench, FRESH_ROWS)),
+    prepareFilledLines(filled, await poolOf(filled.bench, rows)),
+  ];
+  const deep = deepPagePair(filled, new Sides(filled.bench));
+  const measurements: Measurement[] = [...there, deep].map(({ name }) => ({
+    name,
+    connections: null,
+    repetitions: [],
+  }));
+  for (let repetition = 0; repetition < repetitions; repetition++) {
+    for (const [index, measurement] of measurements.entries()) {
+      if (!measurement.name.includes(only)) continue;
+      const [line, beside] = [there[index], here[index]];
+      const repeated: Repetition = line === undefined || beside === undefined
+        ? await measurePair(deep)
+        : {
+          beside: (await measureOnce(fresh.bench, beside))?.per_second ?? null,
+          run: await measureOnce(filled.bench, line),
+        };
+      measurement.repetitions.push(repeated);
+    }
+  }
+  if ("memory".includes(only)) {
+    figures.push(...await measureMemory(filled, Math.min(rows, MEMORY_CREATES)));
+  }
+  return {
+    measurements: measurements.filter(({ repetitions }) => repetitions.length > 0),
+    figures,
+    benches: [fresh.bench, filled.bench],
+  };
+}
+
+async function measureOnce(bench: Bench, line: Line): Promise<Run | null> {
+  const [connections] = line.connections;
+  return await measureServer(bench, line.name, connections!, await line.plan(), line.each);
+}
+
+async function poolOf(bench: Bench, rows: number): Promise<Pool> {
+  const step = Math.max(1, Math.floor(rows / POOL_ITEMS));
+  const keys = await bench.sql.unsafe<{ key: string }[]>(
+    `select ${COPY_KEY} as key from generate_series(1, $1::int, $2::int) n`,
+    [rows, step],
+  );
+  return { ids: await readIds(bench, POOL_ITEMS), keys: keys.map(({ key }) => key) };
+}
+
+/** How much room a payment takes, with all that belongs to it. */
+async function readSizes(sql: Sql, rows: number): Promise<Figure[]> {
+  const tables = await sql<{ name: string; heap: string; indexes: string }[]>`
+    select relname as name, pg_table_size(oid) as heap, pg_indexes_size(oid) as indexes
+    from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'r'
+      and pg_table_size(oid) > ${rows}
+    order by pg_total_relation_size(oid) desc`;
+  return tables.flatMap(({ name, heap, indexes }) => [
+    { name: `${name}, rows`, unit: "bytes per payment", values: [Number(heap) / rows] },
+    { name: `${name}, indexes`, unit: "bytes per payment", values: [Number(indexes) / rows] },
+  ]);
+}
+
+/** What is done now and then: a balance, and retention that finds nothing to do. */
+async function timeUpkeep({ product, sql }: Bench, rows: number): Promise<Figure[]> {
+  const time = async (work: () => Promise<unknown>): Promise<number[]> => {
+    const values: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const began = performance.now();
+      await work();
+      values.push(performance.now() - began);
+    }
+    return values;
+  };
+  const balance = await time(() => ask(product, { method: "GET", path: "/v1/balance" }));
+  const purge = await time(() => sql`select pay.purge()`);
+  return [
+    { name: `balance at ${rows}`, unit: "ms", values: balance },
+    { name: `retention with nothing due at ${rows}`, unit: "ms", values: purge },
+  ];
+}

@@ -1,0 +1,84 @@
+/**
+ * What a function weighs: its bundle, minified, and the CPU time of importing it and of its first
+ * answer on Deno 2.1.4, the language level of the edge runtime.
+ */
+
+import { join } from "node:path";
+import type { Figure } from "./measurement.ts";
+import { PROJECT_DIR } from "./product.ts";
+
+const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
+const EDGE_VERSION = "2.1.4";
+/** Prints the CPU time from before the import to after the first answer, in milliseconds. */
+const PROBE = "cold_start_probe.ts";
+
+/** Figures of both functions. */
+export interface Footprint {
+  figures: Figure[];
+  /** Why a figure is missing. */
+  problems: string[];
+}
+
+/** Bundles and imports both functions; the imports as often as said, each in a process of its own. */
+export async function measureFootprint(imports: number): Promise<Footprint> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-bundle-" });
+  const footprint: Footprint = { figures: [], problems: [] };
+  try {
+    for (const name of FUNCTIONS) {
+      const bundle = join(folder, `${name}.js`);
+      const built = await run(Deno.execPath(), [
+        ...["bundle", "--quiet", "--no-lock", "--minify", "--platform", "deno"],
+        ...["--config", `supabase/functions/${name}/deno.json`, "-o", bundle],
+        `supabase/functions/${name}/index.ts`,
+      ]);
+      if ("problem" in built) {
+        footprint.problems.push(`bundle of ${name}: ${built.problem}`);
+        continue;
+      }
+      const { size } = await Deno.stat(bundle);
+      footprint.figures.push({ name: `bundle of ${name}`, unit: "kB", values: [size / 1000] });
+      const values: number[] = [];
+      for (let i = 0; i < imports; i++) {
+        const probed = await probe(folder, bundle, name);
+        if ("problem" in probed) footprint.problems.push(`import of ${name}: ${probed.problem}`);
+        else values.push(Number(probed.text));
+      }
+      footprint.figures.push({
+        name: `import and first answer of ${name}`,
+        unit: "ms CPU",
+        values,
+      });
+    }
+    return footprint;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Imports a bundle on the older Deno, which has a cache of its own; of compiled code it has none. */
+function probe(folder: string, bundle: string, name: string) {
+  return run("npx", [
+    ...["-y", `deno@${EDGE_VERSION}`, "run", "--no-lock", "--no-config", "--no-code-cache"],
+    ...["-A", join(PROJECT_DIR, "bench", PROBE), `file://${bundle}`, name],
+  ], { DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" });
+}
+
+async function run(
+  program: string,
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<{ text: string } | { problem: string }> {
+  try {
+    const { success, stdout, stderr } = await new Deno.Command(program, {
+      args,
+      cwd: PROJECT_DIR,
+      env,
+      stdin: "null",
+    }).output();
+    const decoder = new TextDecoder();
+    if (!success) return { problem: decoder.decode(stderr).trim().slice(-300) };
+    return { text: decoder.decode(stdout).trim() };
+  } catch (error) {
+    return { problem: String(error) };
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * A reset of a large sandbox while another environment creates: how long it takes to be answered,
+ * and what is left meanwhile of the other's rate.
+ */
+
+import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
+import { idMint } from "../shared/core/ids.ts";
+import { fillEnvironment } from "./fill.ts";
+import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
+import { SLOT_MS } from "./load_order.ts";
+import { counts, measureServer, type Run } from "./measure.ts";
+import type { Figure } from "./measurement.ts";
+import type { Pair } from "./pair.ts";
+import type { Product } from "./product.ts";
+
+/** The other environment creates for so long before the reset and at least so long with it. */
+const BEFORE_MS = 1500;
+const WITH_MS = 5000;
+/** Too short a time would hold one statement's answers, or none. */
+const MIN_SLOTS = 4;
+
+/** The pair, and the figure that each of its runs adds to. */
+export async function prepareResetPair(
+  forge: RequestForge,
+  payments: number,
+): Promise<{ pair: Pair; figure: Figure }> {
+  const { bench } = forge;
+  const { product, sql } = bench;
+  const sandbox: Product = { ...product, test_key: await makeSandbox(forge) };
+  const figure: Figure = { name: `reset of ${payments} payments`, unit: "s", values: [] };
+  const name = `create during a reset of ${payments}`;
+  let before: number | null = null;
+  let meanwhile: Run | null = null;
+
+  async function resetWhileCreating(): Promise<void> {
+    [before, meanwhile] = [null, null];
+    await fillEnvironment(sql, { product: sandbox, payments, deliveries: true, vacuum: false });
+    const creating = measureServer(bench, name, CONNECTIONS, {
+      ...createPlan(forge),
+      duration_ms: BEFORE_MS + WITH_MS,
+    }, CREATE_ROWS);
+    await new Promise((resolve) => setTimeout(resolve, BEFORE_MS));
+    const began_ms = now();
+    const problems = await reset(sandbox, payments);
+    const ended_ms = now();
+    const run = await creating;
+    if (ended_ms - began_ms > WITH_MS) problems.push("took longer than the creates beside it");
+    if (run === null || !counts(bench, figure.name, problems)) return;
+    const { started_ms, answers_by_slot } = run.result;
+    const rate = (from_ms: number, to_ms: number) => {
+      const [first, last] = [from_ms, to_ms].map((at) => Math.ceil((at - started_ms) / SLOT_MS));
+      const from = Math.max(0, first!);
+      const slots = answers_by_slot.slice(from, Math.max(last!, from + MIN_SLOTS));
+      return slots.reduce((sum, count) => sum + count, 0) / (slots.length * SLOT_MS) * 1000;
+    };
+    figure.values.push((ended_ms - began_ms) / 1000);
+    before = rate(started_ms, began_ms);
+    meanwhile = {
+      ...run,
+      per_second: rate(began_ms, ended_ms),
+      p50_ms: NaN,
+      p99_ms: NaN,
+      cpu: null,
+    };
+  }
+
+  return {
+    figure,
+    pair: {
+      name,
+      connections: CONNECTIONS,
+      measureBeside: async () => {
+        await resetWhileCreating();
+        return before;
+      },
+      run: () => Promise.resolve(meanwhile),
+    },
+  };
+}
+
+/** Empties the sandbox; what is wrong with the answer, if anything. */
+async function reset({ base_url, test_key }: Product, payments: number): Promise<string[]> {
+  const response = await fetch(`${base_url}/api-v1-sandbox/reset`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${test_key}`, "Content-Type": "application/json" },
+    body: "{}",
+  });
+  const text = await response.text();
+  if (!response.ok) return [`${response.status} ${text}`];
+  const { deleted } = JSON.parse(text);
+  // The copies, and the one that they were made from.
+  const due = {
+    payments: payments + 1,
+    events: 2 * (payments + 1),
+    webhook_deliveries: 2 * payments,
+  };
+  return Object.entries(due).flatMap(([kind, count]) =>
+    deleted[kind] === count ? [] : [`${deleted[kind]} ${kind} deleted, there were ${count}`]
+  );
+}
+
+/** A sandbox of another account; its key. */
+async function makeSandbox({ bench: { sql } }: RequestForge): Promise<string> {
+  const mint = idMint(Date.now());
+  const environment_id = mint("env_");
+  const key = generateApiKey("test");
+  const { hash, prefix, last_four } = parseApiKey(key)!;
+  await sql`
+    select pay.create_environment(
+      p_id => ${environment_id}, p_account => 'benchmark', p_livemode => false, p_name => 'Reset')`;
+  await sql`
+    select pay.create_api_key(
+      p_id => ${mint("key_")}, p_environment_id => ${environment_id}, p_name => 'Reset',
+      p_scopes => ${null}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
+      p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`;
+  return key;
+}
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}

@@ -1,0 +1,165 @@
+/**
+ * What is to be reached, each a ratio or a figure of one run: the table at the end of a run. Missing
+ * lines (`--only`, no pgbench) leave their targets unjudged.
+ */
+
+import { CONNECTIONS } from "./line.ts";
+import {
+  type Figure,
+  type Measurement,
+  ratesBy,
+  ratiosOf,
+  runsOf,
+  type Spread,
+} from "./measurement.ts";
+import { rounded } from "./results.ts";
+
+/** A target and what was measured. */
+export interface JudgedTarget {
+  name: string;
+  /** Such as "≥ 1.4". */
+  target: string;
+  measured: Spread | null;
+  /** Of the median; null when it was not measured. */
+  is_reached: boolean | null;
+}
+
+/** Bounds of the median, both inclusive. */
+interface Bounds {
+  least?: number;
+  most?: number;
+  unit?: string;
+}
+
+/** What was measured, by name. */
+export interface Measured {
+  measurements: readonly Measurement[];
+  figures: readonly Figure[];
+}
+
+/** The targets of a run on a fresh database. */
+export function judgeStandard(measured: Measured): JudgedTarget[] {
+  const { ratio, rates, tails, figure, latency } = new Finder(measured);
+  return [
+    judge("create, 64 connections, × pgbench", ratio("create", 64), { least: 1.4 }),
+    judge("create, 128 connections, × pgbench", ratio("create", 128), { least: 1.7 }),
+    judge("create × seven round trips", ratio("create beside seven round trips"), { least: 8 }),
+    judge("create, 1 connection, × pgbench with 1", ratio("create", 1), { least: 0.5 }),
+    judge("create at half the peak, p99 / p50", tails("create, open loop beside closed"), {
+      most: 10,
+    }),
+    judge("replay × create", rates("replay", "create"), { least: 1.2 }),
+    judge("get × pgbench", ratio("get"), { least: 0.5 }),
+    judge("get × the same uncoalesced", ratio("get beside the same uncoalesced"), { least: 1.4 }),
+    judge("list of 10 × get", rates("list of 10", "get"), { least: 0.5 }),
+    judge("refund × create", rates("refund of a part", "create"), { least: 0.5 }),
+    judge("cancel × create", rates("cancel", "create"), { least: 0.5 }),
+    judge("advance × create", rates("advance", "create"), { least: 0.5 }),
+    judge("deep page × first page", ratio("deep page beside the first"), { least: 0.9 }),
+    judge("reset of 100000 payments", figure("reset of 100000 payments"), { most: 2, unit: "s" }),
+    judge("creates elsewhere during it × before", ratio("create during a reset of 100000"), {
+      least: 0.8,
+    }),
+    judge("webhooks × fetch loop of 16", ratio("webhooks beside fetch"), { least: 0.7 }),
+    judge("create to arrival at 100/s, p50", latency("create to arrival, 100/s", "p50_ms"), {
+      most: 15,
+      unit: "ms",
+    }),
+    judge("create to arrival at 100/s, p99", latency("create to arrival, 100/s", "p99_ms"), {
+      most: 80,
+      unit: "ms",
+    }),
+    judge(
+      "create until every event has arrived × without endpoints",
+      ratio("create until every event has arrived"),
+      { least: 0.5 },
+    ),
+    ...judgeMemory(measured),
+    judge("ready, second start", figure("ready: second start"), { most: 2, unit: "s" }),
+    judge("ready, warm cache", figure("ready: first start, warm cache"), { most: 5, unit: "s" }),
+    ...["api-v1-payments", "api-v1-sandbox"].flatMap((name) => [
+      judge(`bundle of ${name}`, figure(`bundle of ${name}`), { most: 500, unit: "kB" }),
+      judge(
+        `import and first answer of ${name}, Deno 2.1.4`,
+        figure(`import and first answer of ${name}`),
+        { most: 150, unit: "ms CPU" },
+      ),
+    ]),
+  ];
+}
+
+/** The targets of lines on a filled database, beside the same on a fresh one. */
+export function judgeFilled(measured: Measured, rows: number): JudgedTarget[] {
+  const { ratio } = new Finder(measured);
+  return [
+    ...measured.measurements.filter(({ name }) => !name.startsWith("deep page")).map(({ name }) =>
+      judge(`${name} at ${rows} payments × on a fresh database`, ratio(name), { least: 0.85 })
+    ),
+    judge("deep page × first page", ratio("deep page beside the first"), { least: 0.9, most: 1.1 }),
+    ...judgeMemory(measured),
+  ];
+}
+
+function judgeMemory({ figures }: Measured): JudgedTarget[] {
+  return figures.flatMap(({ name, values }) => {
+    if (name.startsWith("memory of")) return [judge(name, values, { most: 200, unit: "MB" })];
+    if (!name.startsWith("growth of")) return [];
+    return [judge(name, values, { least: -Infinity, most: 20, unit: "MB" })];
+  });
+}
+
+function judge(name: string, values: readonly number[], bounds: Bounds): JudgedTarget {
+  const { least, most, unit } = bounds;
+  const measured = rounded(values);
+  const parts = [
+    least !== undefined && Number.isFinite(least) ? `≥ ${least}` : "",
+    most !== undefined ? `≤ ${most}` : "",
+  ].filter(Boolean);
+  return {
+    name,
+    target: parts.join(", ") + (unit ? ` ${unit}` : ""),
+    measured,
+    is_reached: measured === null
+      ? null
+      : measured.median >= (least ?? -Infinity) && measured.median <= (most ?? Infinity),
+  };
+}
+
+/** Finds what was measured; nothing of what was not. */
+class Finder {
+  readonly #measured: Measured;
+
+  constructor(measured: Measured) {
+    this.#measured = measured;
+  }
+
+  readonly ratio = (name: string, connections?: number): number[] => {
+    const line = this.#line(name, connections);
+    return line === undefined ? [] : ratiosOf(line);
+  };
+
+  /** One line's rate by another's, both at the connections of most lines. */
+  readonly rates = (name: string, by: string): number[] => {
+    const [one, other] = [this.#line(name, CONNECTIONS), this.#line(by, CONNECTIONS)];
+    return one === undefined || other === undefined ? [] : ratesBy(one, other);
+  };
+
+  readonly tails = (name: string): number[] => {
+    const line = this.#line(name);
+    return line === undefined ? [] : runsOf(line).map(({ p50_ms, p99_ms }) => p99_ms / p50_ms);
+  };
+
+  readonly latency = (name: string, which: "p50_ms" | "p99_ms"): number[] => {
+    const line = this.#line(name);
+    return line === undefined ? [] : runsOf(line).map((run) => run[which]);
+  };
+
+  readonly figure = (name: string): readonly number[] =>
+    this.#measured.figures.find((figure) => figure.name === name)?.values ?? [];
+
+  #line(name: string, connections?: number): Measurement | undefined {
+    return this.#measured.measurements.find((line) =>
+      line.name === name && (connections === undefined || line.connections === connections)
+    );
+  }
+}
