@@ -62,7 +62,9 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
   for (const [index, example] of examples.entries()) {
     const { stdout, stderr, code } = results[index]!;
     await t.step(`block at line ${example.line}`, () => {
-      assert.deepEqual({ stderr, code }, { stderr: "", code: 0 }, example.script);
+      // A machine that has not met a package yet says that it fetches it.
+      const faults = stderr.replaceAll(/^Download .*\n/gm, "");
+      assert.deepEqual({ faults, code }, { faults: "", code: 0 }, example.script);
       assertAnswer(example, stdout, names);
     });
   }
