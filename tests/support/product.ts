@@ -111,8 +111,11 @@ async function send(url: string, { method, headers, body: stream }: Request): Pr
       ...(client && { client }),
     } as const;
     const answer = await fetch(url, options);
-    // What belongs to the transport: the time, and a coding that has been undone.
-    const kept = [...answer.headers].filter(([name]) => !TRANSPORT_HEADERS.has(name));
+    // What belongs to the transport: the time, and a coding that has been undone, with its length.
+    const is_coded = answer.headers.has("content-encoding");
+    const kept = [...answer.headers].filter(([name]) =>
+      !TRANSPORT_HEADERS.has(name) && !(is_coded && name === "content-length")
+    );
     return new Response(answer.body, { status: answer.status, headers: kept });
   } catch (error) {
     if (!String(error).includes("header value")) throw error;
