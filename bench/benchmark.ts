@@ -199,7 +199,7 @@ async function measureStandard(
   const asked = <T extends { name: string }>(all: T[]) =>
     all.filter(({ name }) => name.includes(only));
   const lines = asked(await prepareLines(forge, recorder));
-  const reset = await prepareResetPair(forge, RESET_PAYMENTS[size]);
+  const reset = prepareResetPair(forge, RESET_PAYMENTS[size]);
   const pairs = asked([
     ...await prepareServerPairs(forge, atEnd),
     ...await prepareWebhookPairs(forge, atEnd),

@@ -1348,7 +1348,6 @@ AS $function$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
-  v_hashes bytea[];
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
@@ -1356,7 +1355,6 @@ declare
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
-  v_is_idle boolean;
   -- Asked once: the text is long.
   v_has_rates boolean := p_changes like '%"rate":%';
   v_request record;
@@ -1364,14 +1362,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
-  from json_to_recordset(v_changes) as c (key_hash text);
-  perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
-  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+  perform pay.open_environments(v_changes);
 
   -- What most changes need not pay for stands in statements of its own, here and below.
   if exists (
@@ -1412,9 +1403,6 @@ begin
     from (
       select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
     ) l;
-  end if;
-  if v_is_idle then
-    perform pay.note_use(v_hashes, now());
   end if;
   if v_has_rates then
     v_limited := pay.limited_changes(v_changes);
@@ -2353,23 +2341,10 @@ CREATE OR REPLACE FUNCTION pay.load_payments(p_requests text)
 AS $function$
 #variable_conflict use_column
 declare
-  v_hashes bytea[];
-  v_environments text[];
-  v_is_idle boolean;
   v_has_rates boolean := p_requests like '%"rate":%';
   v_row record;
 begin
-  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
-  from json_to_recordset(p_requests::json) as c (key_hash text);
-  perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
-  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
-  if v_is_idle then
-    perform pay.note_use(v_hashes, now());
-  end if;
+  perform pay.open_environments(p_requests::json);
 
   for v_row in
     -- Decoded here: in a join with a table under row-level security the call would bar the index.
@@ -2561,6 +2536,34 @@ end
 $function$;
 alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
 comment on function pay.note_use(bytea[],timestamp with time zone) is 'Internal.';
+
+-- function pay.open_environments(json)
+CREATE OR REPLACE FUNCTION pay.open_environments(p_requests json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_hashes bytea[];
+  v_environments text[];
+  v_is_idle boolean;
+begin
+  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
+  from json_to_recordset(p_requests) as c (key_hash text);
+  perform set_config('pay.key_hashes', v_hashes::text, true);
+  select array_agg(distinct s.environment_id),
+    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_environments, v_is_idle
+  from pay.api_key_secrets s where s.hash = any (v_hashes);
+  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+  if v_is_idle then
+    perform pay.note_use(v_hashes, now());
+  end if;
+end
+$function$;
+alter function pay.open_environments(json) owner to pay_owner;
+comment on function pay.open_environments(json) is 'Internal.';
 
 -- function pay.patterns_of(text)
 CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)

@@ -58,6 +58,7 @@ export interface Database {
 /** Opens a pool; connects when first used. */
 export function openDatabase(options: DatabaseOptions): Database {
   outliveLostWrites();
+  const prepare = isPrepared(options);
   let pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
   const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
   const end = async (old: postgres.Sql) => {
@@ -80,9 +81,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     if (!await health.admits()) throw databaseAway();
     options.on_statement?.(text);
     const from = pool;
-    const rows = from.unsafe(text, parameters as (string | number | null)[], {
-      prepare: isPrepared(options),
-    });
+    const rows = from.unsafe(text, parameters as (string | number | null)[], { prepare });
     const leave = () => replace(from, DRAIN_MS);
     try {
       return withoutHoles(await whileWell(rows, health, leave) as unknown as Row[]);

@@ -141,6 +141,33 @@ end
 $$;
 comment on function pay.note_use is 'Internal.';
 
+-- Opens the environments of the keys of a list of requests, [{key_hash}], for the rest of the
+-- transaction: what row-level security then shows of all of them.
+create function pay.open_environments(p_requests json)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_hashes bytea[];
+  v_environments text[];
+  v_is_idle boolean;
+begin
+  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
+  from json_to_recordset(p_requests) as c (key_hash text);
+  perform set_config('pay.key_hashes', v_hashes::text, true);
+  select array_agg(distinct s.environment_id),
+    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_environments, v_is_idle
+  from pay.api_key_secrets s where s.hash = any (v_hashes);
+  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+  if v_is_idle then
+    perform pay.note_use(v_hashes, now());
+  end if;
+end
+$$;
+comment on function pay.open_environments is 'Internal.';
+
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
 -- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
 -- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |

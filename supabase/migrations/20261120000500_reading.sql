@@ -119,23 +119,10 @@ set enable_material = off
 as $$
 #variable_conflict use_column
 declare
-  v_hashes bytea[];
-  v_environments text[];
-  v_is_idle boolean;
   v_has_rates boolean := p_requests like '%"rate":%';
   v_row record;
 begin
-  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
-  from json_to_recordset(p_requests::json) as c (key_hash text);
-  perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
-  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
-  if v_is_idle then
-    perform pay.note_use(v_hashes, now());
-  end if;
+  perform pay.open_environments(p_requests::json);
 
   for v_row in
     -- Decoded here: in a join with a table under row-level security the call would bar the index.

@@ -160,7 +160,6 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
-  v_hashes bytea[];
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
@@ -168,7 +167,6 @@ declare
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
-  v_is_idle boolean;
   -- Asked once: the text is long.
   v_has_rates boolean := p_changes like '%"rate":%';
   v_request record;
@@ -176,14 +174,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
-  from json_to_recordset(v_changes) as c (key_hash text);
-  perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
-  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
+  perform pay.open_environments(v_changes);
 
   -- What most changes need not pay for stands in statements of its own, here and below.
   if exists (
@@ -224,9 +215,6 @@ begin
     from (
       select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
     ) l;
-  end if;
-  if v_is_idle then
-    perform pay.note_use(v_hashes, now());
   end if;
   if v_has_rates then
     v_limited := pay.limited_changes(v_changes);

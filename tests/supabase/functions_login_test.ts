@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../scripts/migrate.ts";
 import { randomPassword } from "../../scripts/private_file.ts";
-import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { payByPublishedKey } from "./published_key.ts";
 import { startFunction } from "../support/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
 import { startSupabaseServer } from "../support/supabase_server.ts";
@@ -53,14 +53,7 @@ Deno.test({
             PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
             ...(way === "pooled" && { DB_PREPARE: "false" }),
           });
-          const answer = await fetch(`${process.origin}/api-v1-payments/v1/payments`, {
-            method: "POST",
-            headers: {
-              Authorization: `Bearer ${PUBLISHED_TEST_KEY}`,
-              "Content-Type": "application/json",
-            },
-            body: JSON.stringify({ amount: 1, currency: "EUR", outcome: "success" }),
-          });
+          const answer = await payByPublishedKey(process.origin);
           assert.equal(answer.status, 201, await answer.text());
           await process.close();
         });

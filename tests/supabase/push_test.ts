@@ -12,7 +12,7 @@ import {
   SCHEMA_FILE,
   withoutViewQueries,
 } from "../../scripts/schema_dump.ts";
-import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { payByPublishedKey } from "./published_key.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/demo_account.ts";
 import { startFunction } from "../support/function_process.ts";
 import { copyProject } from "../support/supabase_cli.ts";
@@ -118,14 +118,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
           PUBLIC_BASE_URL: `${base_url}/functions/v1`,
         });
         try {
-          const answer = await fetch(`${process.origin}/api-v1-payments/v1/payments`, {
-            method: "POST",
-            headers: {
-              Authorization: `Bearer ${PUBLISHED_TEST_KEY}`,
-              "Content-Type": "application/json",
-            },
-            body: JSON.stringify({ amount: 1, currency: "EUR", outcome: "success" }),
-          });
+          const answer = await payByPublishedKey(process.origin);
           assert.equal(answer.status, status, await answer.text());
         } finally {
           await process.close();
