@@ -11,7 +11,7 @@ const SERVER = fileURLToPath(new URL("../webhook/kill_server.ts", import.meta.ur
 /** A server process. */
 export interface ServerProcess {
   base_url: string;
-  /** `kill -9`, and waits for the end. */
+  /** `kill -9`, and waits for the end; once is enough. */
   kill(): Promise<void>;
 }
 
@@ -43,9 +43,12 @@ export async function launchServer(
     assert.ok(!done, "the server ended before it served");
     text += value;
   }
+  let is_killed = false;
   return {
     base_url: text.trim(),
     async kill() {
+      if (is_killed) return;
+      is_killed = true;
       child.kill("SIGKILL");
       await child.status;
       await output.cancel();
