@@ -1351,7 +1351,9 @@ declare
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
-  v_deliveries bigint;
+  v_ats timestamptz[];
+  v_rates integer[];
+  v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
@@ -1416,7 +1418,7 @@ begin
   asked as materialized (
     select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
     from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, request_id text,
+      n integer, key_hash text, scope text, at timestamptz, rate integer, request_id text,
       idempotency_key text, fingerprint text, status smallint, body text,
       expects_id text, expects_sequence integer
     )
@@ -1447,7 +1449,7 @@ begin
     on conflict on constraint idempotency_keys_pkey do nothing
     returning api_key_id, key, request_id
   ),
-  won as materialized (
+  won as (
     select * from ready c
     where c.idempotency_key is null or exists (
       select from claimed k
@@ -1455,78 +1457,87 @@ begin
         and k.key = c.idempotency_key
         and k.request_id = c.request_id
     )
-  ),
-  payment_made as (
-    insert into pay.payments
-      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-        sequence, created_at, updated_at, body)
-    select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
-      p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-    from json_to_recordset(p_payments::json) as p (
-      n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
-      method_kind text, reference text, sequence integer, created_at timestamptz,
-      updated_at timestamptz, body text
-    )
-    join won w on w.n = p.n and w.expects_id is null
-  ),
-  movement as materialized (
-    select l.*, w.environment_id
-    from json_to_recordset(p_ledger::json) as l (
-      n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-      debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-      created_at timestamptz
-    )
-    join won w on w.n = l.n
-  ),
-  ledger_transaction_made as (
-    insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-    select environment_id, id, kind, subject_id, refund_id, created_at from movement
-  ),
-  ledger_delta_made as (
-    insert into pay.ledger_deltas
-      (environment_id, id, currency, debit_account, credit_account, amount_minor)
-    select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-  ),
-  ledger_entries_made as (
-    insert into pay.ledger_entries
-      (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-        currency, created_at)
-    select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-      side.direction, m.amount_minor, m.currency, m.created_at
-    from movement m
-    cross join lateral (
-      values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-    ) as side (id, account, direction)
-  ),
-  event as materialized (
-    select w.environment_id, e.*
-    from json_to_recordset(p_events::json) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
-    )
-    join won w on w.n = e.n
-  ),
-  event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
-  ),
-  delivery_made as (
-    insert into pay.webhook_deliveries
-      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        next_attempt_at, created_at)
-    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-      e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
-    from event e
-    join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id
-      and t.status = 'enabled'
-      and t.events && pay.patterns_of(e.type)
-    returning 1
   )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id),
-    (select count(*) from delivery_made)
-  into v_committed, v_api_keys, v_environments, v_deliveries
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at),
+    array_agg(w.rate)
+  into v_committed, v_api_keys, v_environments, v_ats, v_rates
   from won w;
+
+  -- A list of replays writes nothing: what it would have written is not even read.
+  if v_committed is not null then
+    with
+    won as materialized (
+      select * from unnest(v_committed, v_environments) as w (n, environment_id)
+    ),
+    payment_made as (
+      insert into pay.payments
+        (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+          sequence, created_at, updated_at, body)
+      select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
+        p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+      from json_to_recordset(p_payments::json) as p (
+        n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+        method_kind text, reference text, sequence integer, created_at timestamptz,
+        updated_at timestamptz, body text
+      )
+      join won w on w.n = p.n and w.n <> all (v_locked)
+    ),
+    movement as materialized (
+      select l.*, w.environment_id
+      from json_to_recordset(p_ledger::json) as l (
+        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
+        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      join won w on w.n = l.n
+    ),
+    ledger_transaction_made as (
+      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
+      select environment_id, id, kind, subject_id, refund_id, created_at from movement
+    ),
+    ledger_delta_made as (
+      insert into pay.ledger_deltas
+        (environment_id, id, currency, debit_account, credit_account, amount_minor)
+      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
+    ),
+    ledger_entries_made as (
+      insert into pay.ledger_entries
+        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
+          currency, created_at)
+      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
+        side.direction, m.amount_minor, m.currency, m.created_at
+      from movement m
+      cross join lateral (
+        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
+      ) as side (id, account, direction)
+    ),
+    event as materialized (
+      select w.environment_id, e.*
+      from json_to_recordset(p_events::json) as e (
+        n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+        delivery_id text, body text
+      )
+      join won w on w.n = e.n
+    ),
+    event_made as (
+      insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+      select environment_id, id, type, subject_id, sequence, created_at, body from event
+    ),
+    delivery_made as (
+      insert into pay.webhook_deliveries
+        (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+          next_attempt_at, created_at)
+      select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+        e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+      from event e
+      join pay.webhook_endpoints t
+        on t.environment_id = e.environment_id
+        and t.status = 'enabled'
+        and t.events && pay.patterns_of(e.type)
+      returning 1
+    )
+    select count(*) into v_deliveries from delivery_made;
+  end if;
 
   if v_locked <> '{}' and p_payments <> '[]' then
     update pay.payments t
@@ -1571,9 +1582,10 @@ begin
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
       select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
-          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
+          pay.count_change(t.environment_id, t.api_key_id, t.at, t.rate, true)
         end, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
+      from unnest(v_committed, v_api_keys, v_environments, v_ats, v_rates)
+        as t (n, api_key_id, environment_id, at, rate);
     return;
   end if;
 
@@ -1583,11 +1595,11 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
+        n integer, key_hash text, scope text, at timestamptz, rate integer, idempotency_key text,
         fingerprint text, expects_id text
       )
     )
-    select c.n, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+    select c.n, c.at, c.rate, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
       i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
@@ -1627,8 +1639,10 @@ begin
     remaining := null;
     deliveries := v_deliveries;
     if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      remaining := pay.count_change(
-        v_changes, n, v_request.environment_id, api_key_id, outcome <> 'replay');
+      if v_has_rates then
+        remaining := pay.count_change(v_request.environment_id, api_key_id, v_request.at,
+          v_request.rate, outcome <> 'replay');
+      end if;
     elsif outcome = 'rate_limited' then
       remaining := 0;
     elsif outcome = 'expired' then
@@ -1671,18 +1685,17 @@ $function$;
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
--- function pay.count_change(json,integer,text,text,boolean)
-CREATE OR REPLACE FUNCTION pay.count_change(p_changes json, p_n integer, p_environment_id text, p_api_key_id text, p_count boolean)
+-- function pay.count_change(text,text,timestamp with time zone,integer,boolean)
+CREATE OR REPLACE FUNCTION pay.count_change(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
  RETURNS integer
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, p_count)
+  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, p_count)
     + case when p_count then 0 else 1 end)
-  from json_to_recordset(p_changes) as c (n integer, at timestamptz, rate integer)
-  where c.n = p_n and c.rate > 0
+  where p_rate > 0
 $function$;
-alter function pay.count_change(json,integer,text,text,boolean) owner to pay_owner;
+alter function pay.count_change(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
 
 -- function pay.count_request(text,text,timestamp with time zone,integer,boolean)
 CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
@@ -2078,7 +2091,6 @@ CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestam
  SET enable_material TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_sort TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 #variable_conflict use_column
 declare
@@ -2086,9 +2098,6 @@ declare
   v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
   v_body text := 't.body';
   v_columns text[];
-  -- No id is as great as the second. Not in the statement: below row-level security a coalesce in a
-  -- plan made once is a filter and no bound of the index, so that a deep page would read all before it.
-  v_before text := coalesce(p_starting_after, 'pay_~');
   v_where text := '';
   v_column text;
   v_known boolean;
@@ -2128,16 +2137,9 @@ begin
   end case;
 
   if p_starting_after is not null then
-    if p_kind = 'payments' then
-      v_known := exists (
-        select from pay.payments t
-        where t.environment_id = v_access.environment_id and t.id = p_starting_after
-      );
-    else
-      execute format(
-        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-      ) into v_known using v_access.environment_id, p_starting_after;
-    end if;
+    execute format(
+      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+    ) into v_known using v_access.environment_id, p_starting_after;
     if not v_known then
       outcome := 'unknown_cursor';
       return next;
@@ -2169,39 +2171,22 @@ begin
     end if;
   end loop;
 
-  -- The page that is asked for most has a plan that is made once.
-  if p_kind = 'payments' and v_filters = '{}' then
-    select
-      string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= p_limit),
-      count(*) > p_limit,
-      min(page.id) filter (where page.rank <= p_limit)
-    into data, has_more, next_cursor
-    from (
-      select t.id, t.body, row_number() over (order by t.id desc) as rank
-      from pay.payments t
-      where t.environment_id = v_access.environment_id
-        and t.id < v_before
-      order by t.id desc
-      limit p_limit + 1
-    ) page;
-  else
-    execute format(
-      'select
-         string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
-         count(*) > $2,
-         min(page.id) filter (where page.rank <= $2)
-       from (
-         select t.id, %s as body, row_number() over (order by t.id desc) as rank
-         from pay.%I t
-         where t.environment_id = $1%s
-         order by t.id desc
-         limit $2 + 1
-       ) page',
-      v_body, p_kind, v_where
-    )
-    into data, has_more, next_cursor
-    using v_access.environment_id, p_limit, p_starting_after, v_filters;
-  end if;
+  execute format(
+    'select
+       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
+       count(*) > $2,
+       min(page.id) filter (where page.rank <= $2)
+     from (
+       select t.id, %s as body, row_number() over (order by t.id desc) as rank
+       from pay.%I t
+       where t.environment_id = $1%s
+       order by t.id desc
+       limit $2 + 1
+     ) page',
+    v_body, p_kind, v_where
+  )
+  into data, has_more, next_cursor
+  using v_access.environment_id, p_limit, p_starting_after, v_filters;
   data := coalesce(data, '');
   if not has_more then
     next_cursor := null;
@@ -2239,6 +2224,93 @@ end
 $function$;
 alter function pay.list_api_keys() owner to pay_owner;
 grant execute on function pay.list_api_keys() to pay_operator;
+
+-- function pay.list_payments(text)
+CREATE OR REPLACE FUNCTION pay.list_payments(p_requests text)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+#variable_conflict use_column
+declare
+  v_has_rates boolean := p_requests like '%"rate":%';
+  v_row record;
+begin
+  perform pay.open_environments(p_requests::json);
+
+  for v_row in
+    with asked as materialized (
+      select c.*, decode(c.key_hash, 'hex') as hash,
+        -- No id is as great as the second. Here, and not in the comparison: below row-level security a
+        -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
+        coalesce(c.starting_after, 'pay_~') as before
+      from json_to_recordset(p_requests::json) as c (
+        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
+        starting_after text
+      )
+    )
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
+      case
+        when s.hash is null then 'unauthorized'
+        when k.id is null then 'forbidden'
+        when not cursor.is_known then 'unknown_cursor'
+        else 'ok'
+      end as outcome
+    from asked c
+    left join pay.api_key_secrets s
+      on s.hash = c.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > c.at)
+    left join pay.api_keys k
+      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
+    left join lateral (
+      select c.starting_after is null or exists (
+        select from pay.payments t
+        where t.environment_id = s.environment_id and t.id = c.starting_after
+      ) as is_known
+    ) cursor on true
+    left join lateral (
+      select
+        string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= c.limit) as data,
+        count(*) > c.limit as has_more,
+        min(page.id) filter (where page.rank <= c.limit) as next_cursor
+      from (
+        select t.id, t.body, row_number() over (order by t.id desc) as rank
+        from pay.payments t
+        where t.environment_id = s.environment_id and t.id < c.before
+        order by t.id desc
+        limit c.limit + 1
+      ) page
+    ) l on k.id is not null and cursor.is_known
+  loop
+    n := v_row.n;
+    outcome := v_row.outcome;
+    api_key_id := v_row.api_key_id;
+    environment_id := v_row.environment_id;
+    data := coalesce(v_row.data, '');
+    has_more := v_row.has_more;
+    next_cursor := case when has_more then v_row.next_cursor end;
+    remaining := null;
+    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+      remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
+      if remaining < 0 then
+        outcome := 'rate_limited';
+        remaining := 0;
+        data := null;
+      end if;
+    end if;
+    return next;
+  end loop;
+end
+$function$;
+alter function pay.list_payments(text) owner to pay_owner;
+grant execute on function pay.list_payments(text) to pay_api;
 
 -- function pay.load(text,text,timestamp with time zone,integer,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
@@ -2528,6 +2600,7 @@ begin
   from (
     select o.hash from pay.api_key_secrets o
     where o.hash = any (p_hashes)
+      and o.revoked_at is null
       and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
     for update skip locked
   ) idle
@@ -2553,7 +2626,8 @@ begin
   from json_to_recordset(p_requests) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+    bool_or(s.revoked_at is null
+      and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour'))
   into v_environments, v_is_idle
   from pay.api_key_secrets s where s.hash = any (v_hashes);
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);

@@ -37,40 +37,43 @@ export interface ListRow extends Row {
 }
 
 /** How requests of one kind are sent. */
-export interface Coalesced<Request> {
+export interface Coalesced<Request, Answer extends ListRow> {
   /**
    * Sends a list in one statement; as many rows as requests, in any order. Throws the driver's error.
    * @param is_alone the one request may wait for locks as long as it likes; a list may not
    */
-  send(list: readonly Request[], is_alone: boolean): Promise<ListRow[]>;
+  send(list: readonly Request[], is_alone: boolean): Promise<Answer[]>;
   /** About how many characters a request brings. */
   weigh(request: Request): number;
 }
 
-interface Waiting<Request> {
+interface Waiting<Request, Answer> {
   request: Request;
   characters: number;
-  resolve: (row: Row) => void;
+  resolve: (row: Answer) => void;
   reject: (error: unknown) => void;
 }
 
 /** The way of requests of one kind into the database. */
-export class Coalescer<Request extends { access: Access }> {
-  readonly #kind: Coalesced<Request>;
+export class Coalescer<
+  Request extends { access: Access },
+  Answer extends ListRow = ListRow,
+> {
+  readonly #kind: Coalesced<Request, Answer>;
   readonly #limits: CoalescerLimits;
   /** By environment, or by key while that is not known; each in order of arrival. */
-  readonly #waiting = new Map<string, Waiting<Request>[]>();
+  readonly #waiting = new Map<string, Waiting<Request, Answer>[]>();
   readonly #environments = new Map<string, string>();
   #under_way = 0;
 
   /** @param limits others only in measurements */
-  constructor(kind: Coalesced<Request>, limits: CoalescerLimits = LIMITS) {
+  constructor(kind: Coalesced<Request, Answer>, limits: CoalescerLimits = LIMITS) {
     this.#kind = kind;
     this.#limits = limits;
   }
 
   /** Sends a request, with others or alone; the row that answers it. Throws `ApiError`. */
-  ask(request: Request): Promise<Row> {
+  ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { key_hash } = request.access;
       const lane = this.#environments.get(key_hash) ?? key_hash;
@@ -93,8 +96,8 @@ export class Coalescer<Request extends { access: Access }> {
   }
 
   /** The next list: one of each environment in turn. */
-  #take(): Waiting<Request>[] {
-    const list: Waiting<Request>[] = [];
+  #take(): Waiting<Request, Answer>[] {
+    const list: Waiting<Request, Answer>[] = [];
     let characters = 0;
     while (this.#waiting.size > 0) {
       for (const [lane, waiting] of this.#waiting) {
@@ -112,7 +115,7 @@ export class Coalescer<Request extends { access: Access }> {
     return list;
   }
 
-  async #sendTogether(list: Waiting<Request>[]): Promise<void> {
+  async #sendTogether(list: Waiting<Request, Answer>[]): Promise<void> {
     try {
       await this.#send(list, false);
     } catch (error) {
@@ -130,7 +133,7 @@ export class Coalescer<Request extends { access: Access }> {
     }
   }
 
-  async #send(list: Waiting<Request>[], is_alone: boolean): Promise<void> {
+  async #send(list: Waiting<Request, Answer>[], is_alone: boolean): Promise<void> {
     const rows = await this.#kind.send(list.map(({ request }) => request), is_alone);
     if (rows.length !== list.length) throw new Error("an entry function gave too few rows");
     for (const row of rows) {

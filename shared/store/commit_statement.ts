@@ -1,8 +1,7 @@
 /** The committing statement: `pay.commit` over a list of changes. */
 
-import { formatTime } from "../core/clock.ts";
 import type { Change } from "./change.ts";
-import type { Access, Idempotency } from "./outcome.ts";
+import { type Access, type Idempotency, listedAccess } from "./outcome.ts";
 
 /** A change, and who asks for it. */
 export interface RequestedChange {
@@ -32,11 +31,7 @@ export function commitParameters(
     return rows.length === 0 ? "[]" : JSON.stringify(rows);
   };
   const changes = list.map(({ access, change, idempotency }, i) => ({
-    n: i + 1,
-    key_hash: access.key_hash,
-    scope: access.scope,
-    at: formatTime(access.at_ms),
-    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+    ...listedAccess(access, i),
     request_id: access.request_id,
     idempotency_key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,

@@ -42,6 +42,17 @@ export function keyedParameters(access: Access, idempotency: Idempotency | null)
   ];
 }
 
+/** What each request of a list begins with that goes to an entry function; `n` ties a row to it. */
+export function listedAccess(access: Access, index: number) {
+  return {
+    n: index + 1,
+    key_hash: access.key_hash,
+    scope: access.scope,
+    at: formatTime(access.at_ms),
+    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+  };
+}
+
 /** A row of an entry function. */
 export interface Row {
   outcome: string;

@@ -22,6 +22,7 @@ import {
   answerOf,
   type Idempotency,
   keyedParameters,
+  listedAccess,
   type Row,
   untilFresh,
 } from "./outcome.ts";
@@ -96,6 +97,7 @@ const LOAD = `select * from pay.load(
   p_rate => $4::int, p_kind => $5::text, p_id => $6::text,
   p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
 const LOAD_PAYMENTS = `select * from pay.load_payments(p_requests => $1::text)`;
+const LIST_PAYMENTS = `select * from pay.list_payments(p_requests => $1::text)`;
 const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_kind => $5::text, p_limit => $6::int,
@@ -118,6 +120,16 @@ interface RequestedPayment {
   idempotency: Idempotency | null;
 }
 
+/** A page of payments to list without filters, and who asks for it. */
+interface RequestedPage {
+  access: Access;
+  limit: number;
+  starting_after: string | null;
+}
+
+/** About how many characters a payment has, with room. */
+const PAYMENT_CHARACTERS = 1_000;
+
 /**
  * A store over one database.
  * @param on_due called after a commit that made webhook deliveries due
@@ -136,6 +148,10 @@ export function createStore(
   const payments = new Coalescer<RequestedPayment>({
     send: (list) => database.attempt<ListRow>(LOAD_PAYMENTS, [loadParameter(list)]),
     weigh: () => 0,
+  }, limits);
+  const pages = new Coalescer<RequestedPage, ListRow & Page>({
+    send: (list) => database.attempt<ListRow & Page>(LIST_PAYMENTS, [pageParameter(list)]),
+    weigh: ({ limit }) => limit * PAYMENT_CHARACTERS,
   }, limits);
 
   async function load(
@@ -171,19 +187,26 @@ export function createStore(
     },
 
     async list(access, request) {
-      const [row] = await database.query<Row & Page>(LIST, [
-        access.key_hash,
-        access.scope,
-        formatTime(access.at_ms),
-        access.rate_limit,
-        request.kind,
-        request.limit,
-        request.starting_after,
-        JSON.stringify(request.filters),
-        request.parent_id ?? null,
-      ]);
-      admit(access, row);
-      return { data: row!.data, has_more: row!.has_more, next_cursor: row!.next_cursor };
+      const { kind, limit, starting_after, filters, parent_id = null } = request;
+      const is_plain = kind === "payments" && parent_id === null &&
+        Object.values(filters).every((value) => value === undefined);
+      const { data, has_more, next_cursor } = admit(
+        access,
+        is_plain
+          ? await pages.ask({ access, limit, starting_after })
+          : (await database.query<Row & Page>(LIST, [
+            access.key_hash,
+            access.scope,
+            formatTime(access.at_ms),
+            access.rate_limit,
+            kind,
+            limit,
+            starting_after,
+            JSON.stringify(filters),
+            parent_id,
+          ]))[0],
+      );
+      return { data, has_more, next_cursor };
     },
 
     async commit(access, change, idempotency) {
@@ -223,13 +246,17 @@ export function createStore(
 
 function loadParameter(list: readonly RequestedPayment[]): string {
   return JSON.stringify(list.map(({ access, id, idempotency }, i) => ({
-    n: i + 1,
-    key_hash: access.key_hash,
-    scope: access.scope,
-    at: formatTime(access.at_ms),
-    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+    ...listedAccess(access, i),
     id,
     idempotency_key: idempotency?.key ?? null,
     fingerprint: idempotency?.fingerprint ?? null,
+  })));
+}
+
+function pageParameter(list: readonly RequestedPage[]): string {
+  return JSON.stringify(list.map(({ access, limit, starting_after }, i) => ({
+    ...listedAccess(access, i),
+    limit,
+    starting_after,
   })));
 }

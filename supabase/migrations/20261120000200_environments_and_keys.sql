@@ -133,6 +133,7 @@ begin
   from (
     select o.hash from pay.api_key_secrets o
     where o.hash = any (p_hashes)
+      and o.revoked_at is null
       and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
     for update skip locked
   ) idle
@@ -157,7 +158,8 @@ begin
   from json_to_recordset(p_requests) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(distinct s.environment_id),
-    bool_or(s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+    bool_or(s.revoked_at is null
+      and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour'))
   into v_environments, v_is_idle
   from pay.api_key_secrets s where s.hash = any (v_hashes);
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);

@@ -240,9 +240,6 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set enable_bitmapscan = off set enable_sort = off
--- What stands here as a statement is planned once: a custom plan looks cheaper, for it knows the limit,
--- and was made anew with each call.
-set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
@@ -250,9 +247,6 @@ declare
   v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
   v_body text := 't.body';
   v_columns text[];
-  -- No id is as great as the second. Not in the statement: below row-level security a coalesce in a
-  -- plan made once is a filter and no bound of the index, so that a deep page would read all before it.
-  v_before text := coalesce(p_starting_after, 'pay_~');
   v_where text := '';
   v_column text;
   v_known boolean;
@@ -292,16 +286,9 @@ begin
   end case;
 
   if p_starting_after is not null then
-    if p_kind = 'payments' then
-      v_known := exists (
-        select from pay.payments t
-        where t.environment_id = v_access.environment_id and t.id = p_starting_after
-      );
-    else
-      execute format(
-        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-      ) into v_known using v_access.environment_id, p_starting_after;
-    end if;
+    execute format(
+      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+    ) into v_known using v_access.environment_id, p_starting_after;
     if not v_known then
       outcome := 'unknown_cursor';
       return next;
@@ -333,44 +320,113 @@ begin
     end if;
   end loop;
 
-  -- The page that is asked for most has a plan that is made once.
-  if p_kind = 'payments' and v_filters = '{}' then
-    select
-      string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= p_limit),
-      count(*) > p_limit,
-      min(page.id) filter (where page.rank <= p_limit)
-    into data, has_more, next_cursor
-    from (
-      select t.id, t.body, row_number() over (order by t.id desc) as rank
-      from pay.payments t
-      where t.environment_id = v_access.environment_id
-        and t.id < v_before
-      order by t.id desc
-      limit p_limit + 1
-    ) page;
-  else
-    execute format(
-      'select
-         string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
-         count(*) > $2,
-         min(page.id) filter (where page.rank <= $2)
-       from (
-         select t.id, %s as body, row_number() over (order by t.id desc) as rank
-         from pay.%I t
-         where t.environment_id = $1%s
-         order by t.id desc
-         limit $2 + 1
-       ) page',
-      v_body, p_kind, v_where
-    )
-    into data, has_more, next_cursor
-    using v_access.environment_id, p_limit, p_starting_after, v_filters;
-  end if;
+  execute format(
+    'select
+       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
+       count(*) > $2,
+       min(page.id) filter (where page.rank <= $2)
+     from (
+       select t.id, %s as body, row_number() over (order by t.id desc) as rank
+       from pay.%I t
+       where t.environment_id = $1%s
+       order by t.id desc
+       limit $2 + 1
+     ) page',
+    v_body, p_kind, v_where
+  )
+  into data, has_more, next_cursor
+  using v_access.environment_id, p_limit, p_starting_after, v_filters;
   data := coalesce(data, '');
   if not has_more then
     next_cursor := null;
   end if;
   return next;
+end
+$$;
+
+-- Pages of payments without filters, as pay.list gives one, for requests that were made at the same
+-- time: one statement for all, whose plan is made once. n ties a row to its request.
+-- p_requests  [{n, key_hash, scope, at, rate, limit, starting_after}]
+create function pay.list_payments(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
+  has_more boolean, next_cursor text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_has_rates boolean := p_requests like '%"rate":%';
+  v_row record;
+begin
+  perform pay.open_environments(p_requests::json);
+
+  for v_row in
+    with asked as materialized (
+      select c.*, decode(c.key_hash, 'hex') as hash,
+        -- No id is as great as the second. Here, and not in the comparison: below row-level security a
+        -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
+        coalesce(c.starting_after, 'pay_~') as before
+      from json_to_recordset(p_requests::json) as c (
+        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
+        starting_after text
+      )
+    )
+    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
+      case
+        when s.hash is null then 'unauthorized'
+        when k.id is null then 'forbidden'
+        when not cursor.is_known then 'unknown_cursor'
+        else 'ok'
+      end as outcome
+    from asked c
+    left join pay.api_key_secrets s
+      on s.hash = c.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > c.at)
+    left join pay.api_keys k
+      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
+    left join lateral (
+      select c.starting_after is null or exists (
+        select from pay.payments t
+        where t.environment_id = s.environment_id and t.id = c.starting_after
+      ) as is_known
+    ) cursor on true
+    left join lateral (
+      select
+        string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= c.limit) as data,
+        count(*) > c.limit as has_more,
+        min(page.id) filter (where page.rank <= c.limit) as next_cursor
+      from (
+        select t.id, t.body, row_number() over (order by t.id desc) as rank
+        from pay.payments t
+        where t.environment_id = s.environment_id and t.id < c.before
+        order by t.id desc
+        limit c.limit + 1
+      ) page
+    ) l on k.id is not null and cursor.is_known
+  loop
+    n := v_row.n;
+    outcome := v_row.outcome;
+    api_key_id := v_row.api_key_id;
+    environment_id := v_row.environment_id;
+    data := coalesce(v_row.data, '');
+    has_more := v_row.has_more;
+    next_cursor := case when has_more then v_row.next_cursor end;
+    remaining := null;
+    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+      remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
+      if remaining < 0 then
+        outcome := 'rate_limited';
+        remaining := 0;
+        data := null;
+      end if;
+    end if;
+    return next;
+  end loop;
 end
 $$;
 
@@ -413,6 +469,7 @@ $$;
 
 grant execute on function pay.balance(text, text, timestamptz, integer) to pay_api;
 grant execute on function pay.load_payments(text) to pay_api;
+grant execute on function pay.list_payments(text) to pay_api;
 grant execute on function pay.load(text, text, timestamptz, integer, text, text, text, text) to pay_api;
 grant execute on function
   pay.list(text, text, timestamptz, integer, text, integer, text, text, text) to pay_api;

@@ -61,23 +61,22 @@ begin
 end
 $$;
 
--- What the key of a change has left when the change has its answer; p_count: whether it costs one.
--- Internal.
+-- What a key has left when a change has its answer; null when it is not limited. p_count: whether the
+-- change costs a request. Internal.
 create function pay.count_change(
-  p_changes json,
-  p_n integer,
   p_environment_id text,
   p_api_key_id text,
+  p_at timestamptz,
+  p_rate integer,
   p_count boolean
 )
 returns integer
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, c.at, c.rate, p_count)
+  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, p_count)
     + case when p_count then 0 else 1 end)
-  from json_to_recordset(p_changes) as c (n integer, at timestamptz, rate integer)
-  where c.n = p_n and c.rate > 0
+  where p_rate > 0
 $$;
 
 -- For the new transfers of a list: takes the locks of the balances they draw on, and tells which of
@@ -163,7 +162,9 @@ declare
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
-  v_deliveries bigint;
+  v_ats timestamptz[];
+  v_rates integer[];
+  v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
   v_limited integer[] := '{}';
@@ -228,7 +229,7 @@ begin
   asked as materialized (
     select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
     from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, request_id text,
+      n integer, key_hash text, scope text, at timestamptz, rate integer, request_id text,
       idempotency_key text, fingerprint text, status smallint, body text,
       expects_id text, expects_sequence integer
     )
@@ -259,7 +260,7 @@ begin
     on conflict on constraint idempotency_keys_pkey do nothing
     returning api_key_id, key, request_id
   ),
-  won as materialized (
+  won as (
     select * from ready c
     where c.idempotency_key is null or exists (
       select from claimed k
@@ -267,78 +268,87 @@ begin
         and k.key = c.idempotency_key
         and k.request_id = c.request_id
     )
-  ),
-  payment_made as (
-    insert into pay.payments
-      (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-        sequence, created_at, updated_at, body)
-    select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
-      p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-    from json_to_recordset(p_payments::json) as p (
-      n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
-      method_kind text, reference text, sequence integer, created_at timestamptz,
-      updated_at timestamptz, body text
-    )
-    join won w on w.n = p.n and w.expects_id is null
-  ),
-  movement as materialized (
-    select l.*, w.environment_id
-    from json_to_recordset(p_ledger::json) as l (
-      n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-      debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-      created_at timestamptz
-    )
-    join won w on w.n = l.n
-  ),
-  ledger_transaction_made as (
-    insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-    select environment_id, id, kind, subject_id, refund_id, created_at from movement
-  ),
-  ledger_delta_made as (
-    insert into pay.ledger_deltas
-      (environment_id, id, currency, debit_account, credit_account, amount_minor)
-    select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-  ),
-  ledger_entries_made as (
-    insert into pay.ledger_entries
-      (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-        currency, created_at)
-    select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-      side.direction, m.amount_minor, m.currency, m.created_at
-    from movement m
-    cross join lateral (
-      values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-    ) as side (id, account, direction)
-  ),
-  event as materialized (
-    select w.environment_id, e.*
-    from json_to_recordset(p_events::json) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
-    )
-    join won w on w.n = e.n
-  ),
-  event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
-  ),
-  delivery_made as (
-    insert into pay.webhook_deliveries
-      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        next_attempt_at, created_at)
-    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-      e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
-    from event e
-    join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id
-      and t.status = 'enabled'
-      and t.events && pay.patterns_of(e.type)
-    returning 1
   )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id),
-    (select count(*) from delivery_made)
-  into v_committed, v_api_keys, v_environments, v_deliveries
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at),
+    array_agg(w.rate)
+  into v_committed, v_api_keys, v_environments, v_ats, v_rates
   from won w;
+
+  -- A list of replays writes nothing: what it would have written is not even read.
+  if v_committed is not null then
+    with
+    won as materialized (
+      select * from unnest(v_committed, v_environments) as w (n, environment_id)
+    ),
+    payment_made as (
+      insert into pay.payments
+        (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+          sequence, created_at, updated_at, body)
+      select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
+        p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+      from json_to_recordset(p_payments::json) as p (
+        n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+        method_kind text, reference text, sequence integer, created_at timestamptz,
+        updated_at timestamptz, body text
+      )
+      join won w on w.n = p.n and w.n <> all (v_locked)
+    ),
+    movement as materialized (
+      select l.*, w.environment_id
+      from json_to_recordset(p_ledger::json) as l (
+        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
+        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      join won w on w.n = l.n
+    ),
+    ledger_transaction_made as (
+      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
+      select environment_id, id, kind, subject_id, refund_id, created_at from movement
+    ),
+    ledger_delta_made as (
+      insert into pay.ledger_deltas
+        (environment_id, id, currency, debit_account, credit_account, amount_minor)
+      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
+    ),
+    ledger_entries_made as (
+      insert into pay.ledger_entries
+        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
+          currency, created_at)
+      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
+        side.direction, m.amount_minor, m.currency, m.created_at
+      from movement m
+      cross join lateral (
+        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
+      ) as side (id, account, direction)
+    ),
+    event as materialized (
+      select w.environment_id, e.*
+      from json_to_recordset(p_events::json) as e (
+        n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+        delivery_id text, body text
+      )
+      join won w on w.n = e.n
+    ),
+    event_made as (
+      insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+      select environment_id, id, type, subject_id, sequence, created_at, body from event
+    ),
+    delivery_made as (
+      insert into pay.webhook_deliveries
+        (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+          next_attempt_at, created_at)
+      select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+        e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+      from event e
+      join pay.webhook_endpoints t
+        on t.environment_id = e.environment_id
+        and t.status = 'enabled'
+        and t.events && pay.patterns_of(e.type)
+      returning 1
+    )
+    select count(*) into v_deliveries from delivery_made;
+  end if;
 
   if v_locked <> '{}' and p_payments <> '[]' then
     update pay.payments t
@@ -383,9 +393,10 @@ begin
   if cardinality(v_committed) = json_array_length(v_changes) then
     return query
       select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
-          pay.count_change(v_changes, t.n, t.environment_id, t.api_key_id, true)
+          pay.count_change(t.environment_id, t.api_key_id, t.at, t.rate, true)
         end, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
+      from unnest(v_committed, v_api_keys, v_environments, v_ats, v_rates)
+        as t (n, api_key_id, environment_id, at, rate);
     return;
   end if;
 
@@ -395,11 +406,11 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
+        n integer, key_hash text, scope text, at timestamptz, rate integer, idempotency_key text,
         fingerprint text, expects_id text
       )
     )
-    select c.n, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+    select c.n, c.at, c.rate, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
       i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
@@ -439,8 +450,10 @@ begin
     remaining := null;
     deliveries := v_deliveries;
     if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      remaining := pay.count_change(
-        v_changes, n, v_request.environment_id, api_key_id, outcome <> 'replay');
+      if v_has_rates then
+        remaining := pay.count_change(v_request.environment_id, api_key_id, v_request.at,
+          v_request.rate, outcome <> 'replay');
+      end if;
     elsif outcome = 'rate_limited' then
       remaining := 0;
     elsif outcome = 'expired' then

@@ -17,6 +17,7 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_trigger",
   "list",
+  "list_payments",
   "load",
   "load_payments",
   "load_webhook_endpoint",
