@@ -289,6 +289,8 @@ create view pay.oracle_bodies with (security_invoker=true) as
             payments.sequence,
             payments.amount_minor,
             payments.amount_refunded,
+            payments.currency,
+            payments.updated_at,
             payments.body,
             'payment.'::text AS kind
            FROM pay.payments
@@ -299,15 +301,23 @@ create view pay.oracle_bodies with (security_invoker=true) as
             transfers.sequence,
             transfers.amount_minor,
             NULL::bigint,
+            transfers.currency,
+            transfers.updated_at,
             transfers.body,
             'transfer.'::text
            FROM pay.transfers) x
      LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
-  WHERE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.type IS DISTINCT FROM (x.kind ||
-        CASE x.status
-            WHEN 'pending'::text THEN 'created'::text
-            ELSE x.status
-        END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0) OR (((x.body)::json ->> 'status'::text) IS DISTINCT FROM x.status) OR ((((x.body)::json ->> 'sequence'::text))::integer IS DISTINCT FROM x.sequence) OR ((((x.body)::json ->> 'amount_minor'::text))::bigint IS DISTINCT FROM x.amount_minor) OR ((((x.body)::json ->> 'amount_refunded'::text))::bigint IS DISTINCT FROM x.amount_refunded)));
+  WHERE ((("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND (
+        CASE
+            WHEN (e.id IS NOT NULL) THEN ((e.type <> (x.kind ||
+            CASE x.status
+                WHEN 'pending'::text THEN 'created'::text
+                ELSE x.status
+            END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0))
+            ELSE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.updated_at >= (now() - '29 days'::interval)))
+        END OR (NOT starts_with(x.body, (('{"id":"'::text || x.id) || '",'::text))) OR (POSITION(((('"status":"'::text || x.status) || '",'::text)) IN (x.body)) = 0) OR (POSITION(((('"sequence":'::text || x.sequence) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_minor":'::text || x.amount_minor) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_refunded":'::text || x.amount_refunded) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"currency":"'::text || x.currency) || '",'::text)) IN (x.body)) = 0)));
 alter table pay.oracle_bodies owner to pay_owner;
 comment on table pay.oracle_bodies is 'R5: what is answered of a payment or transfer is what its row and its newest event say';
 
@@ -335,25 +345,48 @@ comment on table pay.oracle_delivery_order is 'R7: per endpoint and payment, the
 
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) as
- SELECT e.environment_id,
-    e.id AS subject_id,
-    (((e.type || ' of '::text) || e.subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
-   FROM (pay.events e
-     CROSS JOIN LATERAL ( SELECT ((e.body)::json #>> '{request,id}'::text[]) AS id,
-            ((e.body)::json #>> '{request,idempotency_key}'::text[]) AS key) request)
-  WHERE ((e.sequence IS NOT NULL) AND (e.id >= pay.id_floor('evt_'::text, (now() - '23:00:00'::interval))) AND (request.key IS NOT NULL) AND (NOT (EXISTS ( SELECT
-           FROM pay.idempotency_keys k
-          WHERE ((k.environment_id = e.environment_id) AND (k.key = request.key) AND (k.request_id = request.id))))));
+ SELECT environment_id,
+    id AS subject_id,
+    (((type || ' of '::text) || subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
+   FROM ( SELECT events.environment_id,
+            events.id,
+            events.type,
+            events.subject_id,
+            split_part(events.body, '"request":{"id":"'::text, '-1'::integer) AS request
+           FROM pay.events
+          WHERE ((events.sequence IS NOT NULL) AND (events.id >= ( SELECT pay.id_floor('evt_'::text, (now() - '23:00:00'::interval)) AS id_floor)))
+         OFFSET 0) e
+  WHERE (("right"(request, 24) <> '"idempotency_key":null}}'::text) AND (NOT (EXISTS ( SELECT
+           FROM ( SELECT idempotency_keys.environment_id,
+                    (((idempotency_keys.request_id || '","idempotency_key":'::text) || to_json(idempotency_keys.key)) || '}}'::text) AS request,
+                        CASE
+                            WHEN starts_with(idempotency_keys.body, '{"id":"tr_'::text) THEN substr(idempotency_keys.body, 8, 29)
+                            ELSE ('pay_'::text || "left"(split_part(idempotency_keys.body, '"pay_'::text, 2), 26))
+                        END AS subject_id
+                   FROM pay.idempotency_keys
+                 OFFSET 0) k
+          WHERE ((k.environment_id = e.environment_id) AND (k.request = e.request) AND (k.subject_id = e.subject_id))))));
 alter table pay.oracle_effects owner to pay_owner;
 comment on table pay.oracle_effects is 'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
 
 -- view pay.oracle_endless_deliveries
 create view pay.oracle_endless_deliveries with (security_invoker=true) as
- SELECT environment_id,
-    id AS subject_id,
-    ('next looked at '::text || GREATEST(next_attempt_at, leased_until)) AS detail
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    ('next looked at '::text || GREATEST(d.next_attempt_at, d.leased_until)) AS detail
    FROM pay.webhook_deliveries d
-  WHERE ((status = 'pending'::text) AND ((next_attempt_at > (now() + '58:00:00'::interval)) OR (leased_until > (now() + '01:00:00'::interval))));
+  WHERE ((d.status = 'pending'::text) AND ((d.next_attempt_at > (now() + '58:00:00'::interval)) OR (d.leased_until > (now() + '01:00:00'::interval))))
+UNION ALL
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    ('due since '::text || d.next_attempt_at) AS detail
+   FROM pay.webhook_deliveries d
+  WHERE ((d.status = 'pending'::text) AND (GREATEST(d.next_attempt_at, d.leased_until) < (now() - '01:00:00'::interval)) AND (NOT ((d.environment_id, d.endpoint_id) IN ( SELECT o.environment_id,
+            o.endpoint_id
+           FROM (pay.webhook_deliveries o
+             CROSS JOIN ( SELECT (('%"at":"'::text || to_char((now() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS this_hour,
+                    (('%"at":"'::text || to_char(((now() - '01:00:00'::interval) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS last_hour) h)
+          WHERE ((o.leased_until > (now() - '01:00:00'::interval)) OR (o.attempts ~~ h.this_hour) OR (o.attempts ~~ h.last_hour))))));
 alter table pay.oracle_endless_deliveries owner to pay_owner;
 comment on table pay.oracle_endless_deliveries is 'R6: no delivery waits for ever';
 
@@ -374,6 +407,98 @@ alter table pay.oracle_findings enable row level security;
 alter table pay.oracle_findings force row level security;
 create policy oracle_findings_of_worker on pay.oracle_findings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- view pay.oracle_kept_answers
+create view pay.oracle_kept_answers with (security_invoker=true) as
+ SELECT k.environment_id,
+    k.request_id AS subject_id,
+    ((('answered '::text || k.status) || ' with '::text) || COALESCE((k.id ||
+        CASE
+            WHEN (x.id IS NULL) THEN ', which is not there'::text
+            ELSE ', which has never been so'::text
+        END), 'what nobody answers'::text)) AS detail
+   FROM (( SELECT o.environment_id,
+            o.request_id,
+            o.status,
+            o.body,
+            o.object,
+            v.livemode,
+                CASE
+                    WHEN (starts_with(o.object, '{"id":"pay_'::text) OR starts_with(o.object, '{"id":"tr_'::text) OR starts_with(o.object, '{"id":"re_'::text)) THEN split_part(o.object, '"'::text, 4)
+                    ELSE NULL::text
+                END AS id,
+            ((o.status = 201) OR ((o.status = 402) AND (NOT starts_with(o.body, '{"error":{"type":"payment","code":"authentication_failed"'::text)))) AS is_create
+           FROM (( SELECT a.environment_id,
+                    a.request_id,
+                    a.status,
+                    a.body,
+                        CASE
+                            WHEN (a.status <> 402) THEN a.body
+                            ELSE "left"(substr(a.body, (POSITION(('"payment":{'::text) IN (a.body)) + 10)), '-2'::integer)
+                        END AS object
+                   FROM pay.idempotency_keys a
+                  WHERE (a.created_at > (now() - '23:00:00'::interval))) o
+             JOIN pay.environments v ON ((v.id = o.environment_id)))
+         OFFSET 0) k
+     LEFT JOIN ( SELECT payments.environment_id,
+            payments.id,
+            payments.body
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.body
+           FROM pay.transfers
+        UNION ALL
+         SELECT refunds.environment_id,
+            refunds.id,
+            refunds.body
+           FROM pay.refunds) x ON (((x.environment_id = k.environment_id) AND (x.id = k.id))))
+  WHERE
+        CASE
+            WHEN (k.status = 102) THEN (k.body <> ''::text)
+            WHEN (k.id IS NULL) THEN
+            CASE
+                WHEN (k.status = ANY (ARRAY[200, 201])) THEN (k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'::text)
+                WHEN (k.status = ANY (ARRAY[402, 409])) THEN (k.body !~~ '{"error":{"type":"%'::text)
+                ELSE true
+            END
+            WHEN (("right"(k.id, 26) < ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT k.livemode)) THEN false
+            WHEN (k.status <> ALL (ARRAY[200, 201, 402])) THEN true
+            WHEN (x.id IS NULL) THEN (k.livemode OR
+            CASE
+                WHEN (k.id ~~ 're\_%'::text) THEN (EXISTS ( SELECT
+                   FROM pay.payments p
+                  WHERE ((p.environment_id = k.environment_id) AND (p.id = "substring"(k.object, '"payment_id":"(pay_[0-9a-z]{26})"'::text)))))
+                ELSE k.is_create
+            END)
+            ELSE ((x.body <> k.object) AND (NOT (EXISTS ( SELECT
+               FROM pay.events e
+              WHERE ((e.environment_id = k.environment_id) AND (e.subject_id = k.id) AND (POSITION(((('"data":{"object":'::text || k.object) || '}'::text)) IN (e.body)) > 0))))))
+        END;
+alter table pay.oracle_kept_answers owner to pay_owner;
+comment on table pay.oracle_kept_answers is 'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
+
+-- view pay.oracle_ledger_deltas
+create view pay.oracle_ledger_deltas with (security_invoker=true) as
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
+   FROM (pay.ledger_deltas d
+     LEFT JOIN ( SELECT ledger_entries.environment_id,
+            ledger_entries.transaction_id,
+            min(ledger_entries.currency) AS currency,
+            max(ledger_entries.currency) AS last_currency,
+            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
+            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
+            sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
+           FROM pay.ledger_entries
+          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
+  WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)));
+alter table pay.oracle_ledger_deltas owner to pay_owner;
+comment on table pay.oracle_ledger_deltas is 'R4: what is yet to be rolled up is what the entries say';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) as
@@ -457,10 +582,12 @@ create view pay.oracle_moves with (security_invoker=true) as
             e.type,
             lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
            FROM pay.events e
-          WHERE ((e.sequence IS NOT NULL) AND ("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
-  WHERE (NOT (EXISTS ( SELECT
+          WHERE ((e.sequence IS NOT NULL) AND (("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (e.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
+  WHERE (((before IS NOT NULL) OR (sequence = 1) OR ("right"(subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix))) AND (NOT (EXISTS ( SELECT
            FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
-          WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types))))));
+          WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types)))))));
 alter table pay.oracle_moves owner to pay_owner;
 comment on table pay.oracle_moves is 'R5: a payment or transfer has made legal moves only';
 
@@ -493,7 +620,9 @@ create view pay.oracle_orphans with (security_invoker=true) as
             webhook_deliveries.id,
             webhook_deliveries.subject_id
            FROM pay.webhook_deliveries) x
-  WHERE (((owner_id ~~ 'pay\_%'::text) OR (owner_id ~~ 'tr\_%'::text)) AND ("right"(owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+  WHERE (((owner_id ~~ 'pay\_%'::text) OR (owner_id ~~ 'tr\_%'::text)) AND (("right"(owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND (NOT (EXISTS ( SELECT
            FROM pay.payments p
           WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
            FROM pay.transfers t
@@ -539,6 +668,20 @@ create view pay.oracle_payment_money with (security_invoker=true) as
 alter table pay.oracle_payment_money owner to pay_owner;
 comment on table pay.oracle_payment_money is 'R4: the money of a payment is where its status says';
 
+-- view pay.oracle_refund_bodies
+create view pay.oracle_refund_bodies with (security_invoker=true) as
+ SELECT environment_id,
+    id AS subject_id,
+    'row, body and event differ'::text AS detail
+   FROM pay.refunds r
+  WHERE ((("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((NOT starts_with(body, (('{"id":"'::text || id) || '",'::text))) OR (POSITION(((('"payment_id":"'::text || payment_id) || '",'::text)) IN (body)) = 0) OR (POSITION(((('"amount_minor":'::text || amount_minor) || ','::text)) IN (body)) = 0) OR (POSITION(((('"currency":"'::text || currency) || '",'::text)) IN (body)) = 0) OR (("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+           FROM pay.events e
+          WHERE ((e.environment_id = r.environment_id) AND (e.subject_id = r.payment_id) AND (e.type = 'refund.completed'::text) AND (POSITION(((('"data":{"object":'::text || r.body) || '}'::text)) IN (e.body)) > 0))))))));
+alter table pay.oracle_refund_bodies owner to pay_owner;
+comment on table pay.oracle_refund_bodies is 'R5: what is answered of a refund is what its row and its event say';
+
 -- view pay.oracle_refunds
 create view pay.oracle_refunds with (security_invoker=true) as
  SELECT p.environment_id,
@@ -563,12 +706,14 @@ create view pay.oracle_sequences with (security_invoker=true) as
     (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
    FROM (( SELECT payments.environment_id,
             payments.id,
-            payments.sequence
+            payments.sequence,
+            payments.updated_at
            FROM pay.payments
         UNION ALL
          SELECT transfers.environment_id,
             transfers.id,
-            transfers.sequence
+            transfers.sequence,
+            transfers.updated_at
            FROM pay.transfers) x
      LEFT JOIN ( SELECT events.environment_id,
             events.subject_id,
@@ -578,7 +723,14 @@ create view pay.oracle_sequences with (security_invoker=true) as
            FROM pay.events
           WHERE (events.sequence IS NOT NULL)
           GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
-  WHERE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint)));
+  WHERE
+        CASE
+            WHEN ("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) THEN ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint))
+            WHEN (x.environment_id IN ( SELECT v.id
+               FROM pay.environments v
+              WHERE v.livemode)) THEN COALESCE(((e.last <> x.sequence) OR (e.events <> ((e.last - e.first) + 1))), (x.updated_at >= (now() - '29 days'::interval)))
+            ELSE false
+        END;
 alter table pay.oracle_sequences owner to pay_owner;
 comment on table pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
 

@@ -15,10 +15,14 @@ const CHANGES: [name: string, statement: string, line: RegExp][] = [
   ["a column", "alter table pay.refunds add extra int", /^\+ {3}extra integer/m],
   ["a default", "alter table pay.refunds alter amount_minor set default 1", /^\+ .*default 1/m],
   ["a null", "alter table pay.refunds alter body drop not null", /^\+ {3}body text,/m],
-  ["a type", "alter table pay.refunds alter body type varchar(9)", /^\+ .*character varying\(9\)/m],
+  [
+    "a type",
+    "alter table pay.api_keys alter name type varchar(9)",
+    /^\+ .*character varying\(9\)/m,
+  ],
   [
     "a collation",
-    `alter table pay.refunds alter currency type text collate "POSIX"`,
+    `alter table pay.payments alter reference type text collate "POSIX"`,
     /^\+ .*POSIX/m,
   ],
   [
