@@ -5,9 +5,9 @@
  */
 
 import assert from "node:assert/strict";
-import { type Ask, ASKS, assertSound, startTwoInstances } from "./two_instances.ts";
+import { type Ask, ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
 
-const ROUNDS = 100;
+const ROUNDS = sizeOf("ROUNDS", 100);
 
 type Model = { status: string; refunded: number };
 /** What a move answers in a state, and the state after it. */

@@ -1,10 +1,10 @@
 /** Refunds racing on one payment over two instances: never more than the payment, all explained. */
 
 import assert from "node:assert/strict";
-import { ASKS, assertSound, startTwoInstances } from "./two_instances.ts";
+import { ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
 
 const REFUNDS = 50;
-const ROUNDS = 20;
+const ROUNDS = sizeOf("ROUNDS", 20);
 /** Amount of each refund of a payment of 1000, and how many of them fit. */
 const AMOUNTS: [amount: number, fit: number][] = [[1, 50], [20, 50], [30, 33], [600, 1], [1000, 1]];
 

@@ -5,11 +5,12 @@ import {
   type Ask,
   ASKS,
   assertSound,
+  sizeOf,
   startTwoInstances,
   type TwoInstances,
 } from "./two_instances.ts";
 
-const ROUNDS = 30;
+const ROUNDS = sizeOf("ROUNDS", 30);
 
 Deno.test("resets racing other requests", async (t) => {
   const two = await startTwoInstances();
@@ -32,7 +33,10 @@ Deno.test("resets racing other requests", async (t) => {
             async () => (await two.service.make({ outcome: "success" })).body.id,
           ),
         );
-        const refunds = ids.map((id) => ASKS.refund(id, 1));
+        const refunds = ids.map((id) => ({
+          ...ASKS.refund(id, 1),
+          idempotency_key: crypto.randomUUID(),
+        }));
         await assertExplained(two, [...refunds, ASKS.reset(), ...refunds]);
       }
     });

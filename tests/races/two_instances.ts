@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { checkBooks } from "../../scripts/check_books.ts";
 import { openProduct } from "../support/product.ts";
 import { BASE_URL, startService, type TestService } from "../support/service.ts";
 
@@ -32,6 +33,16 @@ export interface TwoInstances {
   /** Sends requests at once, in turn to one and to the other. */
   race(asks: readonly Ask[]): Promise<Told[]>;
   close(): Promise<void>;
+}
+
+/**
+ * How much of something a race has: what the environment says, else the size of CI. `TWINS` are the
+ * requests of one key, `ROUNDS` is how often each race is run (docs/reliability.md).
+ */
+export function sizeOf(name: "TWINS" | "ROUNDS", standard: number): number {
+  const size = Number(Deno.env.get(name) ?? standard);
+  if (!(Number.isSafeInteger(size) && size > 0)) throw new RangeError(`${name} is not a number`);
+  return size;
 }
 
 /** Starts both over a fresh database. */
@@ -91,7 +102,7 @@ export const ASKS = {
   reset: (): Ask => ({ path: "/api-v1-sandbox/reset" }),
 };
 
-/** What must hold of every stored payment at any time; lists what does not. */
+/** What must hold of every stored payment at any time, the oracles beside; lists what does not. */
 export async function assertSound({ sql }: TestService): Promise<void> {
   const faults = await sql`
     select 'events of ' || subject_id as fault from pay.events
@@ -134,4 +145,5 @@ export async function assertSound({ sql }: TestService): Promise<void> {
     where t.subject_id like 'pay\\_%' and not exists (select from pay.payments p
       where p.environment_id = t.environment_id and p.id = t.subject_id)`;
   assert.deepEqual(faults.map(({ fault }) => fault), []);
+  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
 }
