@@ -32,10 +32,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
     subject_id, sequence, status, next_attempt_at, created_at)
-  select e.environment_id, 'whd_' || substr(e.id, 5, 25) || pay.slot_character(t.slot), e.id, e.type,
-    t.id, e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+  select e.environment_id, 'whd_' || substr(md5(e.id || t.id), 1, 26), e.id, e.type, t.id,
+    e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
   from pay.events e join pay.webhook_endpoints t on t.environment_id = e.environment_id
-  where e.created_at > now() - interval '300 milliseconds'
+  -- Not the newest: those are left to the requests that made them.
+  where e.created_at between now() - interval '300 milliseconds' and now() - interval '40 milliseconds'
   on conflict do nothing;
 end
 $$;
@@ -89,9 +90,9 @@ const BUGS: PlantedBug[] = [
     edits: [
       {
         file: `${MIGRATIONS}/20261120000600_committing.sql`,
-        find: "    from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
+        find: "from event e\n      join pay.webhook_endpoints t\n        on t.environment_id",
         replace:
-          "    from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
+          "from event e\n      join pay.webhook_endpoints t\n        on false and t.environment_id",
       },
       {
         file: `${MIGRATIONS}/20261120000860_oracles.sql`,
@@ -122,6 +123,16 @@ const BUGS: PlantedBug[] = [
         typeof rawBody === "string" ? rawBody : new TextDecoder().decode(rawBody))))`,
     }],
     noticed_by: "tests/client/webhook_signature_test.ts",
+  },
+  {
+    name: "a delivery is signed over parsed JSON",
+    edits: [{
+      file: "shared/core/webhook_signature.ts",
+      find: "const { event_id, body, secrets, timestamp_seconds: timestamp } = delivery;",
+      replace: `const { event_id, secrets, timestamp_seconds: timestamp } = delivery;
+  const body = JSON.stringify(JSON.parse(delivery.body));`,
+    }],
+    noticed_by: "tests/core/webhook_signature_test.ts",
   },
   {
     name: "a signature is as old as its event",

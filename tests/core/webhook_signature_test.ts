@@ -1,6 +1,7 @@
 /**
  * The sender's side against known answers from the openssl command line (3.0), with
- *   B='{"id":"evt_1","note":"Größe 🧾"}'   and   secret=whsec_AAEC… or whsec_ICEi… below.
+ *   B='{"id":"evt_1","note":"Größe 🧾"}' (spaced: B='{ "id": "evt_1",  "rate": 1.50 }')   and
+ *   secret=whsec_AAEC… or whsec_ICEi… below.
  *
  * Payment-Signature:  printf '%s' "1767225600.$B" | openssl dgst -sha256 -hmac "$secret"
  * Webhook-Signature:  key=$(printf '%s' "${secret#whsec_}" | base64 -d | od -An -tx1 | tr -d ' \n')
@@ -25,6 +26,8 @@ const NEW_HEX = "b004ac08da4f9ad076896ff08d4d21330eb201ff566bfd3ce0a8e7115556215
 const OLD_HEX = "374773a7c7abace0425b716d41fc7aa05d7883f102721012a9877815316628ac";
 const NEW_BASE64 = "mXzJHEzQfblCFsF4QjYOv8EmaeyNcvQNURzj4XW5OG4=";
 const OLD_BASE64 = "IiPDzkEmpm39JI6a113v5Zlc4XxbhFXEfFsEqvu91/M=";
+const SPACED_HEX = "1028c48a6385e21eb5acc315367a81ba6b251c6010da2d541bef6115b5d5a642";
+const SPACED_BASE64 = "ifM4MnqTIUrTxxhDhuYG3nPO9QCPjYjfB9lmAudGNu8=";
 
 Deno.test("signDelivery() makes the known answers", () => {
   assert.deepEqual(signDelivery(DELIVERY), {
@@ -33,6 +36,12 @@ Deno.test("signDelivery() makes the known answers", () => {
     "Webhook-Timestamp": "1767225600",
     "Webhook-Signature": `v1,${NEW_BASE64}`,
   });
+});
+
+Deno.test("signDelivery() signs the text as it is, spaces and all", () => {
+  const headers = signDelivery({ ...DELIVERY, body: '{ "id": "evt_1",  "rate": 1.50 }' });
+  assert.equal(headers["Payment-Signature"], `t=1767225600,v1=${SPACED_HEX}`);
+  assert.equal(headers["Webhook-Signature"], `v1,${SPACED_BASE64}`);
 });
 
 Deno.test("signDelivery() signs with every secret in the order given", () => {
