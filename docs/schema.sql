@@ -765,7 +765,7 @@ create table pay.webhook_deliveries (
   leased_until timestamp with time zone,
   created_at timestamp with time zone not null,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
-  constraint webhook_deliveries_pending_has_next CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
 alter table pay.webhook_deliveries owner to pay_owner;
@@ -775,7 +775,7 @@ comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the n
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
-CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
@@ -2932,7 +2932,7 @@ begin
     )
     where r.outcome = 'released'
       and d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null;
+      and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
   with
@@ -2956,7 +2956,7 @@ begin
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+      and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   -- Those that waited for one that has ended for good.
@@ -3001,7 +3001,7 @@ begin
       select d.environment_id, d.id
       from unnest(v_environments, v_ids) as n (environment_id, id)
       join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status = 'pending' and d.leased_until is null
+      where d.status || '' = 'pending' and d.leased_until is null
       order by d.environment_id, d.id
       for update of d
     )
@@ -3117,6 +3117,7 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
+  v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
@@ -3155,17 +3156,26 @@ begin
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id), array_agg(c.id) into v_environments, v_ids
-  from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
-  cross join lateral (
-    select d.environment_id, d.id
-    from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      and (d.leased_until is null or d.leased_until <= p_at)
-    order by d.next_attempt_at, d.sequence
-    limit o.room
-    for update skip locked
+  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
+    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
+  into v_due
+  from (
+    select l.*, rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.sequence)
+    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.sequence
+      limit o.room
+      for update skip locked
+    ) l
   ) c;
+  v_environments := v_due.environments;
+  v_ids := v_due.ids;
   exit when v_ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -3173,10 +3183,9 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
-    from unnest(v_environments, v_ids) as c (environment_id, id)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
+      v_due.sequences, v_due.events, v_due.ranks) as c (environment_id, id, endpoint_id, subject_id,
+      sequence, event_id, rank_of_endpoint)
   ),
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
