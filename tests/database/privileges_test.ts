@@ -34,6 +34,7 @@ const OPERATOR_FUNCTIONS = [
   "create_environment",
   "due_relay",
   "find_environment",
+  "forget_findings",
   "list_api_keys",
   "note_findings",
   "purge",
