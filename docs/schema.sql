@@ -136,6 +136,7 @@ create view pay.health with (security_invoker=true) as
     h.unbalanced_transactions_last_hour,
     h.unbalanced_totals,
     h.oracle_findings,
+    h.books_checked_at,
     h.unrolled_ledger_transactions,
     h.is_retention_behind,
     h.test_keys,
@@ -144,7 +145,7 @@ create view pay.health with (security_invoker=true) as
     c.last_relay_wake_at,
     c.last_retention_at,
     c.failed_cron_runs
-   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
      CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs));
 alter table pay.health owner to pay_owner;
 comment on table pay.health is 'How the service is: one row.';
@@ -154,7 +155,8 @@ comment on column pay.health.pending_deliveries is 'Due, under way, or waiting f
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
 comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the hourly check of the books has found; always 0.';
+comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
@@ -367,7 +369,7 @@ create table pay.oracle_findings (
   constraint oracle_findings_pkey PRIMARY KEY (environment_id, oracle, subject_id)
 );
 alter table pay.oracle_findings owner to pay_owner;
-comment on table pay.oracle_findings is 'What the hourly check has found. Empty for as long as every promise is kept.';
+comment on table pay.oracle_findings is 'What the hourly check has found, until pay.forget_findings. Empty for as long as every promise is kept.';
 comment on column pay.oracle_findings.oracle is 'The view that found it.';
 comment on column pay.oracle_findings.found_at is 'When it was found first.';
 alter table pay.oracle_findings enable row level security;
@@ -695,10 +697,10 @@ create table pay.settings (
   name text collate "C" not null,
   value text not null,
   constraint settings_pkey PRIMARY KEY (name),
-  constraint settings_name_known CHECK ((name = ANY (ARRAY['relay_url'::text, 'relay_token'::text])))
+  constraint settings_name_known CHECK ((name = ANY (ARRAY['relay_url'::text, 'relay_token'::text, 'books_checked_at'::text])))
 );
 alter table pay.settings owner to pay_owner;
-comment on table pay.settings is 'Where the relay is and the token that wakes it. Set by pay.configure_relay.';
+comment on table pay.settings is 'Where the relay is and the token that wakes it (pay.configure_relay), and when the books were checked last, in seconds since 1970 (pay.note_findings).';
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings as permissive for all to pay_owner
@@ -1990,6 +1992,25 @@ $function$;
 alter function pay.find_environment(text,boolean) owner to pay_owner;
 grant execute on function pay.find_environment(text,boolean) to pay_operator;
 
+-- function pay.forget_findings()
+CREATE OR REPLACE FUNCTION pay.forget_findings()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_forgotten bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.oracle_findings;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
+end
+$function$;
+alter function pay.forget_findings() owner to pay_owner;
+grant execute on function pay.forget_findings() to pay_operator;
+
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
  RETURNS text
@@ -2581,6 +2602,9 @@ begin
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
 end
 $function$;
@@ -2793,7 +2817,7 @@ grant execute on function pay.read_cron() to pay_operator;
 
 -- function pay.read_health()
 CREATE OR REPLACE FUNCTION pay.read_health()
- RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
+ RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, books_checked_at timestamp with time zone, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2855,7 +2879,16 @@ begin
         having sum(t.debits_minor) <> sum(t.credits_minor)
       ) unbalanced
     ),
-    (select count(*) from (select from pay.oracle_findings limit v_most) findings),
+    (
+      select case
+        when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
+      end
+      from (select from pay.oracle_findings limit v_most) findings
+    ),
+    (
+      select to_timestamp(s.value::double precision) from pay.settings s
+      where s.name = 'books_checked_at'
+    ),
     (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
@@ -2866,7 +2899,7 @@ begin
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
-    (select count(*) = 2 from pay.settings);
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $function$;
 alter function pay.read_health() owner to pay_owner;
