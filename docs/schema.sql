@@ -136,6 +136,7 @@ create view pay.health with (security_invoker=true) as
     h.unbalanced_transactions_last_hour,
     h.unbalanced_totals,
     h.oracle_findings,
+    h.books_checked_at,
     h.unrolled_ledger_transactions,
     h.is_retention_behind,
     h.test_keys,
@@ -144,7 +145,7 @@ create view pay.health with (security_invoker=true) as
     c.last_relay_wake_at,
     c.last_retention_at,
     c.failed_cron_runs
-   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
      CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs));
 alter table pay.health owner to pay_owner;
 comment on table pay.health is 'How the service is: one row.';
@@ -154,7 +155,8 @@ comment on column pay.health.pending_deliveries is 'Due, under way, or waiting f
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
 comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the hourly check of the books has found; always 0.';
+comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
@@ -400,7 +402,7 @@ create table pay.oracle_findings (
   constraint oracle_findings_pkey PRIMARY KEY (environment_id, oracle, subject_id)
 );
 alter table pay.oracle_findings owner to pay_owner;
-comment on table pay.oracle_findings is 'What the hourly check has found. Empty for as long as every promise is kept.';
+comment on table pay.oracle_findings is 'What the hourly check has found, until pay.forget_findings. Empty for as long as every promise is kept.';
 comment on column pay.oracle_findings.oracle is 'The view that found it.';
 comment on column pay.oracle_findings.found_at is 'When it was found first.';
 alter table pay.oracle_findings enable row level security;
@@ -847,10 +849,10 @@ create table pay.settings (
   name text collate "C" not null,
   value text not null,
   constraint settings_pkey PRIMARY KEY (name),
-  constraint settings_name_known CHECK ((name = ANY (ARRAY['relay_url'::text, 'relay_token'::text])))
+  constraint settings_name_known CHECK ((name = ANY (ARRAY['relay_url'::text, 'relay_token'::text, 'books_checked_at'::text])))
 );
 alter table pay.settings owner to pay_owner;
-comment on table pay.settings is 'Where the relay is and the token that wakes it. Set by pay.configure_relay.';
+comment on table pay.settings is 'Where the relay is and the token that wakes it (pay.configure_relay), and when the books were checked last, in seconds since 1970 (pay.note_findings).';
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings as permissive for all to pay_owner
@@ -917,7 +919,7 @@ create table pay.webhook_deliveries (
   leased_until timestamp with time zone,
   created_at timestamp with time zone not null,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
-  constraint webhook_deliveries_pending_has_next CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
+  constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
 alter table pay.webhook_deliveries owner to pay_owner;
@@ -927,7 +929,7 @@ comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the n
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
-CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
@@ -2142,6 +2144,25 @@ $function$;
 alter function pay.find_environment(text,boolean) owner to pay_owner;
 grant execute on function pay.find_environment(text,boolean) to pay_operator;
 
+-- function pay.forget_findings()
+CREATE OR REPLACE FUNCTION pay.forget_findings()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_forgotten bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.oracle_findings;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
+end
+$function$;
+alter function pay.forget_findings() owner to pay_owner;
+grant execute on function pay.forget_findings() to pay_operator;
+
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
  RETURNS text
@@ -2733,6 +2754,9 @@ begin
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
 end
 $function$;
@@ -2945,7 +2969,7 @@ grant execute on function pay.read_cron() to pay_operator;
 
 -- function pay.read_health()
 CREATE OR REPLACE FUNCTION pay.read_health()
- RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
+ RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, books_checked_at timestamp with time zone, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3007,7 +3031,16 @@ begin
         having sum(t.debits_minor) <> sum(t.credits_minor)
       ) unbalanced
     ),
-    (select count(*) from (select from pay.oracle_findings limit v_most) findings),
+    (
+      select case
+        when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
+      end
+      from (select from pay.oracle_findings limit v_most) findings
+    ),
+    (
+      select to_timestamp(s.value::double precision) from pay.settings s
+      where s.name = 'books_checked_at'
+    ),
     (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
@@ -3018,7 +3051,7 @@ begin
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
-    (select count(*) = 2 from pay.settings);
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $function$;
 alter function pay.read_health() owner to pay_owner;
@@ -3084,7 +3117,7 @@ begin
     )
     where r.outcome = 'released'
       and d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null;
+      and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
   with
@@ -3108,7 +3141,7 @@ begin
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+      and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   -- Those that waited for one that has ended for good.
@@ -3153,7 +3186,7 @@ begin
       select d.environment_id, d.id
       from unnest(v_environments, v_ids) as n (environment_id, id)
       join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status = 'pending' and d.leased_until is null
+      where d.status || '' = 'pending' and d.leased_until is null
       order by d.environment_id, d.id
       for update of d
     )
@@ -3269,6 +3302,7 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
+  v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
@@ -3307,17 +3341,26 @@ begin
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id), array_agg(c.id) into v_environments, v_ids
-  from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
-  cross join lateral (
-    select d.environment_id, d.id
-    from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      and (d.leased_until is null or d.leased_until <= p_at)
-    order by d.next_attempt_at, d.sequence
-    limit o.room
-    for update skip locked
+  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
+    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
+  into v_due
+  from (
+    select l.*, rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.sequence)
+    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.sequence
+      limit o.room
+      for update skip locked
+    ) l
   ) c;
+  v_environments := v_due.environments;
+  v_ids := v_due.ids;
   exit when v_ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -3325,10 +3368,9 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
-    from unnest(v_environments, v_ids) as c (environment_id, id)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
+      v_due.sequences, v_due.events, v_due.ranks) as c (environment_id, id, endpoint_id, subject_id,
+      sequence, event_id, rank_of_endpoint)
   ),
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (

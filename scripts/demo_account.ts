@@ -8,6 +8,7 @@
 import postgres from "postgres";
 import { generateApiKey, type KeyMode, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
+import { driverEncryption } from "../shared/store/database_encryption.ts";
 import type { DemoKeys } from "./credentials.ts";
 
 /** The account's environments, whoever makes them first: the start, or an operator's command. */
@@ -32,7 +33,7 @@ export async function ensureDemoKeys(
   stored: Partial<DemoKeys>,
   accepts: (key: string) => Promise<boolean>,
 ): Promise<DemoKeys> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  const sql = postgres(url, { max: 1, ...driverEncryption(url), onnotice: () => {} });
   try {
     return {
       test_key: await ensureKey(sql, "test", stored.test_key, accepts),

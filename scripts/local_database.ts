@@ -1,6 +1,7 @@
 /** The database of a local start: an embedded server, or the one that DATABASE_URL names. */
 
 import postgres from "postgres";
+import { driverEncryption } from "../shared/store/database_encryption.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { grantFunctionsRole } from "./functions_role.ts";
 import { migrate } from "./migrate.ts";
@@ -54,7 +55,12 @@ export async function startDatabase(
 /** The user's own server: the functions log in as its user, as they do when deployed. */
 export async function useDatabase(url: string): Promise<ReadyDatabase> {
   const { host, pathname } = new URL(url);
-  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => {} });
+  const sql = postgres(url, {
+    max: 1,
+    connect_timeout: 5,
+    ...driverEncryption(url),
+    onnotice: () => {},
+  });
   try {
     await sql`select 1`;
   } catch (error) {

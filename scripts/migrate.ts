@@ -6,6 +6,7 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { driverEncryption } from "../shared/store/database_encryption.ts";
 import { fileURLToPath } from "node:url";
 import { lineAt, splitStatements, type SqlStatement } from "./sql_statements.ts";
 
@@ -39,7 +40,12 @@ export async function migrate(
   folder: string = MIGRATIONS_DIR,
 ): Promise<string[]> {
   const migrations = await listMigrations(folder);
-  const sql = postgres(url, { max: 1, onnotice: () => {}, prepare: false });
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    prepare: false,
+    ...driverEncryption(url),
+  });
   try {
     await sql`select pg_advisory_lock(${LOCK_KEY}::bigint)`;
     await createRecord(sql);

@@ -6,6 +6,7 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { driverEncryption } from "../shared/store/database_encryption.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "./file_lock.ts";
 import { migrate } from "./migrate.ts";
@@ -78,6 +79,7 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     max: 1,
     connect_timeout: CONNECT_TIMEOUT_S,
     prepare: false,
+    ...driverEncryption(url),
     onnotice: () => {},
   });
   const close = () => sql.end({ timeout: CONNECT_TIMEOUT_S });

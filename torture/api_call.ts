@@ -3,6 +3,7 @@
 /** An answer, read. */
 export interface ApiAnswer {
   status: number;
+  text: string;
   // deno-lint-ignore no-explicit-any
   body: any;
   headers: Headers;
@@ -31,6 +32,7 @@ export async function callApi(
   const text = await response.text();
   return {
     status: response.status,
+    text,
     body: JSON.parse(text),
     headers: response.headers,
     ms: performance.now() - started,

@@ -6,16 +6,9 @@
 
 import type postgres from "postgres";
 import { checkBooks } from "../scripts/check_books.ts";
-import type { Answer } from "./client_process.ts";
-import {
-  expectCreate,
-  type Expected,
-  expectMove,
-  expectTransfer,
-  expectTransferMove,
-  type Standing,
-  type TransferStanding,
-} from "./payment_model.ts";
+import type { Arrival } from "./arrival.ts";
+import type { Answer, Sent } from "./client_process.ts";
+import { auditDeliveries } from "./delivery_audit.ts";
 import {
   type Action,
   isRead,
@@ -24,13 +17,15 @@ import {
   type Sandbox,
   type Story,
 } from "./plan.ts";
-import type { Arrival } from "./receiver_process.ts";
+import { balanceFaults } from "./read_audit.ts";
+import { auditStories } from "./story_audit.ts";
 
 /** What is known at the end of a run. */
 export interface Evidence {
   plan: Plan;
   sql: postgres.Sql;
-  answers: Answer[];
+  /** What the clients have sent and been told, in the order in which it came to be on disk. */
+  journal: (Sent | Answer)[];
   arrivals: Arrival[];
   environments: Record<Sandbox, string>;
   /** Endpoints by the path of their address. */
@@ -41,6 +36,8 @@ export interface Evidence {
   meanwhile: { audits: number; findings: string[] };
   /** Ledger entries that were deleted or altered since the middle of the run. */
   altered_entries: string[];
+  /** Deliveries that were asked for again, and those that ended otherwise than the schedule says. */
+  drained: { redelivered: number; faults: string[] };
 }
 
 /** What one promise came to. */
@@ -52,25 +49,23 @@ export interface Verdict {
 }
 
 /** An event as the database has it. */
-interface EventFact {
+export interface EventFact {
   environment_id: string;
   id: string;
   type: string;
   subject_id: string;
   sequence: number;
   key: string | null;
+  /** SHA-256 of the body, in hex. */
+  body_hash: string;
 }
-
-/** Longest age of a signature when it arrives (promise R8). */
-const SIGNATURE_AGE_MS = 30_000;
-/** Share of deliveries that may arrive more than once (promise R6). */
-const DUPLICATES_LIMIT = 0.02;
 
 /** Judges a run. */
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<EventFact[]>`
     select environment_id, id, type, subject_id, sequence,
-      body::json #>> '{request,idempotency_key}' as key
+      body::json #>> '{request,idempotency_key}' as key,
+      encode(sha256(convert_to(body, 'UTF8')), 'hex') as body_hash
     from pay.events where sequence is not null`;
   const books = await checkBooks(evidence.sql);
   const broken = (promise: string) =>
@@ -99,12 +94,16 @@ function judged({ stories }: Plan): { story: Story; operation: Operation }[] {
     .flatMap((story) => story.groups.flat().map((operation) => ({ story, operation })));
 }
 
-function firstAnswers({ answers }: Evidence): Map<number, Answer> {
+/** The answers of a kind, in order. */
+function answersOf({ journal }: Evidence, kind: Answer["kind"]): Answer[] {
+  return journal.filter((record): record is Answer => record.kind === kind);
+}
+
+/** The answer to each operation that came first. */
+export function firstAnswers(evidence: Evidence): Map<number, Answer> {
   const first = new Map<number, Answer>();
-  for (const answer of answers) {
-    if (answer.kind === "answer" && !first.has(answer.operation)) {
-      first.set(answer.operation, answer);
-    }
+  for (const answer of answersOf(evidence, "answer")) {
+    if (!first.has(answer.operation)) first.set(answer.operation, answer);
   }
   return first;
 }
@@ -120,13 +119,15 @@ function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
   const first = firstAnswers(evidence);
   const keys = new Set(events.map(({ environment_id, key }) => `${environment_id} ${key}`));
   let acknowledged = 0;
+  for (const { number } of plan.stories.flatMap(({ groups }) => groups.flat())) {
+    const answer = first.get(number);
+    if (answer?.status === 0) findings.push(`operation ${number}: ${answer.body}`);
+  }
   for (const { story, operation } of judged(plan)) {
     const { number, action } = operation;
     const answer = first.get(number);
-    // A story ends early when its transfer finds no money.
-    if (answer === undefined) continue;
-    if (answer.status === 0) findings.push(`operation ${number}: ${answer.body}`);
-    if (isRead(action) || answer.status === 0) continue;
+    // Not told to its end: the story says whether that is right.
+    if (answer === undefined || answer.status === 0 || isRead(action)) continue;
     const has_effect = keys.has(`${evidence.environments[story.sandbox]} ${keyOf(plan, number)}`);
     const promises = hasEffect(action, answer);
     if (promises !== false) acknowledged++;
@@ -169,8 +170,7 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
     if (things.size > 1) findings.push(`${name}: ${things.size} of them`);
   }
   const told = new Map<number, Answer[]>();
-  for (const answer of evidence.answers) {
-    if (answer.kind !== "answer") continue;
+  for (const answer of answersOf(evidence, "answer")) {
     told.set(answer.operation, [...told.get(answer.operation) ?? [], answer]);
   }
   let twins = 0;
@@ -201,16 +201,19 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
 }
 
 /** R3: another body under a used key is 409 and nothing else. */
-function auditChanged({ answers }: Evidence): Verdict {
-  const changed = answers.filter(({ kind, status }) => kind === "changed" && status !== 0);
+function auditChanged(evidence: Evidence): Verdict {
+  const changed = answersOf(evidence, "changed");
   const findings = changed
     .filter(({ status, body }) => status !== 409 || !body.includes('"idempotency_conflict"'))
-    .map(({ operation, status }) => `operation ${operation}, one field changed: ${status}`);
+    .map(({ operation, status }) =>
+      `operation ${operation}, one field changed: ${status === 0 ? "not answered" : status}`
+    );
   return { promise: "R3", says: `${changed.length} requests with one field changed`, findings };
 }
 
 /** R4, besides the oracles: append-only, and no hot balance below zero, meanwhile and at the end. */
 async function auditLedger(evidence: Evidence): Promise<Verdict> {
+  const { meanwhile, altered_entries } = evidence;
   const overdrawn = await overdrawnBalances(evidence.sql, evidence.environments.transfers);
   const [row] = await evidence.sql<{ transactions: string; transfers: string }[]>`
     select (select count(*) from pay.ledger_transactions) as transactions,
@@ -218,8 +221,14 @@ async function auditLedger(evidence: Evidence): Promise<Verdict> {
   return {
     promise: "R4",
     says: `${row!.transactions} ledger transactions, ${row!.transfers} transfers, ` +
-      `audited ${evidence.meanwhile.audits} times meanwhile`,
-    findings: [...overdrawn, ...evidence.meanwhile.findings, ...evidence.altered_entries],
+      `audited ${meanwhile.audits} times meanwhile`,
+    findings: [
+      ...overdrawn,
+      ...(meanwhile.audits === 0 ? ["the books were never looked at meanwhile"] : []),
+      ...meanwhile.findings,
+      ...altered_entries,
+      ...balanceFaults(evidence),
+    ],
   };
 }
 
@@ -234,171 +243,4 @@ export async function overdrawnBalances(
     group by currency
     having sum(case direction when 'credit' then amount_minor else -amount_minor end) < 0`;
   return rows.map(({ currency, left }) => `${currency} overdrawn: ${left}`);
-}
-
-/** R5, besides the oracles: some legal order of the requests explains every answer and the end. */
-async function auditStories(evidence: Evidence): Promise<Verdict> {
-  const { plan, sql } = evidence;
-  const rows = await sql<{ id: string; status: string; sequence: number; refunded: string }[]>`
-    select id, status, sequence, amount_refunded::text as refunded from pay.payments
-    union all
-    select id, status, sequence, '0' from pay.transfers`;
-  const stored = new Map(rows.map((row) => [row.id, row]));
-  const first = firstAnswers(evidence);
-  const findings: string[] = [];
-  let explained = 0;
-  for (const story of plan.stories) {
-    if (story.sandbox === "resets") continue;
-    const answers = story.groups.map((group) => group.map(({ number }) => first.get(number)));
-    if (answers.flat().some((answer) => answer?.status === 0)) continue;
-    const fault = explain(story, answers, stored);
-    if (fault === null) explained++;
-    else findings.push(`story ${story.number}: ${fault}`);
-  }
-  return {
-    promise: "R5",
-    says: `${explained} payments and transfers explained by the model`,
-    findings,
-  };
-}
-
-type Standings = { status: string; sequence: number; refunded?: number };
-
-/** Why a story cannot have gone this way; null when it can. */
-function explain(
-  { groups }: Story,
-  answers: (Answer | undefined)[][],
-  stored: Map<string, { status: string; sequence: number; refunded: string }>,
-): string | null {
-  const made = answers[0]![0];
-  if (made === undefined) return "was never told";
-  const [{ action }] = groups[0]! as [Operation];
-  if (action.do === "transfer" && made.status === 402) return null;
-  const begun = firstStanding(action);
-  if (!isAnsweredAs(begun, made)) return `${action.do} was answered ${made.status}`;
-  const body = JSON.parse(made.body);
-  const id = body.error?.payment?.id ?? body.id;
-  let standings: Standings[] = [begun.next];
-  for (const [i, group] of groups.entries()) {
-    if (i === 0) continue;
-    const moves = group.flatMap(({ action }, n) =>
-      action.do !== "get" && isRead(action) ? [] : [{ action, answer: answers[i]![n]! }]
-    );
-    standings = standings.flatMap((standing) => outcomes(standing, moves));
-    if (standings.length === 0) {
-      const said = moves.map(({ action, answer }) => `${JSON.stringify(action)} ${answer?.status}`);
-      return `no order explains ${said.join(", ")}`;
-    }
-  }
-  const row = stored.get(id);
-  if (row === undefined) return `${id} is not there`;
-  const is_there = standings.some(({ status, sequence, refunded = 0 }) =>
-    row.status === status && row.sequence === sequence && Number(row.refunded) === refunded
-  );
-  return is_there ? null : `${id} stands at ${row.status} ${row.sequence}, not where it must`;
-}
-
-function firstStanding(action: Action): Expected<Standings> {
-  if (action.do === "create") {
-    const { instrument, outcome, amount, is_sandbox } = action;
-    return expectCreate(instrument, outcome, amount, is_sandbox);
-  }
-  if (action.do === "transfer") {
-    const { destination, currency, is_manual, amount } = action;
-    // The test IBAN that is returned is for euro alone; wallets have one too.
-    const can_return = ["EUR", "USDC", "USDT"].includes(currency);
-    return expectTransfer(can_return ? destination : "approved", is_manual, amount);
-  }
-  throw new Error(`a story cannot begin with ${action.do}`);
-}
-
-/** How things can stand after moves that were sent at once, given their answers. */
-function outcomes(
-  standing: Standings,
-  moves: { action: Action; answer: Answer }[],
-): Standings[] {
-  if (moves.length === 0) return [standing];
-  return moves.flatMap(({ action, answer }, i) => {
-    const expected = after(standing, action);
-    if (!isAnsweredAs(expected, answer)) return [];
-    return outcomes(expected.next, moves.filter((_, n) => n !== i));
-  });
-}
-
-function after(standing: Standings, action: Action): Expected<Standings> {
-  switch (action.do) {
-    case "get":
-      return { http: 200, code: null, next: standing, events: [] };
-    case "cancel":
-    case "refund":
-    case "advance":
-    case "authenticate":
-      return expectMove(standing as Standing, action);
-    case "cancel_transfer":
-      return expectTransferMove(standing as TransferStanding, { do: "cancel" });
-    case "advance_transfer":
-      return expectTransferMove(standing as TransferStanding, { do: "advance", to: action.to });
-  }
-  throw new Error(`${action.do} is no move`);
-}
-
-/** Whether an answer is what the model expects, as far as the answer shows it. */
-function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): boolean {
-  const told = JSON.parse(body);
-  if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
-  const shown = told.error?.payment ?? told;
-  if (shown.object === "refund") return shown.payment_status === expected.next.status;
-  return shown.sequence === undefined ||
-    (shown.sequence === expected.next.sequence && shown.status === expected.next.status);
-}
-
-/** R6 to R8: everything arrives, in order, freshly signed. */
-function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdict[] {
-  const { arrivals, endpoints, environments } = evidence;
-  const taken = new Map<string, number>();
-  const [disordered, stale]: [string[], string[]] = [[], []];
-  const last = new Map<string, number>();
-  let [oldest, newest, forged] = [0, 0, 0];
-  for (const arrival of arrivals) {
-    const { path, event_id, subject_id, sequence, age_ms } = arrival;
-    if (!arrival.is_genuine) forged++;
-    oldest = Math.max(oldest, age_ms);
-    newest = Math.min(newest, age_ms);
-    if (age_ms >= SIGNATURE_AGE_MS) stale.push(`${event_id} at ${path}: ${age_ms} ms`);
-    if (!arrival.is_taken) continue;
-    const name = `${path} ${event_id}`;
-    taken.set(name, (taken.get(name) ?? 0) + 1);
-    if (taken.get(name)! > 1) continue;
-    const payment = `${path} ${subject_id}`;
-    if (sequence <= (last.get(payment) ?? 0)) disordered.push(`${name}: ${sequence}`);
-    last.set(payment, sequence);
-  }
-  const missing: string[] = [];
-  let due = 0;
-  for (const [path, { sandbox, takes }] of Object.entries(endpoints)) {
-    for (const { environment_id, id, type } of events) {
-      if (environment_id !== environments[sandbox] || !takes(type)) continue;
-      due++;
-      if (!taken.delete(`${path} ${id}`)) missing.push(`${type} ${id} at ${path}`);
-    }
-  }
-  const duplicates = arrivals.filter(({ is_taken }) => is_taken).length - due + missing.length;
-  const strangers = [...taken.keys()].map((name) => `${name} is no event`);
-  const refused = arrivals.filter(({ is_taken }) => !is_taken).length;
-  const too_many = duplicates > DUPLICATES_LIMIT * due ? [`${duplicates} duplicates`] : [];
-  return [
-    {
-      promise: "R6",
-      says: `${due} deliveries due, ${missing.length} missing, ${forged} forged, ` +
-        `${duplicates} duplicates, ${refused} refused by the receiver`,
-      findings: [
-        ...missing.map((name) => `missing: ${name}`),
-        ...strangers,
-        ...too_many,
-        ...(forged > 0 ? [`${forged} forged`] : []),
-      ],
-    },
-    { promise: "R7", says: `${last.size} payments at endpoints, in order`, findings: disordered },
-    { promise: "R8", says: `signatures at most ${oldest} ms old on arrival`, findings: stale },
-  ];
 }

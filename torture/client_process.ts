@@ -24,6 +24,15 @@ export interface ClientSettings {
   keys: Record<Sandbox, string>;
 }
 
+/** An operation that is about to be sent. */
+export interface Sent {
+  kind: "send";
+  operation: number;
+  story: number;
+  /** Of the payment or transfer that it is about. */
+  id: string;
+}
+
 /** An answer that counts: the operation's last word. */
 export interface Answer {
   kind: "answer" | "changed" | "replay";
@@ -110,7 +119,8 @@ async function perform(story: Story, operation: Operation, id: string): Promise<
   const { number, action, twins, is_changed } = operation;
   const request = requestOf(action, id);
   const key = isRead(action) ? null : `torture-${settings.seed}-${number}`;
-  await journal.write({ kind: "send", operation: number, story: story.number, id });
+  const sent: Sent = { kind: "send", operation: number, story: story.number, id };
+  await journal.write(sent);
   const answers = await Promise.all(
     Array.from(
       { length: twins },

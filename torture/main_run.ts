@@ -1,18 +1,19 @@
 /**
- * The main run (promises R1 to R7): the plan's stories told through spoiling proxies while PostgreSQL,
+ * The main run (promises R1 to R8): the plan's stories told through spoiling proxies while PostgreSQL,
  * its backends, both API servers and the receiver are killed; then calm, and the audit.
  */
 
 import { join } from "node:path";
-import { type Arrival, type ReceiverSettings } from "./receiver_process.ts";
-import { auditRun, overdrawnBalances, type Verdict } from "./audit.ts";
-import { callApi } from "./api_call.ts";
-import { checkBooks } from "../scripts/check_books.ts";
-import type { Answer, ClientCounts, ClientReport, ClientSettings } from "./client_process.ts";
+import { type Arrival, WAYS_TO_FAIL } from "./arrival.ts";
+import { auditRun, type Verdict } from "./audit.ts";
+import type { Answer, ClientCounts, ClientReport, ClientSettings, Sent } from "./client_process.ts";
+import { drain } from "./drain.ts";
 import { readJournal } from "./journal.ts";
+import { Auditor } from "./meanwhile.ts";
 import { type Kill, type Plan, planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
 import { launch, type RunProcess } from "./process.ts";
 import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
+import type { ReceiverSettings } from "./receiver_process.ts";
 import { type ApiServer, freePort, type SandboxKey, type Stage, until } from "./stage.ts";
 
 /** What a main run is asked for. */
@@ -49,11 +50,7 @@ const DATABASE_RATES = {
 } as const;
 /** Share of first attempts that the receiver fails. */
 const RECEIVER_FAILS = 0.3;
-const DELIVERY_DEADLINE_MS = 240_000;
-/** The wait after a second failure is a minute; after a third it is ten. */
-const FAR_MS = 65_000;
 const HEALTH_DEADLINE_MS = 60_000;
-const AUDIT_EVERY_MS = 2_000;
 
 /** The receiver's addresses: which sandbox's events come there, and which of them. */
 const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
@@ -61,6 +58,7 @@ const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/mixed": { sandbox: "mixed", events: ["*"] },
   "/mixed-payments": { sandbox: "mixed", events: ["payment.*"] },
   "/transfers": { sandbox: "transfers", events: ["*"] },
+  "/resets": { sandbox: "resets", events: ["*"] },
 };
 
 /** Runs it. */
@@ -118,11 +116,12 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   const replayed = await replays.promise;
   await end();
 
+  const arrivals = await readJournal<Arrival>(receiver.settings.journal);
   const verdicts = await auditRun({
     plan,
     sql: stage.sql,
-    answers: (await readJournal<Answer>(journal)).filter(({ kind }) => kind !== undefined),
-    arrivals: await readJournal<Arrival>(receiver.settings.journal),
+    journal: await readJournal<Sent | Answer>(journal),
+    arrivals,
     environments: Object.fromEntries(
       SANDBOXES.map((name) => [name, keys[name].environment_id]),
     ) as Record<Sandbox, string>,
@@ -135,8 +134,8 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     replays: replayed,
     meanwhile: { audits: auditor.audits, findings: auditor.findings },
     altered_entries,
+    drained,
   });
-  verdicts.find(({ promise }) => promise === "R6")!.findings.push(...drained.late);
   if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);
   for (const { route, fault } of stage.server_faults) {
     verdicts[0]!.findings.push(`fault of a server: ${route} ${fault}`);
@@ -149,6 +148,12 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
         const { connections: _, ...kinds } = counts;
         return Object.entries(kinds).map(([kind, count]) => [`${kind} (${name})`, count]);
       })),
+      ...Object.fromEntries(
+        WAYS_TO_FAIL.map((way) => [
+          `${way} (receiver)`,
+          arrivals.filter(({ failed_by }) => failed_by === way).length,
+        ]),
+      ),
     },
     recoveries: killer.recoveries,
     counts: counted,
@@ -273,94 +278,57 @@ class Killer {
   async #killDue(): Promise<void> {
     while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.progress) {
       const { victim, which } = this.#due.shift()!;
-      const started = performance.now();
-      await this.#kill(victim, which);
+      const killed_at = await this.#kill(victim, which);
       this.kills[victim]++;
       await Promise.all(this.#servers.map(untilWell));
-      this.recoveries[victim].push(performance.now() - started);
+      this.recoveries[victim].push(performance.now() - killed_at);
     }
   }
 
-  async #kill(victim: Victim, which: number): Promise<void> {
+  /** Resolves with the moment of the kill when what was killed is another. */
+  async #kill(victim: Victim, which: number): Promise<number> {
     switch (victim) {
       case "postmaster":
-        return Deno.kill(this.#stage.postgres.pid, "SIGKILL");
+        return await this.#killPostgres(this.#stage.postgres.pid);
       case "backend": {
-        // PostgreSQL answers the death of one by ending all, and recovers.
         const backends = await untilAnswered(() =>
           this.#stage.sql<{ pid: number }[]>`
             select pid from pg_stat_activity where application_name = 'payments' order by pid`
         );
-        const { pid } = backends[Math.floor(which * backends.length)]!;
-        return Deno.kill(pid, "SIGKILL");
+        return await this.#killPostgres(backends[Math.floor(which * backends.length)]!.pid);
       }
-      case "server":
-        return await this.#servers[Math.floor(which * this.#servers.length)]!.restart();
-      case "receiver":
-        return await this.#receiver.restart();
-    }
-  }
-}
-
-/** Looks at the books while the run goes on, and keeps a copy of the ledger from its middle. */
-class Auditor {
-  audits = 0;
-  readonly findings: string[] = [];
-  readonly #stage: Stage;
-  readonly #keys: Record<Sandbox, SandboxKey>;
-  readonly #is_midway: () => boolean;
-  #has_copy = false;
-  #is_over = false;
-  readonly #auditing: Promise<void>;
-
-  constructor(stage: Stage, keys: Record<Sandbox, SandboxKey>, isMidway: () => boolean) {
-    this.#stage = stage;
-    this.#keys = keys;
-    this.#is_midway = isMidway;
-    this.#auditing = this.#audit();
-  }
-
-  /** Entries of the copy that the ledger no longer has as they were. */
-  async end(): Promise<string[]> {
-    this.#is_over = true;
-    await this.#auditing;
-    if (!this.#has_copy) return ["no copy of the ledger was made"];
-    const rows = await this.#stage.sql`
-      select id from (table public.torture_ledger except table pay.ledger_entries) gone limit 5`;
-    return rows.map(({ id }) => `ledger entry ${id} was deleted or altered`);
-  }
-
-  async #audit(): Promise<void> {
-    const { sql } = this.#stage;
-    while (!this.#is_over) {
-      const started = performance.now();
-      try {
-        const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
-        for (const { oracle, examples } of broken) {
-          this.findings.push(`meanwhile ${oracle}: ${examples[0]}`);
-        }
-        const { environment_id } = this.#keys.transfers;
-        this.findings.push(...await overdrawnBalances(sql, environment_id));
-        this.audits++;
-        if (this.#is_midway() && !this.#has_copy) {
-          await sql`
-            create table public.torture_ledger as select * from pay.ledger_entries
-            where environment_id <> ${this.#keys.resets.environment_id}`;
-          this.#has_copy = true;
-        }
-      } catch {
-        // The database is being killed.
+      case "server": {
+        const killed_at = performance.now();
+        await this.#servers[Math.floor(which * this.#servers.length)]!.restart();
+        return killed_at;
       }
-      // A tenth of the time at most.
-      const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
-      const until_ms = performance.now() + pause_ms;
-      while (!this.#is_over && performance.now() < until_ms) {
-        await new Promise((resolve) => setTimeout(resolve, 50));
+      case "receiver": {
+        const killed_at = performance.now();
+        await this.#receiver.restart();
+        return killed_at;
       }
     }
-    if (this.#has_copy) return;
-    await sql`create table public.torture_ledger as table pay.ledger_entries`;
-    this.#has_copy = true;
+  }
+
+  /**
+   * PostgreSQL answers the death of one by ending all, and recovers. Until then those that are still
+   * there may answer; its checkpointer is another only after the recovery.
+   */
+  async #killPostgres(pid: number): Promise<number> {
+    const checkpointer = async () => {
+      const [row] = await untilAnswered(() =>
+        this.#stage.sql<{ pid: number }[]>`
+          select pid from pg_stat_activity where backend_type = 'checkpointer'`
+      );
+      return row!.pid;
+    };
+    const before = await checkpointer();
+    const killed_at = performance.now();
+    Deno.kill(pid, "SIGKILL");
+    await until("the database has recovered", HEALTH_DEADLINE_MS, async () => {
+      return await checkpointer() !== before;
+    });
+    return killed_at;
   }
 }
 
@@ -381,40 +349,4 @@ async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
     return rows.length > 0;
   });
   return rows;
-}
-
-/** What became of the deliveries after the faults. */
-interface Drained {
-  /** Asked for again, because their next attempt was minutes away or the last had failed. */
-  redelivered: number;
-  /** Still on their way in the end. */
-  late: string[];
-}
-
-/**
- * Waits until nothing is pending. A delivery that the receiver refused and that kills cost two more
- * attempts waits ten minutes, or has none left: those are asked for again, as a merchant would.
- */
-async function drain(
-  { sql }: Stage,
-  { base_url }: ApiServer,
-  keys: Record<Sandbox, SandboxKey>,
-): Promise<Drained> {
-  const texts = new Map(Object.values(keys).map((key) => [key.environment_id, key.text]));
-  const drained: Drained = { redelivered: 0, late: [] };
-  await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
-    const open = await sql<{ environment_id: string; id: string; is_far: boolean }[]>`
-      select environment_id, id,
-        status = 'failed' or next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far
-      from pay.webhook_deliveries where status in ('pending', 'failed')`;
-    drained.late = open.map(({ id }) => `late: ${id}`);
-    if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
-    for (const { environment_id, id } of open) {
-      const path = `/api-v1-payments/v1/webhook_deliveries/${id}/redeliver`;
-      const { status } = await callApi(base_url, texts.get(environment_id)!, path, { body: {} });
-      if (status === 200) drained.redelivered++;
-    }
-    return false;
-  }).catch(() => {});
-  return drained;
 }

@@ -6,11 +6,13 @@
 
 import { join } from "node:path";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
+import type { Arrival } from "./arrival.ts";
 import type { Verdict } from "./audit.ts";
+import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "./delivery_audit.ts";
 import { readJournal } from "./journal.ts";
 import { untilWell } from "./main_run.ts";
 import { launch } from "./process.ts";
-import type { Arrival, ReceiverSettings } from "./receiver_process.ts";
+import type { ReceiverSettings } from "./receiver_process.ts";
 import { freePort, type Stage, until } from "./stage.ts";
 
 /** What is asked for. */
@@ -24,7 +26,6 @@ export interface OutageOptions {
 const OUTAGE_MS = 600_000;
 /** Two attempts of each, at 0 and 5 s, meet nobody. */
 const REAL_START_MS = 7_000;
-const SIGNATURE_AGE_MS = 30_000;
 const CLIENTS = 16;
 /** For 1 000 deliveries, and for each thousand more. */
 const DRAIN_MS = { least: 60_000, per_thousand: 9_000 };
@@ -40,15 +41,18 @@ export async function runOutage(
   const port = freePort();
   const { secret } = await addEndpoint(server.base_url, text, `http://127.0.0.1:${port}/`, ["*"]);
   const started = performance.now();
+  const findings: string[] = [];
   let next = 0;
   await Promise.all(Array.from({ length: CLIENTS }, async () => {
     // Each payment has two events.
     while (next < backlog / 2) {
       const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
       const key = `outage-${next++}`;
-      await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
+      const { status } = await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
+      if (status !== 201) findings.push(`${key} was answered ${status}`);
     }
   }));
+  const due = 2 * next;
   const passed_ms = () => performance.now() - started;
   const wait_ms = (is_real ? OUTAGE_MS : REAL_START_MS) - passed_ms();
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, wait_ms)));
@@ -86,17 +90,21 @@ export async function runOutage(
   const all = await readJournal<Arrival>(journal);
   const arrivals = all.filter(({ is_taken }) => is_taken);
   const events = new Set(arrivals.map(({ event_id }) => event_id));
-  const [row] = await stage.sql<{ events: number }[]>`
-    select count(*)::int as events from pay.events`;
-  // Those that the clocks' jump caught on their way were signed before it.
-  const oldest_ms = arrivals.reduce((oldest, { age_ms }) => Math.max(oldest, age_ms), 0);
-  const findings: string[] = [];
-  if (events.size < row!.events) {
+  // Those that the clocks' jump caught on their way were signed before it, and refused.
+  const ages_ms = arrivals.map(({ age_ms }) => age_ms).sort((a, b) => a - b);
+  const [newest_ms, oldest_ms] = [ages_ms[0] ?? 0, ages_ms.at(-1) ?? 0];
+  if (events.size !== due) {
     const refused = all.length - arrivals.length;
-    findings.push(`${row!.events - events.size} were not taken, ${refused} attempts refused`);
+    findings.push(`${events.size} of ${due} were taken, ${refused} attempts refused`);
   }
   if (oldest_ms >= SIGNATURE_AGE_MS) findings.push(`a signature was ${oldest_ms} ms old`);
-  if (waiting!.pending < row!.events || waiting!.tried === 0) {
+  if (newest_ms < -SIGNATURE_AHEAD_MS) {
+    findings.push(`a signature was made ${-newest_ms} ms after it arrived`);
+  }
+  if (arrivals.some(({ timestamps_apart_s }) => timestamps_apart_s !== 0)) {
+    findings.push("Webhook-Timestamp is not when the signature was made");
+  }
+  if (waiting!.pending < due || waiting!.tried === 0) {
     findings.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
   }
   const last = new Map<string, number>();

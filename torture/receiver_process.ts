@@ -6,7 +6,7 @@
  * receiver that fails 30 % of all attempts would lose 0.8 % of them by the contract.
  */
 
-import { verifyWebhook } from "../client/webhook_signature.ts";
+import { readArrival, WAYS_TO_FAIL, type WayToFail } from "./arrival.ts";
 import { Journal } from "./journal.ts";
 import { onLines, settingsOf, tell } from "./process.ts";
 import { randomOf } from "./random.ts";
@@ -24,23 +24,6 @@ export interface ReceiverSettings {
   ahead_ms?: number;
 }
 
-/** What it keeps of an arrival. */
-export interface Arrival {
-  at_ms: number;
-  path: string;
-  event_id: string;
-  type: string;
-  subject_id: string;
-  sequence: number;
-  attempt: number;
-  /** Age of the signature when it arrived, in milliseconds; -1 to 1 000 is its rounding. */
-  age_ms: number;
-  is_genuine: boolean;
-  /** Answered 2xx. */
-  is_taken: boolean;
-}
-
-const WAYS_TO_FAIL = ["500", "503", "302", "silent"] as const;
 const SILENT_MS = 30_000;
 
 const settings = settingsOf<ReceiverSettings>();
@@ -53,36 +36,23 @@ const server = Deno.serve(
     const bytes = await request.arrayBuffer().then((buffer) => new Uint8Array(buffer), () => null);
     // The sender was killed in the middle of it.
     if (bytes === null) return new Response(null, { status: 400 });
-    const header = request.headers.get("Payment-Signature");
-    const is_genuine = await verifyWebhook(bytes, header, settings.secrets[pathname] ?? "", {
-      now_ms: at_ms,
-    }).then(() => true, () => false);
-    const event = JSON.parse(new TextDecoder().decode(bytes));
-    const attempt = Number(request.headers.get("Webhook-Attempt"));
+    const received = { path: pathname, headers: request.headers, bytes, at_ms };
+    const arrival = await readArrival(received, settings.secrets[pathname] ?? "");
     // By what the seed decides, not by ids, which are random.
-    const name = `${event.request.idempotency_key} ${event.type} ${event.sequence} ${pathname}`;
+    const name = `${arrival.key} ${arrival.type} ${arrival.sequence} ${pathname}`;
     const random = randomOf(settings.seed, "receiver", name);
-    const way = attempt === 1 && random.chance(settings.fail) ? random.pick(WAYS_TO_FAIL) : null;
-    const arrival: Arrival = {
-      at_ms,
-      path: pathname,
-      event_id: event.id,
-      type: event.type,
-      subject_id: event.data.object.payment_id ?? event.data.object.id,
-      sequence: event.sequence,
-      attempt,
-      age_ms: at_ms - Number(request.headers.get("Webhook-Timestamp")) * 1_000,
-      is_genuine,
-      is_taken: way === null && is_genuine,
-    };
+    const is_failed = arrival.attempt === 1 && random.chance(settings.fail);
+    const way = is_failed ? random.pick(WAYS_TO_FAIL) : null;
+    arrival.failed_by = way;
+    arrival.is_taken &&= way === null;
     await journal.write(arrival);
-    return is_genuine ? await answer(way) : new Response(null, { status: 400 });
+    return arrival.is_genuine ? await answer(way) : new Response(null, { status: 400 });
   },
 );
 tell({ port: server.addr.port });
 onLines(() => {});
 
-async function answer(way: typeof WAYS_TO_FAIL[number] | null): Promise<Response> {
+async function answer(way: WayToFail | null): Promise<Response> {
   if (way === null) return new Response(null, { status: 204 });
   if (way === "500") return new Response("no", { status: 500 });
   if (way === "503") return new Response("later", { status: 503, headers: { "Retry-After": "6" } });

@@ -1,18 +1,21 @@
 /**
- * R9: resets under load. One sandbox is emptied again and again while payments are made in it, and in
- * its neighbour. The neighbour loses nothing, what is made is whole or gone, and an emptied sandbox is
- * empty.
+ * R9: resets under load. One sandbox is emptied again and again while payments and transfers are made
+ * and delivered in it, and in its neighbour. The neighbour loses nothing, what is made is whole or
+ * gone, and an emptied sandbox is empty.
  */
 
 import { checkBooks } from "../scripts/check_books.ts";
-import { callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
+import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./audit.ts";
 import { untilWell } from "./main_run.ts";
-import type { Stage } from "./stage.ts";
+import { requestOf } from "./request.ts";
+import type { SandboxKey, Stage } from "./stage.ts";
 
 const CLIENTS = 6;
 const RESETTERS = 2;
 const OUTCOMES = ["success", "refunded", "chargeback", "declined", "pending"];
+/** So little that a sandbox that is not reset always has it. */
+const TRANSFER_AMOUNT = 10;
 /** What a reset empties; keys and endpoints stay. */
 const TABLES = [
   "payments",
@@ -21,10 +24,10 @@ const TABLES = [
   "events",
   "ledger_entries",
   "ledger_transactions",
-  "ledger_deltas",
-  "ledger_totals",
   "webhook_deliveries",
 ];
+/** Sums of the entries, emptied with them; when they are made is the database's own affair. */
+const SUMS = ["ledger_deltas", "ledger_totals"];
 
 /** Runs it. */
 export async function runResets(stage: Stage, resets: number): Promise<Verdict[]> {
@@ -35,7 +38,18 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
   const made: string[] = [];
   let [is_over, in_emptied, done] = [false, 0, 0];
   const urls = servers.map(({ base_url }) => base_url);
-  const pay = async (sandbox: { text: string }, client: number, i: number) => {
+  const receiver = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      await request.body?.cancel();
+      return new Response(null, { status: 204 });
+    },
+  );
+  stage.atEnd(() => receiver.shutdown());
+  for (const { text } of [emptied, neighbour]) {
+    await addEndpoint(urls[0]!, text, `http://127.0.0.1:${receiver.addr.port}/`, ["*"]);
+  }
+  const pay = async (sandbox: SandboxKey, client: number, i: number) => {
     const body = { amount_minor: 100, currency: "EUR", outcome: OUTCOMES[i % OUTCOMES.length] };
     const answer = await callApi(urls[client % 2]!, sandbox.text, SANDBOX_PAYMENTS, {
       body,
@@ -44,11 +58,30 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
     if (answer.status !== 201) findings.push(`a payment: ${JSON.stringify(answer.body)}`);
     return answer.body.id;
   };
+  /** Where resets come between there may be no money for it. */
+  const transfer = async (sandbox: SandboxKey, client: number, i: number) => {
+    const { path, body } = requestOf({
+      do: "transfer",
+      amount: TRANSFER_AMOUNT,
+      currency: "EUR",
+      destination: "approved",
+      is_manual: i % 2 === 0,
+    }, "none");
+    const key = `transfer-${client}-${i}`;
+    const answer = await callApi(urls[client % 2]!, sandbox.text, path, { body, key });
+    const is_right = answer.status === 201 || (answer.status === 402 && sandbox === emptied);
+    if (!is_right) findings.push(`a transfer: ${JSON.stringify(answer.body)}`);
+    return answer.body.id;
+  };
   const clients = Array.from({ length: CLIENTS }, async (_, client) => {
     for (let i = 0; !is_over; i++) {
-      if (client % 2 === 0) made.push(await pay(neighbour, client, i));
-      else {
+      const is_transfer = i % OUTCOMES.length === 1;
+      if (client % 2 === 0) {
+        made.push(await pay(neighbour, client, i));
+        if (is_transfer) made.push(await transfer(neighbour, client, i));
+      } else {
         await pay(emptied, client, i);
+        if (is_transfer) await transfer(emptied, client, i);
         in_emptied++;
       }
     }
@@ -67,22 +100,48 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
     if (found > 0) findings.push(`${oracle}: ${examples[0]}`);
   }
   const rows = await stage.sql<{ id: string }[]>`
-    select id from pay.payments where environment_id = ${neighbour.environment_id}`;
+    select id from pay.payments where environment_id = ${neighbour.environment_id}
+    union all
+    select id from pay.transfers where environment_id = ${neighbour.environment_id}`;
   const there = new Set(rows.map(({ id }) => id));
   const lost = made.filter((id) => !there.has(id)).length;
-  if (lost > 0) findings.push(`the neighbour has lost ${lost} payments`);
+  if (lost > 0) findings.push(`the neighbour has lost ${lost} payments or transfers`);
+  // The last reset finds something of everything.
+  for (let i = 0; i < OUTCOMES.length; i++) await pay(emptied, CLIENTS, i);
+  for (let i = 0; i < 2; i++) await transfer(emptied, CLIENTS, i);
+  for (const [table, rows] of await countRows(stage, emptied, TABLES)) {
+    if (rows === 0) findings.push(`nothing is in ${table} before the last reset`);
+  }
+  const neighbours = await countRows(stage, neighbour, TABLES);
   await resetOnce(0);
-  for (const table of TABLES) {
-    const [left] = await stage.sql.unsafe(
-      `select count(*)::int as rows from pay.${table} where environment_id = $1`,
-      [emptied.environment_id],
-    );
-    if (left!.rows > 0) findings.push(`${left!.rows} rows are left in ${table}`);
+  for (const [table, rows] of await countRows(stage, emptied, [...TABLES, ...SUMS])) {
+    if (rows > 0) findings.push(`${rows} rows are left in ${table}`);
+  }
+  for (const [table, rows] of await countRows(stage, neighbour, TABLES)) {
+    const before = neighbours.get(table);
+    if (rows !== before) findings.push(`the neighbour's ${table} had ${before} rows, has ${rows}`);
   }
   return [{
     promise: "R9",
     says: `${resets} resets, ${in_emptied} payments made beside them in the sandbox, ` +
-      `${made.length} in its neighbour, ${lost} of those lost`,
+      `${made.length} payments and transfers in its neighbour, ${lost} of those lost`,
     findings,
   }];
+}
+
+/** How many rows of a sandbox are in each table. */
+async function countRows(
+  { sql }: Stage,
+  { environment_id }: SandboxKey,
+  tables: readonly string[],
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const table of tables) {
+    const [row] = await sql.unsafe(
+      `select count(*)::int as rows from pay.${table} where environment_id = $1`,
+      [environment_id],
+    );
+    counts.set(table, row!.rows);
+  }
+  return counts;
 }

@@ -43,6 +43,7 @@ export async function runTwice(
   const differing = events[0]!.findIndex((text, i) => text !== events[1]![i]);
   if (differing !== -1) findings.push(`story ${stories[differing]!.number} has other events`);
   const count = events[0]!.join("").split("evt").length - 1;
+  if (answers === 0 || count === 0) findings.push("nothing was compared");
   return [{
     promise: "R10",
     says: `${answers} requests told twice, by 1 and by ${MANY} clients; ${count} events the same`,

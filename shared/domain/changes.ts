@@ -34,10 +34,10 @@ export type Decide<T extends Subject> = (subject: T) => Change | null | Promise<
 
 /**
  * How often a change is decided when other isolates change the payment too (architecture §2). Each
- * time but the first it may have lost to any of them; with 4 and no pause 4 % of 50 refunds racing
- * on two isolates ran out of turns, with these none did.
+ * time but the first it may have lost to any of them: of two isolates to the other, every second
+ * time. With 10 some of 2 600 refunds racing on two isolates ran out of turns.
  */
-const MAX_DECISIONS = 10;
+const MAX_DECISIONS = 20;
 /**
  * Longest pause before deciding again; the limit doubles with each loss, up to the second figure.
  */

@@ -20,7 +20,7 @@ const MAX_OF_ENDPOINT = { healthy: 16, failing: 2 };
 const CLAIMED_PER_PLACE = 2;
 /** An endpoint may have as much claimed as it takes in this time, up to a number. */
 const AHEAD_MS = 100;
-const AHEAD_MAX = 256;
+const AHEAD_MAX = 512;
 /** Weight of the newest attempt in an endpoint's pace. */
 const PACE_WEIGHT = 1 / 8;
 

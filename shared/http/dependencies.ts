@@ -5,7 +5,6 @@
 
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
-import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { Changes } from "../domain/changes.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
@@ -17,6 +16,7 @@ import { createStore, type Store } from "../store/store.ts";
 import type { WebhookRequest } from "../store/webhook_sender.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
+import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
 
 /** What both functions need. */
@@ -45,6 +45,8 @@ export interface Dependencies {
 export interface Settings {
   /** `postgres://…`; a role that is a member of `pay_api`. */
   database_url: string;
+  /** PEM of an authority that the database server's certificate may be of. */
+  database_authority?: string;
   /** Where both functions are served, without a slash at the end. */
   base_url: string;
   allowed_origins?: readonly string[];
@@ -73,9 +75,10 @@ export type OpenDependencies = Dependencies & { close(): Promise<void> };
 
 /** Builds the dependencies of a set of settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
-  const { max_connections, prepare, on_statement } = settings;
+  const { max_connections, prepare, on_statement, database_authority } = settings;
   const database = openDatabase({
     url: settings.database_url,
+    ...(database_authority !== undefined && { authority: database_authority }),
     ...(max_connections !== undefined && { max_connections }),
     ...(prepare !== undefined && { prepare }),
     ...(on_statement && { on_statement }),
@@ -126,55 +129,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
 }
 
-/**
- * Builds the dependencies from environment variables:
- * `PAYMENTS_DB_URL` (else `SUPABASE_DB_URL`), `PUBLIC_BASE_URL` (else `SUPABASE_URL` and
- * `/functions/v1`), `CONSOLE_ORIGINS` (comma-separated), `WEBHOOK_MASTER_SECRET`, `RELAY_TOKEN`,
- * `ALLOW_PRIVATE_WEBHOOKS` (`true`), `RATE_LIMIT_PER_SECOND` (100; 0 is off), `DB_POOL_SIZE` (4), `DB_PREPARE`
- * (`false` behind a transaction pooler; the default is `true`, at port 6543 `false`). Throws when no database is named, or a secret is too short to be one.
- */
-export function openDependencies(
-  env: (name: string) => string | undefined,
-  overrides: Partial<Settings> = {},
-): OpenDependencies {
-  const database_url = env("PAYMENTS_DB_URL") ?? env("SUPABASE_DB_URL");
-  if (!database_url) throw new Error("Set PAYMENTS_DB_URL (or SUPABASE_DB_URL) to the database");
-  const base_url = env("PUBLIC_BASE_URL") ?? `${env("SUPABASE_URL") ?? ""}/functions/v1`;
-  const master_secret = env("WEBHOOK_MASTER_SECRET");
-  if (master_secret && new TextEncoder().encode(master_secret).length < MASTER_SECRET_MIN_BYTES) {
-    throw new Error(`WEBHOOK_MASTER_SECRET must have at least ${MASTER_SECRET_MIN_BYTES} bytes`);
-  }
-  const relay_token = env("RELAY_TOKEN");
-  const max_connections = readWhole("DB_POOL_SIZE", env("DB_POOL_SIZE"));
-  const prepare = readPrepare(env("DB_PREPARE"));
-  const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", env("RATE_LIMIT_PER_SECOND"));
-  return createDependencies({
-    database_url,
-    base_url: base_url.replace(/\/+$/, ""),
-    allowed_origins: (env("CONSOLE_ORIGINS") ?? "").split(",").map((o) => o.trim()).filter(Boolean),
-    ...(master_secret && { webhook_master_secret: master_secret }),
-    ...(relay_token && { relay_token }),
-    allow_private_webhooks: env("ALLOW_PRIVATE_WEBHOOKS") === "true",
-    rate_limit: rate_limit ?? DEFAULT_RATE_LIMIT,
-    ...(max_connections && { max_connections }),
-    ...(prepare !== undefined && { prepare }),
-    ...overrides,
-  });
-}
-
-/** Requests a second of one key unless the operator says otherwise (contract §5). */
-const DEFAULT_RATE_LIMIT = 100;
-
-function readWhole(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  throw new Error(`${name} "${text}" is not a whole number`);
-}
-
-function readPrepare(text: string | undefined): boolean | undefined {
-  if (text === undefined) return undefined;
-  if (text === "true" || text === "false") return text === "true";
-  throw new Error(`DB_PREPARE "${text}" is neither true nor false`);
+/** Builds the dependencies from environment variables. Errors: as `readSettings`. */
+export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
+  return createDependencies(readSettings(env));
 }
 
 /** The names that lead to us: on loopback all of them. */

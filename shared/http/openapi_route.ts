@@ -1,8 +1,10 @@
 /**
  * The OpenAPI document at `GET /api-v1-payments/v1/openapi.json`: public, for tools and any web page.
- * Its text is a module of its own, loaded by the first request for it, so that no other pays for it.
+ * It is a module of its own, packed because a platform counts what it loads, and loaded by the first
+ * request for it, so that no other pays for it.
  */
 
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Handler } from "hono";
 import { cors } from "hono/cors";
@@ -39,10 +41,16 @@ export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
   ];
 }
 
+/** The text of a document that is gzipped and in base64. */
+export function unpackDocument(packed: string): Promise<string> {
+  const gzipped = new Blob([Buffer.from(packed, "base64")]).stream();
+  return new Response(gzipped.pipeThrough(new DecompressionStream("gzip"))).text();
+}
+
 /** The document with this service's address, and what names this version of it. */
 async function loadDocument(base_url: string): Promise<{ text: string; tag: string }> {
-  const { OPENAPI_DOCUMENT } = await import("./openapi_document.ts");
-  const text = OPENAPI_DOCUMENT.replace(
+  const { OPENAPI_GZIP } = await import("./openapi_document.ts");
+  const text = (await unpackDocument(OPENAPI_GZIP)).replace(
     JSON.stringify(DOCUMENTED_SERVER),
     () => JSON.stringify(base_url),
   );

@@ -8,13 +8,17 @@
 
 import postgres from "postgres";
 import { ApiError } from "../core/errors.ts";
+import { encryptionOf } from "./database_encryption.ts";
+import { encryptedSockets } from "./database_socket.ts";
 import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
 /** How to reach the database. */
 export interface DatabaseOptions {
-  /** `postgres://…` */
+  /** `postgres://…`; its `sslmode` says whether it is encrypted (database_encryption.ts). */
   url: string;
+  /** PEM of an authority that the server's certificate may be of, beside the runtime's. */
+  authority?: string;
   /** Connections of this isolate; small, because a platform runs many isolates. */
   max_connections?: number;
   /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
@@ -126,8 +130,12 @@ function withoutHoles<Row>(rows: Row[]): Row[] {
 }
 
 function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
+  const mode = encryptionOf(options.url);
   return postgres(options.url, {
     max,
+    // The driver's own TLS does not work on the edge runtime's Deno.
+    ssl: false,
+    ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),
     connect_timeout: CONNECT_DEADLINE_S,
     idle_timeout,

@@ -58,8 +58,12 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_pkey primary key (environment_id, id),
   constraint webhook_deliveries_status_known
     check (status in ('pending', 'delivered', 'failed', 'cancelled')),
+  -- A lease is of something pending; that the relay need not ask.
   constraint webhook_deliveries_pending_has_next
-    check ((status = 'pending') = (next_attempt_at is not null))
+    check (
+      (status = 'pending') = (next_attempt_at is not null)
+      and (status = 'pending' or leased_until is null)
+    )
 -- A claim writes each row once more, and a turn claims many neighbours at once: with half a page free
 -- their new versions stay on it, and no index hears of them.
 -- Each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which every
@@ -78,10 +82,13 @@ comment on column pay.webhook_deliveries.leased_until is
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
 -- alike, and reads the whole environment (measured: a turn of the relay went from 2 to 18 ms).
 --
--- The relay: endpoints that have something pending, and what is due at each.
+-- The relay: what is due at an endpoint. What is pending has a next attempt; said so here, that this
+-- index serves no question but that: before the first analyze the planner took it for the one below, and
+-- each delivery read all that was due (measured: 1 300 µs instead of 30).
 create index webhook_deliveries_due on pay.webhook_deliveries (endpoint_id, next_attempt_at, sequence)
-  where status = 'pending';
--- The relay: is an earlier event of the same payment still being tried?
+  where next_attempt_at is not null;
+-- The relay: endpoints that have something pending; is an earlier event of the same payment still
+-- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
 -- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=.

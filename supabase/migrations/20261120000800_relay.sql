@@ -48,6 +48,7 @@ declare
   v_rooms integer[];
   v_environments text[];
   v_ids text[];
+  v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
@@ -86,17 +87,26 @@ begin
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id), array_agg(c.id) into v_environments, v_ids
-  from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
-  cross join lateral (
-    select d.environment_id, d.id
-    from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-      and (d.leased_until is null or d.leased_until <= p_at)
-    order by d.next_attempt_at, d.sequence
-    limit o.room
-    for update skip locked
+  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
+    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
+  into v_due
+  from (
+    select l.*, rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.sequence)
+    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.sequence
+      limit o.room
+      for update skip locked
+    ) l
   ) c;
+  v_environments := v_due.environments;
+  v_ids := v_due.ids;
   exit when v_ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -104,10 +114,9 @@ begin
   return query
   with
   candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      rank() over (partition by d.endpoint_id order by d.next_attempt_at, d.sequence) as rank_of_endpoint
-    from unnest(v_environments, v_ids) as c (environment_id, id)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
+      v_due.sequences, v_due.events, v_due.ranks) as c (environment_id, id, endpoint_id, subject_id,
+      sequence, event_id, rank_of_endpoint)
   ),
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
@@ -222,6 +231,8 @@ $$;
 
 -- Records ended attempts; the part of a turn that writes results. What only few turns need stands in
 -- statements of its own.
+-- A row that is sought by its key is not asked plainly whether it is pending: a plan made while the outbox
+-- was empty would take an index of what is pending, and read it whole.
 -- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
 -- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
 create function pay.record_attempts(p_results text, p_at timestamptz)
@@ -246,7 +257,7 @@ begin
     )
     where r.outcome = 'released'
       and d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null;
+      and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
   with
@@ -270,7 +281,7 @@ begin
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.status = 'pending' and d.attempt_count = r.attempt and d.leased_until is not null
+      and d.attempt_count = r.attempt and d.leased_until is not null
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   -- Those that waited for one that has ended for good.
@@ -315,7 +326,7 @@ begin
       select d.environment_id, d.id
       from unnest(v_environments, v_ids) as n (environment_id, id)
       join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status = 'pending' and d.leased_until is null
+      where d.status || '' = 'pending' and d.leased_until is null
       order by d.environment_id, d.id
       for update of d
     )

@@ -20,7 +20,7 @@ create table pay.oracle_findings (
   found_at timestamptz not null default now(),
   constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
 );
-comment on table pay.oracle_findings is 'What the hourly check has found. Empty for as long as every promise is kept.';
+comment on table pay.oracle_findings is 'What the hourly check has found, until pay.forget_findings. Empty for as long as every promise is kept.';
 comment on column pay.oracle_findings.oracle is 'The view that found it.';
 comment on column pay.oracle_findings.found_at is 'When it was found first.';
 
@@ -517,12 +517,32 @@ begin
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
+end
+$$;
+
+-- Operator: forgets what was noted, once it is understood; how many. What is still so is noted again.
+create function pay.forget_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_forgotten bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.oracle_findings;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
 end
 $$;
 
 grant execute on function pay.check_books() to pay_operator;
 grant execute on function pay.note_findings() to pay_operator;
+grant execute on function pay.forget_findings() to pay_operator;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

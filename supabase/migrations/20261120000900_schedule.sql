@@ -13,9 +13,12 @@ create table pay.settings (
   name text collate "C" not null,
   value text not null,
   constraint settings_pkey primary key (name),
-  constraint settings_name_known check (name in ('relay_url', 'relay_token'))
+  constraint settings_name_known check (
+    name in ('relay_url', 'relay_token', 'books_checked_at')
+  )
 );
-comment on table pay.settings is 'Where the relay is and the token that wakes it. Set by pay.configure_relay.';
+comment on table pay.settings is
+  'Where the relay is and the token that wakes it (pay.configure_relay), and when the books were checked last, in seconds since 1970 (pay.note_findings).';
 
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;

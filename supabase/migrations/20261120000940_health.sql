@@ -18,6 +18,7 @@ returns table (
   unbalanced_transactions_last_hour bigint,
   unbalanced_totals bigint,
   oracle_findings bigint,
+  books_checked_at timestamptz,
   unrolled_ledger_transactions bigint,
   is_retention_behind boolean,
   test_keys bigint,
@@ -84,7 +85,16 @@ begin
         having sum(t.debits_minor) <> sum(t.credits_minor)
       ) unbalanced
     ),
-    (select count(*) from (select from pay.oracle_findings limit v_most) findings),
+    (
+      select case
+        when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
+      end
+      from (select from pay.oracle_findings limit v_most) findings
+    ),
+    (
+      select to_timestamp(s.value::double precision) from pay.settings s
+      where s.name = 'books_checked_at'
+    ),
     (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
@@ -95,7 +105,7 @@ begin
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
-    (select count(*) = 2 from pay.settings);
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $$;
 
@@ -136,7 +146,8 @@ comment on column pay.health.pending_deliveries is 'Due, under way, or waiting f
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
 comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the hourly check of the books has found; always 0.';
+comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';

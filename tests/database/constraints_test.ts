@@ -80,6 +80,10 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["webhook_deliveries_pkey", "webhook_deliveries", {}],
   ["webhook_deliveries_status_known", "webhook_deliveries", { id: "d1", status: "sent" }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", { id: "d2", status: "pending" }],
+  ["webhook_deliveries_pending_has_next", "webhook_deliveries", {
+    id: "d3",
+    leased_until: "2026-01-01T00:00:00Z",
+  }],
   ["oracle_findings_pkey", "oracle_findings", {}],
   ["settings_pkey", "settings", {}],
   ["settings_name_known", "settings", { name: "other" }],

@@ -48,7 +48,8 @@ Deno.test("pay.health", async (t) => {
         failing_endpoints: "0",
         unbalanced_transactions_last_hour: "0",
         unbalanced_totals: "0",
-        oracle_findings: "0",
+        oracle_findings: null,
+        books_checked_at: null,
         unrolled_ledger_transactions: "1",
         is_retention_behind: false,
         test_keys: "2",
@@ -95,7 +96,11 @@ Deno.test("pay.health", async (t) => {
         { unbalanced_totals: "1" },
       );
     });
-    await t.step("what the check of the books has found", async () => {
+    await t.step("what the check of the books has found, once it has run", async () => {
+      await sql`select pay.note_findings()`;
+      const { oracle_findings, books_checked_at } = await read();
+      assert.equal(oracle_findings, "0");
+      assert.ok(Math.abs(books_checked_at - Date.now()) < HOUR_MS);
       await changes(
         `insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
          values ('${environment_id}', 'oracle_refunds', 'pay_x', 'x')`,

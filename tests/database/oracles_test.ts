@@ -277,7 +277,7 @@ Deno.test("oracles", async (t) => {
         assert.deepEqual(await afterwards(sql, statements, saidBy), oracles);
       });
     }
-    await t.step("note_findings() keeps a finding once, with the time of the first", async () => {
+    await t.step("note_findings() keeps a finding once, forget_findings() none", async () => {
       await afterwards(sql, BREAKS[2]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
         const [again] = await session`select pay.note_findings() as findings`;
@@ -285,6 +285,9 @@ Deno.test("oracles", async (t) => {
         assert.equal(again!.findings, first!.findings);
         const noted = await session`select distinct oracle from pay.oracle_findings`;
         assert.deepEqual(noted.map(({ oracle }) => oracle), ["oracle_ledger_totals"]);
+        const [forgotten] = await session`select pay.forget_findings() as findings`;
+        assert.equal(forgotten!.findings, first!.findings);
+        assert.equal((await session`select from pay.oracle_findings`).length, 0);
       });
       const [row] = await sql`select pay.note_findings() as findings`;
       assert.equal(row!.findings, "0");

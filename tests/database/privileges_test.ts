@@ -35,6 +35,7 @@ const OPERATOR_FUNCTIONS = [
   "create_environment",
   "due_relay",
   "find_environment",
+  "forget_findings",
   "list_api_keys",
   "note_findings",
   "purge",

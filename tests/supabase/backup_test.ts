@@ -1,6 +1,7 @@
 /**
  * The backup and restore of docs/operations.md, run as they are written there, on two servers of
- * Debian's PostgreSQL 15, as `postgres`, who is no superuser. What was acknowledged before the backup is
+ * Debian's PostgreSQL 15, as `postgres`, who is no superuser, into a database with migrations of its
+ * own and after a restore that failed. What was acknowledged before the backup is
  * there after it to the last row and cent; keys work, and a retry gets the first answer again.
  */
 
@@ -20,6 +21,14 @@ import { makeSandboxKey } from "./sandbox_key.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAYMENTS = 60;
+/** What a project may hold that the service is restored into. */
+const MIGRATIONS_OF_ITS_OWN = `
+  create schema supabase_migrations;
+  create table supabase_migrations.schema_migrations (
+    version text not null primary key, statements text[], name text
+  );
+  insert into supabase_migrations.schema_migrations (version, name)
+  values ('20200101000000', 'own');`;
 const is_there = await hasVersion(15);
 if (!is_there) {
   console.warn("PostgreSQL 15 is not installed; the drill is skipped unless CI is set");
@@ -47,7 +56,25 @@ Deno.test({
       const key = await makeSandboxKey(old_server.url);
       const first = await answersOf(old_server.url, key);
       await runShell(await shellBlock("Backup"), env);
-      await runShell(await shellBlock("Restore"), env);
+      const as_postgres = postgres(new_server.url, { max: 1, onnotice: () => {} });
+      await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
+      await as_postgres.end();
+      const restore = await shellBlock("Restore");
+      // First with half of the copy.
+      const half = `${folder}/half.dump`;
+      const copy = await Deno.readFile(env.BACKUP);
+      await Deno.writeFile(half, copy.subarray(0, copy.length / 2));
+      await assert.rejects(runShell(restore, { ...env, BACKUP: half }), /pg_restore: error/);
+      await runShell(await shellBlock("After a restore that failed"), env);
+      assert.equal((await after`select from pg_namespace where nspname = 'pay'`).length, 0);
+      await runShell(restore, env);
+
+      const own = await after`delete from supabase_migrations.schema_migrations
+        where version = '20200101000000' returning name`;
+      assert.deepEqual([...own], [{ name: "own" }]);
+      const record = (sql: postgres.Sql) =>
+        sql`select version, name from supabase_migrations.schema_migrations order by version`;
+      assert.deepEqual([...await record(after)], [...await record(before)]);
 
       const [books, restored] = [
         await readBooks(before, ALL_BOOKS),

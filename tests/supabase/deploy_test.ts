@@ -1,7 +1,7 @@
 /**
- * `supabase functions deploy --use-api` with the real CLI against a stand-in of the management API:
- * what it uploads is what a function imports and nothing else, and that alone type-checks and runs on
- * Deno 2.1.4.
+ * The commands of the documents that deploy, with the real CLI against a stand-in of the management
+ * API: what they upload is what a function imports and nothing else, and that alone type-checks and
+ * runs on Deno 2.1.4.
  */
 
 import assert from "node:assert/strict";
@@ -10,9 +10,9 @@ import { migrate } from "../../scripts/migrate.ts";
 import { edgeDeno } from "../support/edge_deno.ts";
 import { startFunction } from "../support/function_process.ts";
 import { type DeployedFunction, openManagementApi } from "../support/management_api.ts";
-import { MASTER_SECRET } from "../support/service.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase_cli.ts";
 import { startSupabaseServer } from "../support/supabase_server.ts";
+import { block } from "./operations_document.ts";
 import { makeSandboxKey } from "./sandbox_key.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
@@ -40,7 +40,7 @@ const FIRST_PAYMENT = {
   },
 } as const;
 
-Deno.test("supabase functions deploy --use-api", async (t) => {
+Deno.test("deploying to a Supabase project", async (t) => {
   const project = await copyProject();
   const api = await openManagementApi(project.path);
   const server = await startSupabaseServer(17);
@@ -49,15 +49,27 @@ Deno.test("supabase functions deploy --use-api", async (t) => {
     for (const path of PLANTED) {
       await Deno.writeTextFile(join(project.path, path), "SECRET=planted\n");
     }
-    await t.step("deploys both, in silence", async () => {
-      const { code, stdout, stderr } = await project.run(
-        ...["functions", "deploy", "--use-api", `--remote=${PROJECT_REF}`, "--yes"],
-        ...["--profile", api.profile],
+    const script = await block("Deploying to a Supabase project", "console");
+    await t.step("the README's commands are those of docs/operations.md", async () => {
+      const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
+      assert.ok(readme.includes(`\`\`\`console\n${script}\`\`\`\n`));
+    });
+    await t.step("the documents' commands, without a terminal", async () => {
+      const { code, stdout, stderr } = await project.runScript(
+        script.replaceAll("<ref>", PROJECT_REF),
+        api.profile,
+        server.url,
       );
       assert.equal(code, 0, stderr + stdout);
       assert.doesNotMatch(stderr + stdout, /WARN/);
       assert.deepEqual([...api.functions.keys()].sort(), [...NAMES]);
       assert.deepEqual(api.unknown, []);
+      assert.deepEqual(await migrate(server.url), []);
+      assert.deepEqual([...api.secrets.keys()].sort(), ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET"]);
+      for (const [name, value] of api.secrets) {
+        assert.match(value, /^[0-9a-f]{64}$/);
+        assert.ok(stdout.includes(`${name}=${value}`), "a secret must be shown once");
+      }
     });
     for (const name of NAMES) {
       const deployed = () => api.functions.get(name)!;
@@ -89,15 +101,14 @@ Deno.test("supabase functions deploy --use-api", async (t) => {
         assert.ok(success, new TextDecoder().decode(stderr));
       });
     }
-    await migrate(server.url);
     const key = await makeSandboxKey(server.url);
     for (const name of NAMES) {
       await t.step(`${name}: alone in a folder it answers a payment`, async () => {
         const environment = {
-          // What Supabase sets by itself, and the one secret.
+          // What Supabase sets by itself, and the secrets.
           SUPABASE_DB_URL: server.url,
           SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
-          WEBHOOK_MASTER_SECRET: MASTER_SECRET,
+          ...Object.fromEntries(api.secrets),
         };
         const process = await startFunction(name, environment, undefined, join(uploaded, name));
         try {

@@ -1,7 +1,7 @@
 /**
  * The main module of a function's process: what the edge runtime does around `index.ts`. Gives
  * `Deno.serve` a free loopback port, which is the first line of output, and offers
- * `EdgeRuntime.waitUntil`. Runs on Deno 2.1.4; its argument is the URL of an `index.ts`.
+ * `EdgeRuntime.waitUntil`, which prints a line for each promise that it is given. Runs on Deno 2.1.4; its argument is the URL of an `index.ts`.
  */
 
 const serve = Deno.serve as (options: Deno.ServeTcpOptions, handler: Deno.ServeHandler) => unknown;
@@ -13,5 +13,9 @@ Object.assign(Deno, {
       onListen: ({ port }) => console.log(`listening on ${port}`),
     }, handler),
 });
-Object.assign(globalThis, { EdgeRuntime: { waitUntil: (_work: Promise<unknown>) => {} } });
+const waitUntil = (work: unknown) => {
+  if (!(work instanceof Promise)) throw new TypeError("waitUntil takes a promise");
+  console.log("handed over");
+};
+Object.assign(globalThis, { EdgeRuntime: { waitUntil } });
 await import(Deno.args[0]!);

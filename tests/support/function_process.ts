@@ -21,6 +21,8 @@ export interface FunctionProcess {
   origin: string;
   /** Resolves when the line of a request has been logged. */
   logged(request_id: string): Promise<void>;
+  /** How many promises it has given to `EdgeRuntime.waitUntil`. */
+  handedOver(): number;
   /** Whether it has ended by itself. */
   hasEnded(): boolean;
   /** What it printed that is no log line: errors that nobody caught. */
@@ -64,6 +66,7 @@ export async function startFunction(
   }).spawn();
   let has_ended = false;
   const ended = child.status.then(() => has_ended = true);
+  let handed_over = 0;
   const complaints: string[] = [];
   const seen = new Set<string>();
   const waiting = new Map<string, () => void>();
@@ -71,6 +74,7 @@ export async function startFunction(
   const listening = new Promise<string>((resolve) => hearPort = resolve);
   const read = readLines(child.stdout, (line) => {
     if (line.startsWith("listening on ")) return hearPort(line.slice("listening on ".length));
+    if (line === "handed over") return void handed_over++;
     if (!line.startsWith("{")) return void complaints.push(line);
     const entry = JSON.parse(line) as LogLine;
     on_line(entry);
@@ -105,6 +109,7 @@ export async function startFunction(
       ]);
       if (!seen.has(request_id)) throw new Error(`${name} logged nothing of ${request_id}`);
     },
+    handedOver: () => handed_over,
     hasEnded: () => has_ended,
     complaints,
     close,

@@ -1,6 +1,7 @@
 /**
- * A stand-in of Supabase's management API on loopback, as far as `supabase functions deploy --use-api`
- * asks for it: takes bundles as multipart uploads and keeps their files.
+ * A stand-in of Supabase's management API on loopback, as far as `supabase link`, `secrets set` and
+ * `functions deploy --use-api` ask for it: keeps the secrets, takes bundles as multipart uploads and
+ * keeps their files.
  */
 
 import { join } from "node:path";
@@ -19,14 +20,24 @@ export interface ManagementApi {
   profile: string;
   /** By slug. */
   functions: Map<string, DeployedFunction>;
+  /** What `secrets set` has set. */
+  secrets: Map<string, string>;
   /** Requests that it has no answer for. */
   unknown: string[];
   close(): Promise<void>;
 }
 
+/** Asked for by the way before a deployment and by `link`, which go on without an answer. */
+const UNANSWERED: ReadonlySet<string> = new Set([
+  "GET ",
+  "GET /config/storage",
+  "GET /config/database/pooler",
+]);
+
 /** Starts it; the profile is written into a folder. */
 export async function openManagementApi(folder: string): Promise<ManagementApi> {
   const functions = new Map<string, DeployedFunction>();
+  const secrets = new Map<string, string>();
   const unknown: string[] = [];
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -38,15 +49,22 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
         functions.set(slug, await readUpload(request));
         return Response.json(describe(slug, functions), { status: 201 });
       }
+      if (asked === "POST /secrets") {
+        for (const { name, value } of await request.json()) secrets.set(name, value);
+        return new Response(null, { status: 201 });
+      }
       await request.body?.cancel();
+      // What `link` asks to see whether the token is good.
+      if (asked === "GET /api-keys") {
+        return Response.json([{ name: "anon", type: "legacy", api_key: "x.y.z" }]);
+      }
       if (asked === "PUT /functions") {
         return Response.json({
           functions: [...functions.keys()].map((slug) => describe(slug, functions)),
         });
       }
       if (asked === "GET /functions") return Response.json([]);
-      // Asked for before a deployment; it goes on without an answer.
-      if (asked !== "GET ") unknown.push(asked);
+      if (!UNANSWERED.has(asked)) unknown.push(asked);
       return Response.json({ message: "not found" }, { status: 404 });
     },
   );
@@ -56,7 +74,7 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
     profile,
     `name: stand-in\napi_url: ${origin}\ndashboard_url: ${origin}\nproject_host: supabase.co\n`,
   );
-  return { profile, functions, unknown, close: () => server.shutdown() };
+  return { profile, functions, secrets, unknown, close: () => server.shutdown() };
 }
 
 async function readUpload(request: Request): Promise<DeployedFunction> {

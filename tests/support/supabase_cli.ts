@@ -7,6 +7,16 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const CLI = "supabase@3.1.0";
 /** A token of the form that the CLI wants; it is shown to nobody but a stand-in on loopback. */
 const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
+/** The real one, with what makes the CLI speak with stand-ins. */
+const NPX = `#!/bin/sh
+PATH=$REAL_PATH
+for arg; do
+  shift
+  if [ "$arg" = --remote ]; then arg="--remote=$PROJECT_DB_URL"; fi
+  set -- "$@" "$arg"
+done
+exec npx "$@" --profile "$PROFILE"
+`;
 /** A project's reference, as they look. */
 export const PROJECT_REF = "abcdefghijklmnopqrst";
 
@@ -22,6 +32,11 @@ export interface CliProject {
   path: string;
   /** Runs a command: `run("db", "push", …)`. */
   run(...args: string[]): Promise<Said>;
+  /**
+   * Runs a script of a document, which stands in the project and calls `npx -y supabase@<version>`,
+   * with the profile of a stand-in and this database for the project's.
+   */
+  runScript(script: string, profile: string, database_url: string): Promise<Said>;
   close(): Promise<void>;
 }
 
@@ -34,22 +49,39 @@ export async function copyProject(): Promise<CliProject> {
   for (const name of ["deno.json", "deno.lock"]) {
     await Deno.copyFile(join(ROOT, name), join(path, name));
   }
+  const run = async (program: string, args: string[], env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await new Deno.Command(program, {
+      args,
+      cwd: path,
+      env: {
+        SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
+        DO_NOT_TRACK: "1",
+        NO_COLOR: "1",
+        npm_config_update_notifier: "false",
+        ...env,
+      },
+      stdin: "null",
+    }).output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    return { code, stdout: out!, stderr: err! };
+  };
   return {
     path,
-    async run(...args) {
-      const { code, stdout, stderr } = await new Deno.Command("npx", {
-        args: ["-y", CLI, "--workdir", path, ...args],
-        cwd: path,
-        env: {
-          SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
-          DO_NOT_TRACK: "1",
-          NO_COLOR: "1",
-          npm_config_update_notifier: "false",
-        },
-        stdin: "null",
-      }).output();
-      const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-      return { code, stdout: out!, stderr: err! };
+    run: (...args) => run("npx", ["-y", CLI, "--workdir", path, ...args]),
+    async runScript(script, profile, database_url) {
+      const folder = await Deno.makeTempDir({ prefix: "payments-npx-" });
+      const PATH = Deno.env.get("PATH") ?? "";
+      try {
+        await Deno.writeTextFile(join(folder, "npx"), NPX, { mode: 0o755 });
+        return await run("bash", ["-e", "-c", script], {
+          PATH: `${folder}:${PATH}`,
+          REAL_PATH: PATH,
+          PROFILE: profile,
+          PROJECT_DB_URL: database_url,
+        });
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
     },
     close: () => Deno.remove(path, { recursive: true }),
   };

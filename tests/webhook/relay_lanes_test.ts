@@ -92,7 +92,7 @@ Deno.test("RelayLanes.enter() endpoints take turns", () => {
 
 /** [name, time of each attempt, delivered, room of the endpoint, room of the environment] */
 const ROOMS: [string, number, boolean, number, number][] = [
-  ["that answers at once: 256 in all", 1, true, 256, 128 + 256 - 32],
+  ["that answers at once: 512 in all", 1, true, 512, 128 + 512 - 32],
   ["that takes 20 ms: what it does in 100 ms", 20, true, 80, 128 + 80 - 32],
   ["that takes 10 s: two for each place", 10_000, true, 32, 128],
   ["that fails: two", 1, false, 2, 128],

@@ -1,0 +1,113 @@
+/**
+ * The functions' settings, read from the environment. An empty variable counts as absent; one that
+ * cannot be used is named, and its value repeated where it is no secret.
+ */
+
+import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
+import { encryptionOf } from "../store/database_encryption.ts";
+import type { Settings } from "./dependencies.ts";
+
+/** Requests a second of one key unless the operator says otherwise (contract §5). */
+const DEFAULT_RATE_LIMIT = 100;
+/** As the database has it (pay.configure_relay). */
+const RELAY_TOKEN = /^[!-~]{16,200}$/;
+/** An origin without its port, which may then be any. */
+const ANY_PORT = /^(.*):\*$/;
+
+/** Reads the variables that the README lists. Errors: `Error` naming the first that is at fault. */
+export function readSettings(env: (name: string) => string | undefined): Settings {
+  const read = (name: string) => env(name) || undefined;
+  const database_url = checkDatabase("PAYMENTS_DB_URL", read("PAYMENTS_DB_URL")) ??
+    checkDatabase("SUPABASE_DB_URL", read("SUPABASE_DB_URL"));
+  if (!database_url) throw new Error("Set PAYMENTS_DB_URL (or SUPABASE_DB_URL) to the database");
+  const authority = checkAuthority(read("PAYMENTS_DB_CA"));
+  const master_secret = checkMasterSecret(read("WEBHOOK_MASTER_SECRET"));
+  const relay_token = checkRelayToken(read("RELAY_TOKEN"));
+  const max_connections = readWhole("DB_POOL_SIZE", read("DB_POOL_SIZE"), 1);
+  const prepare = readSwitch("DB_PREPARE", read("DB_PREPARE"));
+  const project_url = checkUrl("SUPABASE_URL", read("SUPABASE_URL"));
+  const base_url = checkUrl("PUBLIC_BASE_URL", read("PUBLIC_BASE_URL")) ??
+    (project_url && `${project_url}/functions/v1`);
+  if (!base_url) throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to where this is served");
+  return {
+    database_url,
+    ...(authority && { database_authority: authority }),
+    base_url,
+    allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),
+    ...(master_secret && { webhook_master_secret: master_secret }),
+    ...(relay_token && { relay_token }),
+    allow_private_webhooks: readSwitch("ALLOW_PRIVATE_WEBHOOKS", read("ALLOW_PRIVATE_WEBHOOKS")) ??
+      false,
+    rate_limit: readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
+      DEFAULT_RATE_LIMIT,
+    ...(max_connections && { max_connections }),
+    ...(prepare !== undefined && { prepare }),
+  };
+}
+
+function checkDatabase(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  // The text may hold a password: it is not repeated.
+  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")) {
+    throw new Error(`${name} must look like postgres://user:password@host:5432/database`);
+  }
+  try {
+    encryptionOf(text);
+  } catch (error) {
+    throw new Error(`${name}: ${(error as Error).message}`);
+  }
+  return text;
+}
+
+function checkAuthority(text: string | undefined): string | undefined {
+  if (text === undefined || text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  throw new Error("PAYMENTS_DB_CA must be the text of a certificate, with its BEGIN and END lines");
+}
+
+function checkMasterSecret(text: string | undefined): string | undefined {
+  if (text === undefined || new TextEncoder().encode(text).length >= MASTER_SECRET_MIN_BYTES) {
+    return text;
+  }
+  throw new Error(`WEBHOOK_MASTER_SECRET must have at least ${MASTER_SECRET_MIN_BYTES} bytes`);
+}
+
+function checkRelayToken(text: string | undefined): string | undefined {
+  if (text === undefined || RELAY_TOKEN.test(text)) return text;
+  throw new Error("RELAY_TOKEN must be 16 to 200 visible ASCII characters");
+}
+
+/** Without a slash at the end. */
+function checkUrl(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+    throw new Error(`${name} "${text}" must look like https://api.example.com/functions/v1`);
+  }
+  return text.replace(/\/+$/, "");
+}
+
+function readOrigins(text = ""): string[] {
+  const origins = text.split(",").map((origin) => origin.trim()).filter(Boolean);
+  for (const origin of origins) {
+    const [, exact = origin] = ANY_PORT.exec(origin) ?? [];
+    const url = URL.parse(exact);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.origin !== exact) {
+      throw new Error(
+        `CONSOLE_ORIGINS "${origin}" is no origin: it must look like https://console.example.com`,
+      );
+    }
+  }
+  return origins;
+}
+
+function readWhole(name: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,6}$/.test(text) && Number(text) >= least) return Number(text);
+  throw new Error(`${name} "${text}" is not a whole number from ${least}`);
+}
+
+function readSwitch(name: string, text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text === "true" || text === "false") return text === "true";
+  throw new Error(`${name} "${text}" is neither true nor false`);
+}

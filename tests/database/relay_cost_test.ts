@@ -1,0 +1,72 @@
+/**
+ * What a turn of the relay costs, in pages of tables and indexes that are read: nothing for what else
+ * is pending, also with plans that were made while the outbox was empty and nothing was analyzed.
+ */
+
+import assert from "node:assert/strict";
+import { serviceCase } from "../http/service_case.ts";
+import { fillSandbox } from "../support/filled_sandbox.ts";
+
+const PAYMENTS = 20_000;
+/** Turns after which a connection has decided how to plan. */
+const TURNS = 8;
+/** Deliveries of a turn. */
+const EACH = 16;
+/** Some seventy for each delivery that is recorded and claimed; with all that is pending 4 500. */
+const MAX_PAGES = 1_500;
+const ENDPOINT = `whe_${"1".repeat(26)}`;
+
+interface Claimed {
+  environment_id: string;
+  id: string;
+  attempt: number;
+}
+
+serviceCase("a turn of the relay reads little, however much is pending", async (_t, service) => {
+  const { environment_id } = service.key;
+  const connection = await service.sql.reserve();
+  const parameters = (claimed: readonly Claimed[]) => {
+    const results = claimed.map((delivery) => ({
+      ...delivery,
+      outcome: "delivered",
+      next_attempt_at: null,
+      record: "{}",
+    }));
+    return [JSON.stringify(results), EACH];
+  };
+  const turn = `select environment_id, id, attempt from pay.relay_turn(
+    p_results => $1::text, p_rooms => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
+    p_per_environment => $2::int, p_at => now(), p_leased_until => now() + interval '25 s')`;
+  const take = (claimed: readonly Claimed[]) =>
+    connection.unsafe<Claimed[]>(turn, parameters(claimed), { prepare: true });
+  try {
+    const nobodys = [{ environment_id, id: "whd_none", attempt: 1 }];
+    for (let i = 0; i < TURNS; i++) assert.equal((await take(nobodys)).length, 0);
+    await fillSandbox(service.sql, environment_id, PAYMENTS);
+    await service.sql`delete from pay.webhook_deliveries`;
+    await service.sql`
+      insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
+        revision, created_at, body)
+      values (${environment_id}, ${ENDPOINT}, 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
+        now(), '{}')`;
+    await service.sql`
+      insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+        subject_id, sequence, status, next_attempt_at, created_at)
+      select e.environment_id, 'whd_' || substr(e.id, 5), e.id, e.type, ${ENDPOINT}, e.subject_id,
+        e.sequence, 'pending', now() - interval '1 hour', e.created_at
+      from pay.events e`;
+    let claimed: Claimed[] = [];
+    for (let i = 0; i < TURNS; i++) claimed = await take(claimed);
+    assert.equal(claimed.length, EACH);
+    const plan = await connection.unsafe<{ "QUERY PLAN": string }[]>(
+      `explain (analyze, buffers) ${turn}`,
+      parameters(claimed),
+    );
+    const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
+    const pages = Number(/Buffers: shared hit=(\d+)/.exec(text)![1]);
+    console.log(`${pages} pages for a turn of ${EACH}`);
+    assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
+  } finally {
+    connection.release();
+  }
+});

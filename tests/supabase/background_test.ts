@@ -1,0 +1,66 @@
+/**
+ * What goes on behind an answer is handed to the edge runtime, which ends an isolate otherwise as soon
+ * as it has answered: the relay's work after a payment, and after it was woken.
+ */
+
+import assert from "node:assert/strict";
+import { cloneDatabase } from "../support/database.ts";
+import { startFunction } from "../support/function_process.ts";
+import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
+import { makeSandboxKey } from "./sandbox_key.ts";
+
+const NAME = "api-v1-payments";
+/** The line of a promise comes by a pipe. */
+const HEARD_WITHIN_MS = 2_000;
+
+Deno.test("EdgeRuntime.waitUntil gets what goes on behind an answer", async (t) => {
+  const database = await cloneDatabase();
+  const key = await makeSandboxKey(database.url);
+  const process = await startFunction(NAME, {
+    PAYMENTS_DB_URL: database.functions_url,
+    PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
+    WEBHOOK_MASTER_SECRET: MASTER_SECRET,
+    ALLOW_PRIVATE_WEBHOOKS: "true",
+    RELAY_TOKEN,
+  });
+  const post = async (path: string, token: string, body?: unknown) => {
+    const answer = await fetch(`${process.origin}/${NAME}${path}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  /** How many promises are handed over from now on, once there is one or the time is up. */
+  const handedOver = async (work: () => Promise<void>) => {
+    const before = process.handedOver();
+    await work();
+    const until = performance.now() + HEARD_WITHIN_MS;
+    while (process.handedOver() === before && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return process.handedOver() - before;
+  };
+  try {
+    const endpoint = { url: "http://127.0.0.1:40999/hook", events: ["*"] };
+    const { status, text } = await post("/v1/webhook_endpoints", key, endpoint);
+    assert.equal(status, 201, text);
+    await t.step("a payment with an endpoint", async () => {
+      const count = await handedOver(async () => {
+        const body = { amount: 100, currency: "EUR", outcome: "success" };
+        assert.equal((await post("/v1/payments", key, body)).status, 201);
+      });
+      assert.ok(count > 0);
+    });
+    await t.step("POST /internal/relay", async () => {
+      const count = await handedOver(async () => {
+        assert.equal((await post("/internal/relay", RELAY_TOKEN)).status, 202);
+      });
+      assert.ok(count > 0);
+    });
+    assert.deepEqual(process.complaints, []);
+  } finally {
+    await process.close();
+    await database.drop();
+  }
+});

@@ -1,0 +1,51 @@
+/**
+ * What Supabase's edge runtime has not, or what the functions are not to do there, is in no source of
+ * theirs: workers, `vm`, other programs, and calls over HTTP, by which one could call the other.
+ * Webhooks go by sockets of our own (ADR 0007).
+ */
+
+import assert from "node:assert/strict";
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const FOLDERS = ["shared", "supabase/functions"];
+/** What is looked for, and a line that has to be noticed. */
+const ABSENT: readonly [what: string, pattern: RegExp, line: string][] = [
+  ["a worker", /\bnew (Shared)?Worker\b/, 'new Worker(new URL("x.ts", import.meta.url))'],
+  [
+    "a module that is not there, or speaks HTTP",
+    /\b(from|import)[ (]*["'](node:)?(vm|worker_threads|child_process|cluster|https?|http2)["']/,
+    'import { runInNewContext } from "node:vm";',
+  ],
+  ["another program", /\bDeno\.(Command|run)\b/, 'new Deno.Command("ls")'],
+  ["a call over HTTP", /(?<![\w.])(globalThis\.)?fetch\(/, "await fetch(url)"],
+];
+
+for (const [what, pattern, line] of ABSENT) {
+  Deno.test(`the functions' sources hold no trace of ${what}`, async () => {
+    assert.match(line, pattern);
+    const found: string[] = [];
+    let files = 0;
+    for (const folder of FOLDERS) {
+      for await (const path of sourcesBelow(`${ROOT}${folder}`)) {
+        files++;
+        const lines = (await Deno.readTextFile(path)).split("\n");
+        lines.forEach((text, index) => {
+          if (pattern.test(text)) {
+            found.push(`${relative(ROOT, path)}:${index + 1}: ${text.trim().slice(0, 100)}`);
+          }
+        });
+      }
+    }
+    assert.ok(files > 50);
+    assert.deepEqual(found, []);
+  });
+}
+
+async function* sourcesBelow(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) yield* sourcesBelow(`${folder}/${name}`);
+    else if (name.endsWith(".ts")) yield `${folder}/${name}`;
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * A database that is reached over TLS alone, as where Supabase's "Enforce SSL" is on: the functions on
+ * Deno 2.1.4 and the operator's commands get in as their URL's `sslmode` says, by a certificate that
+ * they trust, and outlive what outage_test.ts has of them without TLS.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import postgres from "postgres";
+import { migrate } from "../../scripts/migrate.ts";
+import { openOperatorDatabase } from "../../scripts/operator_database.ts";
+import { giveTo, postgresAccount } from "../../scripts/postgres_account.ts";
+import type { LogLine } from "../../shared/http/request_log.ts";
+import { startFunction } from "../support/function_process.ts";
+import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase_server.ts";
+import { makeSandboxKey } from "./sandbox_key.ts";
+
+const NAME = "api-v1-payments";
+/** R12. */
+const WELL_WITHIN_MS = 5_000;
+const is_there = await hasVersion(15);
+if (!is_there) {
+  console.warn(`${DEBIAN_15} is not there; a test over TLS is skipped unless CI is set`);
+}
+
+Deno.test({
+  name: "a database that is reached over TLS alone",
+  ignore: !is_there && Deno.env.get("CI") === undefined,
+  async fn(t) {
+    const folder = await Deno.makeTempDir({ prefix: "payments-tls-" });
+    const server = await startSupabaseServer(15);
+    await migrate(server.url);
+    const key = await makeSandboxKey(server.url);
+    const authority = await makeCertificate(folder);
+    /** Lets connections of one kind in: `host` any, `hostssl` those over TLS. */
+    const admit = async (kind: "host" | "hostssl") => {
+      await Deno.writeTextFile(hba_file, `${kind} all all all scram-sha-256\n`);
+      await admin`select pg_reload_conf()`;
+    };
+    const admin = postgres(`${server.admin_url}?sslmode=prefer`, {
+      max: 1,
+      backoff: false,
+      onnotice: () => {},
+    });
+    const [{ hba_file }] = await admin`show hba_file` as unknown as [{ hba_file: string }];
+    /** Starts the function, asks it `many` times at once, and gives statuses and fault. */
+    const withFunction = async <T>(
+      sslmode: string,
+      trusts: boolean,
+      work: (pay: () => Promise<number>, lines: LogLine[]) => Promise<T>,
+    ) => {
+      const lines: LogLine[] = [];
+      const process = await startFunction(NAME, {
+        SUPABASE_DB_URL: `${server.url}${sslmode && `?sslmode=${sslmode}`}`,
+        PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+        RATE_LIMIT_PER_SECOND: "0",
+        ...(trusts && { PAYMENTS_DB_CA: authority }),
+      }, (line) => lines.push(line));
+      const pay = async () => {
+        const answer = await fetch(`${process.origin}/${NAME}/v1/payments`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+          body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
+        });
+        await answer.text();
+        await process.logged(answer.headers.get("Request-Id")!);
+        return answer.status;
+      };
+      try {
+        return await work(pay, lines);
+      } finally {
+        const complaints = [...process.complaints];
+        await process.close();
+        assert.deepEqual(complaints, []);
+      }
+    };
+    /** What a payment is answered, and over what its sessions are. */
+    const outcome = (sslmode: string, trusts: boolean) =>
+      withFunction(sslmode, trusts, async (pay, lines) => {
+        const status = await pay();
+        const [sessions] = await admin`select bool_and(s.ssl) as over_tls
+          from pg_stat_activity a join pg_stat_ssl s using (pid)
+          where application_name = 'payments'`;
+        return [status, sessions!.over_tls ?? lines.at(-1)?.fault];
+      });
+    try {
+      await t.step("a server without TLS: prefer does without", async () => {
+        assert.deepEqual(await outcome("prefer", true), [201, false]);
+      });
+      await t.step("a server without TLS: require refuses, and the log says why", async () => {
+        const [status, fault] = await outcome("require", true);
+        assert.equal(status, 500);
+        assert.match(String(fault), /EncryptionFailed/);
+      });
+      for (
+        const [name, value] of [
+          ["ssl_cert_file", join(folder, "server.pem")],
+          ["ssl_key_file", join(folder, "server.key")],
+          ["ssl", "on"],
+        ]
+      ) {
+        await admin.unsafe(`alter system set ${name} = '${value}'`);
+      }
+      await admin`select pg_reload_conf()`;
+      await t.step("a certificate of nobody we know: prefer does without", async () => {
+        assert.deepEqual(await outcome("prefer", false), [201, false]);
+      });
+      await admit("hostssl");
+      await t.step("without TLS nobody gets in", async () => {
+        assert.deepEqual((await outcome("", true))[0], 500);
+      });
+      for (const sslmode of ["prefer", "require", "verify-full"]) {
+        await t.step(`${sslmode}: a payment is answered over TLS`, async () => {
+          assert.deepEqual(await outcome(sslmode, true), [201, true]);
+        });
+      }
+      await t.step("a certificate of nobody we know: require refuses", async () => {
+        const [status, fault] = await outcome("require", false);
+        assert.equal(status, 500);
+        assert.match(String(fault), /EncryptionFailed/);
+      });
+      await t.step("the operator's commands get in", async () => {
+        const data_dir = folder;
+        for (const sslmode of ["prefer", "require"]) {
+          const database_url = `${server.url}?sslmode=${sslmode}`;
+          const database = await openOperatorDatabase({ data_dir, database_url }, () => {});
+          const [row] = await database
+            .sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+          await database.close();
+          assert.equal(row!.ssl, true);
+          assert.deepEqual(await migrate(database_url), []);
+        }
+      });
+      await t.step(
+        "sessions that are terminated and a server that restarts",
+        () =>
+          withFunction("require", true, async (pay) => {
+            const many = () => Promise.all(Array.from({ length: 12 }, pay));
+            const assertWell = async () => {
+              const until = performance.now() + WELL_WITHIN_MS;
+              while ((await many()).some((status) => status !== 201)) {
+                assert.ok(performance.now() < until, "not well again in time");
+              }
+            };
+            await assertWell();
+            for (let i = 0; i < 10; i++) {
+              const [statuses] = await Promise.all([
+                many(),
+                admin`select pg_terminate_backend(pid) from pg_stat_activity
+                where application_name = 'payments'`,
+              ]);
+              assert.deepEqual(statuses.filter((status) => status !== 201 && status !== 503), []);
+            }
+            await assertWell();
+            await server.restart(async () => {
+              assert.deepEqual(new Set(await many()), new Set([503]));
+            });
+            await assertWell();
+          }),
+      );
+    } finally {
+      await admin.end({ timeout: 1 });
+      await server.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+/** Makes `server.pem` and `server.key` of 127.0.0.1, and gives the authority that they are of. */
+async function makeCertificate(folder: string): Promise<string> {
+  await Deno.writeTextFile(
+    join(folder, "extensions"),
+    "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n",
+  );
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+  const commands = [
+    `req -x509 -days 2 ${key} -subj /CN=authority -out authority.pem -keyout authority.key`,
+    `req ${key} -subj /CN=server -out server.csr -keyout server.key`,
+    "x509 -req -days 2 -in server.csr -CA authority.pem -CAkey authority.key -CAcreateserial " +
+    "-extfile extensions -out server.pem",
+  ];
+  for (const command of commands) {
+    const { success, stderr } = await new Deno.Command("openssl", {
+      args: command.split(" "),
+      cwd: folder,
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+  }
+  await Deno.chmod(folder, 0o755);
+  await Deno.chmod(join(folder, "server.key"), 0o600);
+  const account = await postgresAccount();
+  for (const name of ["server.pem", "server.key"]) await giveTo(account, join(folder, name));
+  return await Deno.readTextFile(join(folder, "authority.pem"));
+}

@@ -1,0 +1,359 @@
+/**
+ * The audit of a torture run can fire: a small plan is told to the real product without faults, and
+ * judged as it is; then each case breaks one fact of it, in the journals or in the database, and the
+ * audit has to name that.
+ */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { idMint } from "../../shared/core/ids.ts";
+import { readArrival } from "../../torture/arrival.ts";
+import { auditRun, type Evidence } from "../../torture/audit.ts";
+import type { Answer } from "../../torture/client_process.ts";
+import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../torture/plan.ts";
+import { changed, requestOf } from "../../torture/request.ts";
+import { startService, type TestService } from "../support/service.ts";
+import { addEndpoint, openRecorder, settle } from "../webhook/recording_receiver.ts";
+
+const SEED = 34;
+const OPERATIONS = 400;
+const TWINS = 2;
+
+/** One for each sandbox, for every event. */
+const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
+  SANDBOXES.map((sandbox) => [`/${sandbox}`, { sandbox, takes: () => true }]),
+);
+
+/** Breaks a fact. @param tx a transaction that is rolled back, past triggers */
+type Break = (run: Evidence, tx: postgres.TransactionSql) => unknown;
+
+const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][] = [
+  ["a change that was acknowledged is gone", "R1", /is lost/, async (run, tx) => {
+    const { operation } = answerTo(run, "cancel", 200);
+    await tx`
+      delete from pay.events
+      where body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
+  }],
+  ["a change that was refused has happened", "R1", /happened all the same/, (run) => {
+    refuse(answerTo(run, "cancel", 200));
+  }],
+  ["an operation was not answered", "R1", /not answered/, (run) => {
+    unanswer(answerTo(run, "refund", 201));
+  }],
+  ["an operation of the sandbox that is reset was not answered", "R1", /not answered/, (run) => {
+    unanswer(answerTo(run, "create", 201, "resets"));
+  }],
+  ["twins were answered differently", "R2", /twins were answered differently/, (run) => {
+    answerTo(run, "create", 201).body += " ";
+  }],
+  ["two twins were the first", "R2", /2 firsts/, (run) => {
+    const { operation } = answerTo(run, "create", 201);
+    for (const answer of answersOf(run, operation)) answer.is_replay = false;
+  }],
+  ["a twin was refused", "R2", /done and refused/, (run) => {
+    refuse(answerTo(run, "create", 201));
+  }],
+  ["two payments were made under one key", "R2", /2 of them/, async (run, tx) => {
+    const { operation } = answerTo(run, "create", 201);
+    const mint = idMint(Date.now());
+    await tx`
+      insert into pay.events select (json_populate_record(e,
+        json_build_object('id', ${mint("evt_")}::text, 'subject_id', ${mint("pay_")}::text))).*
+      from pay.events e where type = 'payment.created'
+        and body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
+  }],
+  ["a key was not replayed", "R2", /then 201/, (run) => {
+    run.replays.faults.push("operation 1: 201, then 201");
+  }],
+  ["a changed request was done", "R3", /one field changed: 201/, (run) => {
+    changedAnswer(run).status = 201;
+  }],
+  ["a changed request was not answered", "R3", /one field changed: not answered/, (run) => {
+    changedAnswer(run).status = 0;
+  }],
+  ["a changed request was refused for another reason", "R3", /one field changed: 409/, (run) => {
+    changedAnswer(run).body = '{"error":{"code":"invalid_state"}}';
+  }],
+  ["nobody looked at the books meanwhile", "R4", /never looked at/, (run) => {
+    run.meanwhile.audits = 0;
+  }],
+  ["something was wrong meanwhile", "R4", /meanwhile oracle/, (run) => {
+    run.meanwhile.findings.push("meanwhile oracle_ledger_totals: …");
+  }],
+  ["a ledger entry was altered", "R4", /was deleted or altered/, (run) => {
+    run.altered_entries.push("ledger entry le_… was deleted or altered");
+  }],
+  ["a hot account is overdrawn", "R4", /EUR overdrawn/, async (run, tx) => {
+    await tx`
+      update pay.ledger_entries set amount_minor = 1
+      where environment_id = ${run.environments.transfers} and currency = 'EUR'
+        and account = 'available' and direction = 'credit'`;
+  }],
+  ["a balance does not add up", "R4", /a balance: .* sums to 1/, (run) => {
+    alter(answerTo(run, "balance", 200), ({ balances }) => {
+      balances[0].amount_minor++;
+      balances[0].credits_minor++;
+    });
+  }],
+  ["a balance is empty", "R4", /a balance: no balance/, (run) => {
+    alter(answerTo(run, "balance", 200), (body) => body.balances = []);
+  }],
+  ["a balance was refused", "R4", /a balance: answered 404/, (run) => {
+    refuse(answerTo(run, "balance", 200));
+  }],
+  ["a payment stands elsewhere", "R5", /not where it must/, async (run, tx) => {
+    const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
+    await tx`update pay.payments set status = 'completed' where id = ${id}`;
+  }],
+  ["a payment is gone", "R5", /is not there/, async (run, tx) => {
+    const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
+    await tx`delete from pay.payments where id = ${id}`;
+  }],
+  ["a create had the wrong result", "R5", /create was answered/, (run) => {
+    alter(answerTo(run, "create", 201), (body) => body.status = "chargeback");
+  }],
+  ["no order explains the answers", "R5", /no order explains/, (run) => {
+    alter(answerTo(run, "refund", 201), (body) => body.payment_status = "pending");
+  }],
+  ["a story broke off", "R5", /was not told to its end/, (run) => {
+    const { operation } = answerTo(run, "refund", 201);
+    run.journal = run.journal.filter((record) => record.operation !== operation);
+  }],
+  ["a list is empty", "R5", /a list: .* is missing/, (run) => {
+    alter(lastListOfPayments(run), (body) => {
+      Object.assign(body, { data: [], has_more: false, next_cursor: null });
+    });
+  }],
+  ["a list lacks the newest payment", "R5", /a list: .* is missing/, (run) => {
+    alter(lastListOfPayments(run), ({ data }) => data.shift());
+  }],
+  ["a list is in another order", "R5", /a list: not newest first/, (run) => {
+    alter(lastListOfPayments(run), ({ data }) => data.reverse());
+  }],
+  ["a list was refused", "R5", /a list: answered 404/, (run) => {
+    refuse(lastListOfPayments(run));
+  }],
+  ["a list of refunds is empty", "R5", /no order explains/, (run) => {
+    alter(filledListOfRefunds(run), (body) => body.data = []);
+  }],
+  ["a list of refunds has one twice", "R5", /no order explains/, (run) => {
+    alter(filledListOfRefunds(run), ({ data }) => data.push(data[0]));
+  }],
+  ["a reset was refused", "R5", /a reset was answered 404/, (run) => {
+    refuse(answerTo(run, "reset", 200, "resets"));
+  }],
+  ["a create in the sandbox that is reset was refused", "R5", /create was answered 404/, (run) => {
+    refuse(answerTo(run, "create", 201, "resets"));
+  }],
+  ["an event has not arrived", "R6", /missing: payment/, (run) => {
+    const { event_id } = run.arrivals.find(({ path }) => path === "/payments")!;
+    run.arrivals = run.arrivals.filter((arrival) => arrival.event_id !== event_id);
+  }],
+  ["a delivery was forged", "R6", /1 forged/, (run) => {
+    run.arrivals[0]!.is_genuine = false;
+  }],
+  ["a delivery had another body", "R6", /another body/, (run) => {
+    run.arrivals[0]!.body_hash = "0".repeat(64);
+  }],
+  ["a delivery was of no event", "R6", /is no event/, (run) => {
+    run.arrivals.find(({ path }) => path === "/payments")!.event_id = "evt_unknown";
+  }],
+  ["too many came twice", "R6", /duplicates/, (run) => {
+    run.arrivals.push(...run.arrivals.slice(0, run.arrivals.length / 10));
+  }],
+  ["too many had to be asked for again", "R6", /had to be asked for again/, (run) => {
+    run.drained.redelivered = Math.ceil(run.arrivals.length / 10);
+  }],
+  ["a delivery was given up too early", "R6", /failed after 1 attempts/, (run) => {
+    run.drained.faults.push("whd_… is failed after 1 attempts");
+  }],
+  ["two events of a payment changed places", "R7", /./, (run) => {
+    const here = run.arrivals.filter(({ path }) => path === "/payments");
+    const second = here.find(({ sequence }) => sequence === 2)!;
+    const first = here.find(({ subject_id }) => subject_id === second.subject_id)!;
+    [first.sequence, second.sequence] = [second.sequence, first.sequence];
+  }],
+  ["a signature was old", "R8", /signed 30000 ms before/, (run) => {
+    run.arrivals[0]!.age_ms = 30_000;
+  }],
+  ["a signature was of the future", "R8", /signed -2001 ms before/, (run) => {
+    run.arrivals[0]!.age_ms = -2_001;
+  }],
+  ["two headers name two times", "R8", /Webhook-Timestamp is 1 s off/, (run) => {
+    run.arrivals[0]!.timestamps_apart_s = 1;
+  }],
+];
+
+Deno.test("auditRun()", async (t) => {
+  const service = await startService();
+  try {
+    const run = await tellPlan(service);
+    await t.step("finds nothing in a run without faults", async () => {
+      const whole = { ...run, endpoints: ENDPOINTS, sql: service.sql };
+      for (const { promise, findings } of await auditRun(whole)) {
+        assert.deepEqual(findings, [], promise);
+      }
+    });
+    for (const [fact, promise, finding, breakFact] of CASES) {
+      await t.step(`${promise}: ${fact}`, async () => {
+        const { findings } = await judgeBroken(
+          service.sql,
+          structuredClone(run),
+          promise,
+          breakFact,
+        );
+        assert.ok(findings.some((text) => finding.test(text)), findings.join("\n"));
+      });
+    }
+  } finally {
+    await service.close();
+  }
+});
+
+/** Everything about a run but its database. */
+type Told = Omit<Evidence, "sql" | "endpoints">;
+
+/** The plan of the seed, told one request after the other. */
+async function tellPlan(service: TestService) {
+  const plan = planOf(SEED, OPERATIONS, 0);
+  const keys = {} as Record<Sandbox, { text: string; environment_id: string }>;
+  const secrets: Record<string, string> = {};
+  const hooks = openRecorder();
+  const mint = idMint(Date.now());
+  for (const name of SANDBOXES) {
+    const environment_id = mint("env_");
+    await service.sql`select pay.create_environment(${environment_id}, 'torture', false, ${name})`;
+    keys[name] = await service.issueKey(environment_id);
+    const path = `/${name}`;
+    const added = await addEndpoint(service, hooks.url(path), {}, { key: keys[name].text });
+    secrets[path] = added.secret;
+  }
+  const journal: Evidence["journal"] = [];
+  for (const { sandbox, number: story, groups } of plan.stories) {
+    let id = "none";
+    for (const { number: operation, action, is_changed } of groups.flat()) {
+      const ask = async (kind: Answer["kind"], twin: number) => {
+        const planned = requestOf(action, id);
+        const { method, path, body } = kind === "changed" ? changed(planned) : planned;
+        const { status, text, headers } = await service.call(method, path, {
+          key: keys[sandbox].text,
+          ...(body !== null && { body, idempotency_key: `torture-${SEED}-${operation}` }),
+        });
+        const is_replay = headers.has("Idempotent-Replayed");
+        journal.push({ kind, operation, story, twin, status, body: text, is_replay });
+        return { status, body: JSON.parse(text) };
+      };
+      journal.push({ kind: "send", operation, story, id });
+      const { status, body } = await ask("answer", 0);
+      for (let twin = 1; twin < TWINS && !isRead(action); twin++) await ask("answer", twin);
+      if (is_changed && status < 300) await ask("changed", TWINS);
+      if (action.do !== "create" && action.do !== "transfer") continue;
+      id = body.error?.payment?.id ?? body.id ?? null;
+      if (id === null) break;
+    }
+  }
+  await settle(service);
+  const arrivals = await Promise.all(
+    hooks.arrivals.map((arrival) => readArrival(arrival, secrets[arrival.path]!)),
+  );
+  await hooks.close();
+  return {
+    plan,
+    journal,
+    arrivals,
+    environments: Object.fromEntries(
+      SANDBOXES.map((name) => [name, keys[name].environment_id]),
+    ) as Record<Sandbox, string>,
+    replays: { replayed: 1, faults: [] },
+    meanwhile: { audits: 1, findings: [] },
+    altered_entries: [],
+    drained: { redelivered: 0, faults: [] },
+  } satisfies Told;
+}
+
+/** The verdict on a promise after a fact was broken; the database is as before. */
+async function judgeBroken(
+  sql: postgres.Sql,
+  told: Told,
+  promise: string,
+  breakFact: Break,
+): Promise<{ findings: string[] }> {
+  class Enough extends Error {}
+  const verdict = Promise.withResolvers<{ findings: string[] }>();
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = 'replica'`;
+    const run: Evidence = { ...told, endpoints: ENDPOINTS, sql: tx as unknown as postgres.Sql };
+    await breakFact(run, tx);
+    const verdicts = await auditRun(run);
+    verdict.resolve(verdicts.find((one) => one.promise === promise)!);
+    throw new Enough();
+  }).catch((error) => {
+    if (!(error instanceof Enough)) throw error;
+  });
+  return await verdict.promise;
+}
+
+function answersOf({ journal }: Evidence, operation: number): Answer[] {
+  return journal.filter((record): record is Answer =>
+    record.kind === "answer" && record.operation === operation
+  );
+}
+
+/** The first answer to the last action of a kind that was answered so. @param of never reset unless named */
+function answerTo(
+  run: Evidence,
+  kind: Action["do"],
+  status: number,
+  of: Sandbox | null = null,
+): Answer {
+  const operations = run.plan.stories
+    .filter(({ sandbox }) => of === null ? sandbox !== "resets" : sandbox === of)
+    .flatMap(({ groups }) => groups.flat())
+    .filter(({ action }) => action.do === kind);
+  const answers = operations.flatMap(({ number }) => answersOf(run, number).slice(0, 1))
+    .filter((answer) => answer.status === status);
+  assert.ok(answers.length > 0, `no ${kind} was answered ${status}`);
+  return answers.at(-1)!;
+}
+
+function changedAnswer({ journal }: Evidence): Answer {
+  return journal.find((record): record is Answer => record.kind === "changed")!;
+}
+
+/** A page in the middle of a sandbox's payments. */
+function lastListOfPayments(run: Evidence): Answer {
+  const list = answerTo(run, "list", 200);
+  assert.ok(JSON.parse(list.body).has_more);
+  return list;
+}
+
+/** A list of refunds that has one. */
+function filledListOfRefunds({ journal, plan }: Evidence): Answer {
+  const lists = new Set(
+    plan.stories.filter(({ sandbox }) => sandbox !== "resets")
+      .flatMap(({ groups }) => groups.flat())
+      .filter(({ action }) => action.do === "list_refunds").map(({ number }) => number),
+  );
+  return journal.find((record): record is Answer =>
+    record.kind === "answer" && lists.has(record.operation) && record.body.includes('"re_')
+  )!;
+}
+
+/** Makes an answer that of an unknown id. */
+function refuse(answer: Answer): void {
+  answer.status = 404;
+  answer.body = '{"error":{"code":"not_found"}}';
+}
+
+function unanswer(answer: Answer): void {
+  answer.status = 0;
+  answer.body = "not answered in 120000 ms";
+}
+
+/** Changes the body of an answer. */
+// deno-lint-ignore no-explicit-any
+function alter(answer: Answer, change: (body: any) => unknown): void {
+  const body = JSON.parse(answer.body);
+  change(body);
+  answer.body = JSON.stringify(body);
+}

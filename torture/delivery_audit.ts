@@ -1,0 +1,91 @@
+/**
+ * R6 to R8: what a receiver has on disk against the events in the database. Everything arrives, as it
+ * was committed, in order, freshly signed.
+ */
+
+import type { EventFact, Evidence, Verdict } from "./audit.ts";
+
+/** Longest age of a signature when it arrives (promise R8). */
+export const SIGNATURE_AGE_MS = 30_000;
+/** How far ahead of the receiver's clock a signature may be: on one machine it is none at all. */
+export const SIGNATURE_AHEAD_MS = 2_000;
+/** Share of deliveries that may arrive more than once (promise R6). */
+const DUPLICATES_LIMIT = 0.02;
+/** Share of deliveries whose attempts kills may use up, so that they have to be asked for again. */
+const REDELIVERED_LIMIT = 0.02;
+
+/** Judges the deliveries of a run. */
+export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdict[] {
+  const { arrivals, endpoints, environments, drained } = evidence;
+  const hashes = new Map(events.map(({ id, body_hash }) => [id, body_hash]));
+  const taken = new Map<string, number>();
+  const altered: string[] = [];
+  const [disordered, stale]: [string[], string[]] = [[], []];
+  const last = new Map<string, number>();
+  let [oldest, newest, forged, refused] = [-Infinity, Infinity, 0, 0];
+  for (const arrival of arrivals) {
+    const { path, event_id, subject_id, sequence, age_ms } = arrival;
+    const name = `${path} ${event_id}`;
+    if (!arrival.is_genuine) forged++;
+    oldest = Math.max(oldest, age_ms);
+    newest = Math.min(newest, age_ms);
+    if (age_ms >= SIGNATURE_AGE_MS || age_ms < -SIGNATURE_AHEAD_MS) {
+      stale.push(`${name}: signed ${age_ms} ms before it arrived`);
+    }
+    if (arrival.timestamps_apart_s !== 0) {
+      stale.push(`${name}: Webhook-Timestamp is ${arrival.timestamps_apart_s} s off`);
+    }
+    // What a reset has deleted cannot be compared.
+    const hash = hashes.get(event_id);
+    if (hash !== undefined && hash !== arrival.body_hash) altered.push(`${name}: another body`);
+    if (!arrival.is_taken) {
+      refused++;
+      continue;
+    }
+    taken.set(name, (taken.get(name) ?? 0) + 1);
+    if (taken.get(name)! > 1) continue;
+    const payment = `${path} ${subject_id}`;
+    if (sequence <= (last.get(payment) ?? 0)) disordered.push(`${name}: ${sequence}`);
+    last.set(payment, sequence);
+  }
+  const duplicates = taken.values().reduce((sum, count) => sum + count - 1, 0);
+  const missing: string[] = [];
+  let due = 0;
+  for (const [path, { sandbox, takes }] of Object.entries(endpoints)) {
+    for (const { environment_id, id, type } of events) {
+      if (environment_id !== environments[sandbox] || !takes(type)) continue;
+      due++;
+      if (!taken.delete(`${path} ${id}`)) missing.push(`${type} ${id} at ${path}`);
+    }
+  }
+  const strangers = [...taken.keys()].filter((name) => !isOfReset(name, endpoints))
+    .map((name) => `${name} is no event`);
+  const too_many = [
+    ...(duplicates > DUPLICATES_LIMIT * due ? [`${duplicates} duplicates`] : []),
+    ...(drained.redelivered > REDELIVERED_LIMIT * due
+      ? [`${drained.redelivered} had to be asked for again`]
+      : []),
+  ];
+  return [
+    {
+      promise: "R6",
+      says: `${due} deliveries due, ${missing.length} missing, ${forged} forged, ` +
+        `${duplicates} duplicates, ${refused} refused by the receiver`,
+      findings: [
+        ...missing.map((name) => `missing: ${name}`),
+        ...strangers,
+        ...too_many,
+        ...(forged > 0 ? [`${forged} forged`] : []),
+        ...altered,
+        ...drained.faults,
+      ],
+    },
+    { promise: "R7", says: `${last.size} payments at endpoints, in order`, findings: disordered },
+    { promise: "R8", says: `signatures ${newest} to ${oldest} ms old on arrival`, findings: stale },
+  ];
+}
+
+/** Whether a delivery went to the sandbox whose events resets delete. */
+function isOfReset(name: string, endpoints: Evidence["endpoints"]): boolean {
+  return endpoints[name.split(" ")[0]!]?.sandbox === "resets";
+}

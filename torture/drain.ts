@@ -1,0 +1,60 @@
+/**
+ * Waits, when all faults are over, for the deliveries that are still on their way, and asks for those
+ * again that kills have cost their attempts. Tells of those that were given up too early.
+ */
+
+import { callApi } from "./api_call.ts";
+import type { Evidence } from "./audit.ts";
+import type { Sandbox } from "./plan.ts";
+import { type ApiServer, type SandboxKey, type Stage, until } from "./stage.ts";
+
+const DELIVERY_DEADLINE_MS = 240_000;
+/** The wait after a second failure is a minute; after a third it is ten. */
+const FAR_MS = 65_000;
+/** Attempts of a sandbox's delivery until it fails (contract §4), and until the next is minutes away. */
+const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
+
+/**
+ * Waits until nothing is pending. A delivery that the receiver refused and that kills cost two more
+ * attempts waits ten minutes, or has none left: those are asked for again, as a merchant would. One
+ * that waits so long, or was given up, after fewer attempts is a fault.
+ */
+export async function drain(
+  { sql }: Stage,
+  { base_url }: ApiServer,
+  keys: Record<Sandbox, SandboxKey>,
+): Promise<Evidence["drained"]> {
+  const texts = new Map(Object.values(keys).map((key) => [key.environment_id, key.text]));
+  const too_early = new Set<string>();
+  let [redelivered, late]: [number, string[]] = [0, []];
+  await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
+    const open = await sql<OpenDelivery[]>`
+      select environment_id, id, status, attempt_count,
+        status = 'failed' or next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far
+      from pay.webhook_deliveries where status in ('pending', 'failed')`;
+    late = open.map(({ id }) => `late: ${id}`);
+    for (const { id, status, attempt_count, is_far } of open) {
+      const least = status === "failed" ? ATTEMPTS.until_failed : ATTEMPTS.until_far;
+      if (is_far && attempt_count < least) {
+        too_early.add(`${id} is ${status} after ${attempt_count} attempts`);
+      }
+    }
+    if (open.length === 0 || open.some(({ is_far }) => !is_far)) return open.length === 0;
+    for (const { environment_id, id } of open) {
+      const path = `/api-v1-payments/v1/webhook_deliveries/${id}/redeliver`;
+      const { status } = await callApi(base_url, texts.get(environment_id)!, path, { body: {} });
+      if (status === 200) redelivered++;
+    }
+    return false;
+  }).catch(({ message }) => late.push(message));
+  return { redelivered, faults: [...too_early, ...late] };
+}
+
+/** A delivery that has not arrived. */
+interface OpenDelivery {
+  environment_id: string;
+  id: string;
+  status: string;
+  attempt_count: number;
+  is_far: boolean;
+}

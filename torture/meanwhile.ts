@@ -1,0 +1,80 @@
+/** The audit while the run goes on: the oracles are asked, and a copy of the ledger is made midway. */
+
+import { checkBooks } from "../scripts/check_books.ts";
+import { overdrawnBalances } from "./audit.ts";
+import type { Sandbox } from "./plan.ts";
+import type { SandboxKey, Stage } from "./stage.ts";
+
+const AUDIT_EVERY_MS = 2_000;
+
+/** Looks at the books while the run goes on, and keeps a copy of the ledger from its middle. */
+export class Auditor {
+  audits = 0;
+  readonly findings: string[] = [];
+  readonly #stage: Stage;
+  readonly #keys: Record<Sandbox, SandboxKey>;
+  readonly #is_midway: () => boolean;
+  #has_copy = false;
+  #is_over = false;
+  readonly #auditing: Promise<void>;
+
+  constructor(stage: Stage, keys: Record<Sandbox, SandboxKey>, isMidway: () => boolean) {
+    this.#stage = stage;
+    this.#keys = keys;
+    this.#is_midway = isMidway;
+    this.#auditing = this.#audit();
+  }
+
+  /** Entries of the copy that the ledger no longer has as they were. */
+  async end(): Promise<string[]> {
+    this.#is_over = true;
+    await this.#auditing;
+    if (!this.#has_copy) return ["no copy of the ledger was made midway"];
+    const rows = await this.#stage.sql`
+      select id from (table public.torture_ledger except table pay.ledger_entries) gone limit 5`;
+    return rows.map(({ id }) => `ledger entry ${id} was deleted or altered`);
+  }
+
+  async #audit(): Promise<void> {
+    const { sql } = this.#stage;
+    while (!this.#is_over) {
+      const started = performance.now();
+      try {
+        const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
+        for (const { oracle, examples } of broken) {
+          this.findings.push(`meanwhile ${oracle}: ${examples[0]}`);
+        }
+        const { environment_id } = this.#keys.transfers;
+        this.findings.push(...await overdrawnBalances(sql, environment_id));
+        this.audits++;
+        if (this.#wantsCopy()) {
+          // It may be there, and the answer to it not.
+          await sql`
+            create table if not exists public.torture_ledger as select * from pay.ledger_entries
+            where environment_id <> ${this.#keys.resets.environment_id}`;
+          const [copied] = await sql`select from public.torture_ledger limit 1`;
+          if (copied === undefined) this.findings.push("the ledger was empty midway");
+          this.#has_copy = true;
+        }
+      } catch (error) {
+        if (!isCutOff(error)) this.findings.push(`meanwhile: ${error}`);
+      }
+      // A tenth of the time at most, but for the copy.
+      const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
+      const until_ms = performance.now() + pause_ms;
+      do {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      } while (!this.#is_over && performance.now() < until_ms && !this.#wantsCopy());
+    }
+  }
+
+  #wantsCopy(): boolean {
+    return this.#is_midway() && !this.#has_copy;
+  }
+}
+
+/** Whether a query failed because the database is being killed, or is not back yet. */
+function isCutOff(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return code !== undefined && /^(CONNECT|ECONN|EPIPE|08|57P0)/.test(code);
+}

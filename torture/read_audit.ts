@@ -1,0 +1,86 @@
+/**
+ * What lists and balances may say while others change what they are about: a page holds every payment
+ * that was acknowledged before it was asked for and belongs on it; a balance adds up.
+ */
+
+import type { Evidence } from "./audit.ts";
+import type { Answer } from "./client_process.ts";
+import type { Operation, Sandbox, Story } from "./plan.ts";
+
+/** What lists of payments have got wrong (promise R5). */
+export function pageFaults({ plan, journal }: Evidence): string[] {
+  const operations = operationsOf(plan.stories);
+  const findings: string[] = [];
+  /** Ids of payments, in the order in which they were acknowledged. */
+  const acknowledged: Partial<Record<Sandbox, string[]>> = {};
+  /** How many of them there were when a list was first asked for. */
+  const known_when_sent = new Map<number, number>();
+  for (const record of journal) {
+    const { sandbox, action } = operations.get(record.operation)!;
+    const ids = acknowledged[sandbox] ??= [];
+    if (record.kind === "send") known_when_sent.set(record.operation, ids.length);
+    if (record.kind !== "answer" || record.status === 0) continue;
+    if (action.do === "create") {
+      const body = JSON.parse(record.body);
+      const id = body.error?.payment?.id ?? body.id;
+      if (id !== undefined) ids.push(id);
+    }
+    if (action.do !== "list") continue;
+    // A reset may have deleted what was acknowledged.
+    const known = sandbox === "resets" ? [] : ids.slice(0, known_when_sent.get(record.operation));
+    const fault = pageFault(record, known);
+    if (fault !== null) findings.push(`operation ${record.operation}, a list: ${fault}`);
+  }
+  return findings;
+}
+
+/** What balances have got wrong (promise R4). */
+export function balanceFaults({ plan, journal }: Evidence): string[] {
+  const operations = operationsOf(plan.stories);
+  return journal.flatMap((record) => {
+    const { action } = operations.get(record.operation)!;
+    if (record.kind !== "answer" || action.do !== "balance" || record.status === 0) return [];
+    const fault = balanceFault(record);
+    return fault === null ? [] : [`operation ${record.operation}, a balance: ${fault}`];
+  });
+}
+
+function pageFault({ status, body }: Answer, known: readonly string[]): string | null {
+  if (status !== 200) return `answered ${status}`;
+  const { object, data, has_more, next_cursor } = JSON.parse(body);
+  if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") return "no list";
+  const ids: string[] = data.map(({ id }) => id);
+  if (ids.some((id, i) => i > 0 && id >= ids[i - 1]!)) return "not newest first";
+  const last = ids.at(-1) ?? null;
+  if (next_cursor !== (has_more ? last : null) || (has_more && last === null)) return "its cursor";
+  const listed = new Set(ids);
+  const missing = known.find((id) => (!has_more || id > last!) && !listed.has(id));
+  return missing === undefined ? null : `${missing} is missing`;
+}
+
+function balanceFault({ status, body }: Answer): string | null {
+  if (status !== 200) return `answered ${status}`;
+  const { object, balances } = JSON.parse(body);
+  // Every hot account is funded before anything else.
+  if (object !== "balance" || !Array.isArray(balances) || balances.length === 0) {
+    return "no balance";
+  }
+  const sums = new Map<string, number>();
+  for (const { currency, account, debits_minor, credits_minor, amount_minor } of balances) {
+    if (amount_minor !== credits_minor - debits_minor) {
+      return `${currency} ${account} adds up wrong`;
+    }
+    if (account === "available" && amount_minor < 0) return `${currency} is overdrawn`;
+    sums.set(currency, (sums.get(currency) ?? 0) + amount_minor);
+  }
+  const unequal = [...sums].find(([, sum]) => sum !== 0);
+  return unequal === undefined ? null : `${unequal[0]} sums to ${unequal[1]}`;
+}
+
+function operationsOf(stories: readonly Story[]): Map<number, Operation & { sandbox: Sandbox }> {
+  return new Map(
+    stories.flatMap(({ sandbox, groups }) =>
+      groups.flat().map((operation) => [operation.number, { ...operation, sandbox }] as const)
+    ),
+  );
+}
