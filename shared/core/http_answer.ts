@@ -24,6 +24,9 @@ export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";
 }
 
+/** Header lines by their names in lower case. */
+type HeaderLines = ReadonlyMap<string, string>;
+
 /** How the end of a body is found (RFC 9112 §6.3). */
 type Framing = "length" | "chunked" | "until_close";
 
@@ -85,20 +88,20 @@ export class AnswerReader {
     return false;
   }
 
-  #readHeaders(status: number, keeps_by_default: boolean, headers: Headers): void {
+  #readHeaders(status: number, keeps_by_default: boolean, headers: HeaderLines): void {
     const retry_after = headers.get("retry-after");
-    if (retry_after !== null && RETRY_AFTER.test(retry_after)) this.retry_after = retry_after;
+    if (retry_after !== undefined && RETRY_AFTER.test(retry_after)) this.retry_after = retry_after;
     const connection = (headers.get("connection") ?? "").toLowerCase();
     this.#keep = keeps_by_default && !/\bclose\b/.test(connection);
     const coding = headers.get("transfer-encoding");
     const length = headers.get("content-length");
     if (status === 204 || status === 304) {
       this.#framing = "length";
-    } else if (coding !== null) {
+    } else if (coding !== undefined) {
       if (coding.toLowerCase() === "chunked") this.#framing = "chunked";
       // Both framings at once is how requests are smuggled (RFC 9112 §6.1).
-      if (length !== null) this.#keep = false;
-    } else if (length !== null && /^\d{1,15}$/.test(length)) {
+      if (length !== undefined) this.#keep = false;
+    } else if (length !== undefined && /^\d{1,15}$/.test(length)) {
       this.#framing = "length";
       this.#missing = Number(length);
     }
@@ -148,12 +151,14 @@ export class AnswerReader {
 }
 
 /** Header lines by name; of a repeated header the values are joined, so that it fits no pattern. */
-function readLines(lines: readonly string[]): Headers {
-  const headers = new Headers();
+function readLines(lines: readonly string[]): HeaderLines {
+  const headers = new Map<string, string>();
   for (const line of lines) {
     const match = HEADER_LINE.exec(line);
     if (match === null || /[\0\r\n]/.test(line)) throw new MalformedAnswerError("a bad header");
-    headers.append(match[1]!, match[2]!);
+    const name = match[1]!.toLowerCase();
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? match[2]! : `${before}, ${match[2]}`);
   }
   return headers;
 }

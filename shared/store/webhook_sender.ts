@@ -227,6 +227,7 @@ async function useLink(
       answer.push(bytes);
       if (answer.status === undefined || answered_at !== undefined) continue;
       answered_at = performance.now();
+      if (answer.done) break;
       clearTimeout(timer);
       timer = setTimeout(() => connection.close(), Math.min(DRAIN_MS, until - answered_at));
     }
