@@ -29,11 +29,18 @@ export async function drain(
   let [redelivered, late]: [number, string[]] = [0, []];
   await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
     const open = await sql<OpenDelivery[]>`
-      select environment_id, id, status, attempt_count,
-        status = 'failed' or next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far
-      from pay.webhook_deliveries where status in ('pending', 'failed')`;
+      select d.environment_id, d.id, d.status, d.attempt_count,
+        d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
+        exists (
+          select from pay.webhook_deliveries e
+          where e.status = 'pending' and e.endpoint_id = d.endpoint_id
+            and e.subject_id = d.subject_id and e.sequence < d.sequence
+        ) as is_blocked
+      from pay.webhook_deliveries d where d.status in ('pending', 'failed')`;
     late = open.map(({ id }) => `late: ${id}`);
-    for (const { id, status, attempt_count, is_far } of open) {
+    for (const { id, status, attempt_count, is_far, is_blocked } of open) {
+      // It is looked at when the one before it is.
+      if (is_blocked) continue;
       const least = status === "failed" ? ATTEMPTS.until_failed : ATTEMPTS.until_far;
       if (is_far && attempt_count < least) {
         too_early.add(`${id} is ${status} after ${attempt_count} attempts`);
@@ -57,4 +64,6 @@ interface OpenDelivery {
   status: string;
   attempt_count: number;
   is_far: boolean;
+  /** An earlier event of its payment is still being tried. */
+  is_blocked: boolean;
 }

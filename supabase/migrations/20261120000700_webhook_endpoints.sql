@@ -176,7 +176,7 @@ begin
   ) then
     outcome := 'committed';
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.leased_until is null then
+    if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
       set status = 'pending', next_attempt_at = p_at
       where d.environment_id = v_access.environment_id and d.id = p_id

@@ -220,9 +220,11 @@ begin
   )
   update pay.webhook_deliveries d
   set next_attempt_at = case
-    when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-    else greatest(j.blocked_until, p_at + interval '1 second')
-  end
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end,
+    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
+    leased_until = null
   from judged j
   where j.enabled and j.blocked_until is not null
     and d.environment_id = j.environment_id and d.id = j.id;
@@ -299,7 +301,7 @@ begin
       order by w.sequence
       limit 1
     ) n
-    where r.status <> 'pending' and n.leased_until is null
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
   ),
   -- Endpoints that have begun or ceased to fail.
   turned as (
@@ -326,7 +328,7 @@ begin
       select d.environment_id, d.id
       from unnest(v_environments, v_ids) as n (environment_id, id)
       join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status || '' = 'pending' and d.leased_until is null
+      where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
       order by d.environment_id, d.id
       for update of d
     )

@@ -133,6 +133,52 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
   });
 });
 
+webhookCase("an attempt whose relay died holds nothing up", async (t, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"));
+  hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
+  service.setClock(AT);
+  const { body: payment } = await service.make({ outcome: "success" });
+  for (const after_ms of TEST_ATTEMPTS.slice(0, 3)) {
+    service.setClock(AT + after_ms);
+    await settle(service);
+  }
+  const deliveries = await deliveriesOf(service, `&payment_id=${payment.id}`);
+  const [created, completed] = ["payment.created", "payment.completed"].map((type) =>
+    deliveries.find(({ event_type }) => event_type === type)
+  );
+  const now = AT + 66_000;
+  /** As a relay leaves it that has claimed it and was killed. */
+  const orphan = (next_attempt_at: number) =>
+    service.sql`
+      update pay.webhook_deliveries
+      set status = 'pending', attempt_count = 1, leased_until = ${new Date(now - 1)},
+        next_attempt_at = ${new Date(next_attempt_at)}
+      where id = ${completed.id}`;
+  const redeliver = async (id: string) => {
+    const { status } = await service.call("POST", `${DELIVERIES}/${id}/redeliver`, { body: {} });
+    assert.equal(status, 200);
+    await settle(service);
+  };
+  service.setClock(now);
+  hooks.judge = () => 200;
+
+  await t.step("it waits for the event before it", async () => {
+    await orphan(now);
+    await settle(service);
+    assert.equal(hooks.arrivals.length, 3);
+  });
+  await t.step("and follows that one at once", async () => {
+    await redeliver(created.id);
+    assert.deepEqual(shown(hooks.arrivals).slice(3), ["payment.created 4", "payment.completed 2"]);
+  });
+  await t.step("it can be asked for again", async () => {
+    hooks.arrivals.length = 0;
+    await orphan(now + 600_000);
+    await redeliver(completed.id);
+    assert.equal(hooks.arrivals.length, 1);
+  });
+});
+
 webhookCase("Retry-After of the receiver is honoured", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => new Response(null, { status: 429, headers: { "Retry-After": "8" } });
