@@ -126,7 +126,7 @@ export class Coalescer<
         }
         return;
       }
-      // Past the deadline those that wait have waited as long.
+      // Past a deadline those that wait have waited as long, and would wait for another.
       const others = isOverdue(error) ? [...this.#waiting.values()].flat() : [];
       if (others.length > 0) this.#waiting.clear();
       for (const { reject } of [...list, ...others]) reject(toApiError(error));

@@ -233,9 +233,9 @@ export function isAway(error: unknown): boolean {
   return isOverdue(error) || syscall !== undefined || AWAY.test(codeOf(error) ?? "");
 }
 
-/** Whether `attempt` gave up after its deadline. */
+/** Whether `attempt` gave up after its deadline, or that of a connection. */
 export function isOverdue(error: unknown): boolean {
-  return error instanceof ApiError;
+  return error instanceof ApiError || codeOf(error) === "CONNECT_TIMEOUT";
 }
 
 function codeOf(error: unknown): string | null {
