@@ -41,11 +41,14 @@ export interface MainRunReport {
 
 /** Faults between clients and servers: several hundred in the smallest run. */
 const CLIENT_RATES = { reset: 0.004, stall: 0.004, halve: 0.004, stall_ms: [50, 800] } as const;
-/** Between servers and PostgreSQL every cut ends what several requests wait for. */
+/**
+ * Between servers and PostgreSQL every cut ends what several requests wait for: some of each kind in
+ * the smallest run.
+ */
 const DATABASE_RATES = {
-  reset: 0.0005,
-  stall: 0.0005,
-  halve: 0.0005,
+  reset: 0.001,
+  stall: 0.001,
+  halve: 0.002,
   stall_ms: [50, 1_500],
 } as const;
 /** Share of first attempts that the receiver fails. */
