@@ -2,9 +2,9 @@
  * Signing of webhook deliveries and the secrets it is done with (interface §6, contract §4).
  *
  * Every delivery is signed in two forms: `Payment-Signature`, and the headers of Standard Webhooks
- * 1.0.0, so that receivers may use a library they already have. Pure and synchronous. Left to the
- * caller: which secrets are live, and the time of the attempt. The receiver's side is
- * `client/webhook_signature.ts`.
+ * 1.0.0, so that receivers may use a library they already have. Synchronous, and pure but for the
+ * keys of secrets that are kept at hand. Left to the caller: which secrets are live, and the time of
+ * the attempt. The receiver's side is `client/webhook_signature.ts`.
  */
 
 import { Buffer } from "node:buffer";

@@ -46,8 +46,6 @@ declare
   v_rooms_known jsonb := p_rooms::jsonb;
   v_endpoints text[];
   v_rooms integer[];
-  v_environments text[];
-  v_ids text[];
   v_due record;
   v_claimed integer;
 begin
@@ -105,9 +103,7 @@ begin
       for update skip locked
     ) l
   ) c;
-  v_environments := v_due.environments;
-  v_ids := v_due.ids;
-  exit when v_ids is null;
+  exit when v_due.ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
   -- committed, and is seen, or will let the row go once we have.
@@ -168,8 +164,8 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
   get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_ids) then
-    perform pay.put_off_deliveries(v_environments, v_ids, p_at);
+  if v_claimed < cardinality(v_due.ids) then
+    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
   end if;
   exit when v_claimed > 0;
   end loop;
