@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { Coalescer } from "../../shared/store/coalescer.ts";
 import { PAYMENTS, serviceCase } from "../http/service_case.ts";
 import type { TestAnswer, TestService } from "../support/service.ts";
 
@@ -140,4 +141,27 @@ serviceCase("environments take turns", async (t, service) => {
     assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 went first`);
     await Promise.all(flood);
   });
+});
+
+Deno.test("who waits behind a connection that cannot be had is told with it", async () => {
+  let sent = 0;
+  const fails = Promise.withResolvers<never>();
+  const coalescer = new Coalescer({
+    send: () => {
+      sent++;
+      return fails.promise;
+    },
+    weigh: () => 0,
+  });
+  const access = { key_hash: "", scope: null, at_ms: 0, request_id: "", rate_limit: 0 };
+  const asked = Array.from(
+    { length: 3 },
+    () => coalescer.ask({ access: { ...access, observe: () => {} } }),
+  );
+  fails.reject(Object.assign(new Error("as the driver's"), { code: "CONNECT_TIMEOUT" }));
+  for (const { status, reason } of await Promise.allSettled(asked) as PromiseRejectedResult[]) {
+    assert.equal(status, "rejected");
+    assert.equal(reason.code, "service_unavailable");
+  }
+  assert.equal(sent, 1);
 });
