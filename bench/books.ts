@@ -66,21 +66,25 @@ export async function readBooks(sql: Sql, since_ms: number): Promise<Books> {
         select t.environment_id, t.id from pay.environments e
         join lateral (select p.environment_id, p.id from pay.payments p
           where p.environment_id = e.id and p.id >= (select pay from floors)) t on true
+        where e.retired_at is null
       ),
       refund as materialized (
         select t.id from pay.environments e
         join lateral (select r.id from pay.refunds r
           where r.environment_id = e.id and r.id >= (select re from floors)) t on true
+        where e.retired_at is null
       ),
       event as materialized (
         select t.environment_id, t.subject_id from pay.environments e
         join lateral (select v.environment_id, v.subject_id from pay.events v
           where v.environment_id = e.id and v.id >= (select evt from floors)) t on true
+        where e.retired_at is null
       ),
       entry as materialized (
         select t.currency, t.direction, t.amount_minor from pay.environments e
         join lateral (select l.currency, l.direction, l.amount_minor from pay.ledger_entries l
           where l.environment_id = e.id and l.id >= (select le from floors)) t on true
+        where e.retired_at is null
       ),
       touched as materialized (
         select environment_id, id from payment

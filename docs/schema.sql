@@ -74,21 +74,28 @@ create policy api_keys_of_environment on pay.api_keys as permissive for all to p
 -- table pay.environments
 create table pay.environments (
   id text collate "C" not null,
+  public_id text collate "C" not null,
   account text not null,
   livemode boolean not null,
   name text not null,
   created_at timestamp with time zone default now() not null,
+  retired_at timestamp with time zone,
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_id_livemode_key UNIQUE (id, livemode),
   constraint environments_account_length CHECK (((length(account) >= 1) AND (length(account) <= 100))),
   constraint environments_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint environments_live_stays CHECK (((NOT livemode) OR ((retired_at IS NULL) AND (id = public_id)))),
   constraint environments_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
 alter table pay.environments owner to pay_owner;
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
+comment on column pay.environments.id is 'What its rows begin with. A reset opens a new one to the keys.';
+comment on column pay.environments.public_id is 'What operators know it by, before and after resets.';
 comment on column pay.environments.account is 'Whose environment this is; the operator''s own name for it.';
 comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
+comment on column pay.environments.retired_at is 'When a reset took its place; no key opens it, and retention empties it.';
 CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
+CREATE UNIQUE INDEX environments_public_id ON pay.environments USING btree (public_id) WHERE (retired_at IS NULL);
 alter table pay.environments enable row level security;
 alter table pay.environments force row level security;
 create policy environments_change on pay.environments as permissive for update to pay_owner
@@ -282,113 +289,137 @@ create policy ledger_transactions_write on pay.ledger_transactions as permissive
 
 -- view pay.oracle_bodies
 create view pay.oracle_bodies with (security_invoker=true) as
- SELECT x.environment_id,
-    x.id AS subject_id,
-    'row, body and newest event differ'::text AS detail
-   FROM (( SELECT payments.environment_id,
-            payments.id,
-            payments.status,
-            payments.sequence,
-            payments.amount_minor,
-            payments.amount_refunded,
-            payments.currency,
-            payments.updated_at,
-            payments.body,
-            'payment.'::text AS kind
-           FROM pay.payments
-        UNION ALL
-         SELECT transfers.environment_id,
-            transfers.id,
-            transfers.status,
-            transfers.sequence,
-            transfers.amount_minor,
-            NULL::bigint,
-            transfers.currency,
-            transfers.updated_at,
-            transfers.body,
-            'transfer.'::text
-           FROM pay.transfers) x
-     LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
-  WHERE ((("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND (
-        CASE
-            WHEN (e.id IS NOT NULL) THEN ((e.type <> (x.kind ||
-            CASE x.status
-                WHEN 'pending'::text THEN 'created'::text
-                ELSE x.status
-            END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0))
-            ELSE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.updated_at >= (now() - '29 days'::interval)))
-        END OR (NOT starts_with(x.body, (('{"id":"'::text || x.id) || '",'::text))) OR (POSITION(((('"status":"'::text || x.status) || '",'::text)) IN (x.body)) = 0) OR (POSITION(((('"sequence":'::text || x.sequence) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_minor":'::text || x.amount_minor) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_refunded":'::text || x.amount_refunded) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"currency":"'::text || x.currency) || '",'::text)) IN (x.body)) = 0)));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT x.environment_id,
+            x.id AS subject_id,
+            'row, body and newest event differ'::text AS detail
+           FROM (( SELECT payments.environment_id,
+                    payments.id,
+                    payments.status,
+                    payments.sequence,
+                    payments.amount_minor,
+                    payments.amount_refunded,
+                    payments.currency,
+                    payments.updated_at,
+                    payments.body,
+                    'payment.'::text AS kind
+                   FROM pay.payments
+                UNION ALL
+                 SELECT transfers.environment_id,
+                    transfers.id,
+                    transfers.status,
+                    transfers.sequence,
+                    transfers.amount_minor,
+                    NULL::bigint AS int8,
+                    transfers.currency,
+                    transfers.updated_at,
+                    transfers.body,
+                    'transfer.'::text AS text
+                   FROM pay.transfers) x
+             LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
+          WHERE ((("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND (
+                CASE
+                    WHEN (e.id IS NOT NULL) THEN ((e.type <> (x.kind ||
+                    CASE x.status
+                        WHEN 'pending'::text THEN 'created'::text
+                        ELSE x.status
+                    END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0))
+                    ELSE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.updated_at >= (now() - '29 days'::interval)))
+                END OR (NOT starts_with(x.body, (('{"id":"'::text || x.id) || '",'::text))) OR (POSITION(((('"status":"'::text || x.status) || '",'::text)) IN (x.body)) = 0) OR (POSITION(((('"sequence":'::text || x.sequence) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_minor":'::text || x.amount_minor) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_refunded":'::text || x.amount_refunded) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"currency":"'::text || x.currency) || '",'::text)) IN (x.body)) = 0)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_bodies owner to pay_owner;
 comment on table pay.oracle_bodies is 'R5: what is answered of a payment or transfer is what its row and its newest event say';
 
 -- view pay.oracle_delivery_order
 create view pay.oracle_delivery_order with (security_invoker=true) as
  SELECT environment_id,
-    id AS subject_id,
-    ('came before '::text || before) AS detail
-   FROM ( SELECT w.environment_id,
-            w.id,
-            w.attempt_count,
-            a.first_at,
-            lag(w.id) OVER earlier AS before,
-            lag(w.status) OVER earlier AS status_before,
-            lag(w.attempt_count) OVER earlier AS attempt_count_before,
-            lag(a.first_at) OVER earlier AS first_at_before
-           FROM ((pay.webhook_deliveries w
-             JOIN pay.webhook_endpoints t ON (((t.environment_id = w.environment_id) AND (t.id = w.endpoint_id) AND (t.revision = 1))))
-             CROSS JOIN LATERAL ( SELECT (((((('['::text || w.attempts) || ']'::text))::json -> 0) ->> 'at'::text))::timestamp with time zone AS first_at) a)
-          WHERE (w.sequence IS NOT NULL)
-          WINDOW earlier AS (PARTITION BY w.environment_id, w.endpoint_id, w.subject_id ORDER BY w.sequence)) d
-  WHERE ((first_at_before > (first_at + '00:00:01'::interval)) OR ((status_before = 'pending'::text) AND (attempt_count_before = 0) AND (attempt_count > 0)));
+    subject_id,
+    detail
+   FROM ( SELECT d.environment_id,
+            d.id AS subject_id,
+            ('came before '::text || d.before) AS detail
+           FROM ( SELECT w.environment_id,
+                    w.id,
+                    w.attempt_count,
+                    a.first_at,
+                    lag(w.id) OVER earlier AS before,
+                    lag(w.status) OVER earlier AS status_before,
+                    lag(w.attempt_count) OVER earlier AS attempt_count_before,
+                    lag(a.first_at) OVER earlier AS first_at_before
+                   FROM ((pay.webhook_deliveries w
+                     JOIN pay.webhook_endpoints t ON (((t.environment_id = w.environment_id) AND (t.id = w.endpoint_id) AND (t.revision = 1))))
+                     CROSS JOIN LATERAL ( SELECT (((((('['::text || w.attempts) || ']'::text))::json -> 0) ->> 'at'::text))::timestamp with time zone AS first_at) a)
+                  WHERE (w.sequence IS NOT NULL)
+                  WINDOW earlier AS (PARTITION BY w.environment_id, w.endpoint_id, w.subject_id ORDER BY w.sequence)) d
+          WHERE ((d.first_at_before > (d.first_at + '00:00:01'::interval)) OR ((d.status_before = 'pending'::text) AND (d.attempt_count_before = 0) AND (d.attempt_count > 0)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_delivery_order owner to pay_owner;
 comment on table pay.oracle_delivery_order is 'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) as
  SELECT environment_id,
-    id AS subject_id,
-    (((type || ' of '::text) || subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
-   FROM ( SELECT events.environment_id,
-            events.id,
-            events.type,
-            events.subject_id,
-            split_part(events.body, '"request":{"id":"'::text, '-1'::integer) AS request
-           FROM pay.events
-          WHERE ((events.sequence IS NOT NULL) AND (events.id >= ( SELECT pay.id_floor('evt_'::text, (now() - '23:00:00'::interval)) AS id_floor)))
-         OFFSET 0) e
-  WHERE (("right"(request, 24) <> '"idempotency_key":null}}'::text) AND (NOT (EXISTS ( SELECT
-           FROM ( SELECT idempotency_keys.environment_id,
-                    (((idempotency_keys.request_id || '","idempotency_key":'::text) || to_json(idempotency_keys.key)) || '}}'::text) AS request,
-                        CASE
-                            WHEN starts_with(idempotency_keys.body, '{"id":"tr_'::text) THEN substr(idempotency_keys.body, 8, 29)
-                            ELSE ('pay_'::text || "left"(split_part(idempotency_keys.body, '"pay_'::text, 2), 26))
-                        END AS subject_id
-                   FROM pay.idempotency_keys
-                 OFFSET 0) k
-          WHERE ((k.environment_id = e.environment_id) AND (k.request = e.request) AND (k.subject_id = e.subject_id))))));
+    subject_id,
+    detail
+   FROM ( SELECT e.environment_id,
+            e.id AS subject_id,
+            (((e.type || ' of '::text) || e.subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
+           FROM ( SELECT events.environment_id,
+                    events.id,
+                    events.type,
+                    events.subject_id,
+                    split_part(events.body, '"request":{"id":"'::text, '-1'::integer) AS request
+                   FROM pay.events
+                  WHERE ((events.sequence IS NOT NULL) AND (events.id >= ( SELECT pay.id_floor('evt_'::text, (now() - '23:00:00'::interval)) AS id_floor)))
+                 OFFSET 0) e
+          WHERE (("right"(e.request, 24) <> '"idempotency_key":null}}'::text) AND (NOT (EXISTS ( SELECT
+                   FROM ( SELECT idempotency_keys.environment_id,
+                            (((idempotency_keys.request_id || '","idempotency_key":'::text) || to_json(idempotency_keys.key)) || '}}'::text) AS request,
+                                CASE
+                                    WHEN starts_with(idempotency_keys.body, '{"id":"tr_'::text) THEN substr(idempotency_keys.body, 8, 29)
+                                    ELSE ('pay_'::text || "left"(split_part(idempotency_keys.body, '"pay_'::text, 2), 26))
+                                END AS subject_id
+                           FROM pay.idempotency_keys
+                         OFFSET 0) k
+                  WHERE ((k.environment_id = e.environment_id) AND (k.request = e.request) AND (k.subject_id = e.subject_id))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_effects owner to pay_owner;
 comment on table pay.oracle_effects is 'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
 
 -- view pay.oracle_endless_deliveries
 create view pay.oracle_endless_deliveries with (security_invoker=true) as
- SELECT d.environment_id,
-    d.id AS subject_id,
-    ('next looked at '::text || GREATEST(d.next_attempt_at, d.leased_until)) AS detail
-   FROM pay.webhook_deliveries d
-  WHERE ((d.status = 'pending'::text) AND ((d.next_attempt_at > (now() + '58:00:00'::interval)) OR (d.leased_until > (now() + '01:00:00'::interval))))
-UNION ALL
- SELECT d.environment_id,
-    d.id AS subject_id,
-    ('due since '::text || d.next_attempt_at) AS detail
-   FROM pay.webhook_deliveries d
-  WHERE ((d.status = 'pending'::text) AND (GREATEST(d.next_attempt_at, d.leased_until) < (now() - '01:00:00'::interval)) AND (NOT ((d.environment_id, d.endpoint_id) IN ( SELECT o.environment_id,
-            o.endpoint_id
-           FROM (pay.webhook_deliveries o
-             CROSS JOIN ( SELECT (('%"at":"'::text || to_char((now() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS this_hour,
-                    (('%"at":"'::text || to_char(((now() - '01:00:00'::interval) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS last_hour) h)
-          WHERE ((o.leased_until > (now() - '01:00:00'::interval)) OR (o.attempts ~~ h.this_hour) OR (o.attempts ~~ h.last_hour))))));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT d.environment_id,
+            d.id AS subject_id,
+            ('next looked at '::text || GREATEST(d.next_attempt_at, d.leased_until)) AS detail
+           FROM pay.webhook_deliveries d
+          WHERE ((d.status = 'pending'::text) AND ((d.next_attempt_at > (now() + '58:00:00'::interval)) OR (d.leased_until > (now() + '01:00:00'::interval))))
+        UNION ALL
+         SELECT d.environment_id,
+            d.id AS subject_id,
+            ('due since '::text || d.next_attempt_at) AS detail
+           FROM pay.webhook_deliveries d
+          WHERE ((d.status = 'pending'::text) AND (GREATEST(d.next_attempt_at, d.leased_until) < (now() - '01:00:00'::interval)) AND (NOT ((d.environment_id, d.endpoint_id) IN ( SELECT o.environment_id,
+                    o.endpoint_id
+                   FROM (pay.webhook_deliveries o
+                     CROSS JOIN ( SELECT (('%"at":"'::text || to_char((now() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS this_hour,
+                            (('%"at":"'::text || to_char(((now() - '01:00:00'::interval) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS last_hour) h)
+                  WHERE ((o.leased_until > (now() - '01:00:00'::interval)) OR (o.attempts ~~ h.this_hour) OR (o.attempts ~~ h.last_hour))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_endless_deliveries owner to pay_owner;
 comment on table pay.oracle_endless_deliveries is 'R6: no delivery waits for ever';
 
@@ -412,164 +443,181 @@ create policy oracle_findings_of_worker on pay.oracle_findings as permissive for
 
 -- view pay.oracle_kept_answers
 create view pay.oracle_kept_answers with (security_invoker=true) as
- SELECT k.environment_id,
-    k.request_id AS subject_id,
-    ((('answered '::text || k.status) || ' with '::text) || COALESCE((k.id ||
-        CASE
-            WHEN (x.id IS NULL) THEN ', which is not there'::text
-            ELSE ', which has never been so'::text
-        END), 'what nobody answers'::text)) AS detail
-   FROM (( SELECT o.environment_id,
-            o.request_id,
-            o.status,
-            o.body,
-            o.object,
-            v.livemode,
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT k.environment_id,
+            k.request_id AS subject_id,
+            ((('answered '::text || k.status) || ' with '::text) || COALESCE((k.id ||
                 CASE
-                    WHEN (starts_with(o.object, '{"id":"pay_'::text) OR starts_with(o.object, '{"id":"tr_'::text) OR starts_with(o.object, '{"id":"re_'::text)) THEN split_part(o.object, '"'::text, 4)
-                    ELSE NULL::text
-                END AS id,
-            ((o.status = 201) OR ((o.status = 402) AND (NOT starts_with(o.body, '{"error":{"type":"payment","code":"authentication_failed"'::text)))) AS is_create
-           FROM (( SELECT a.environment_id,
-                    a.request_id,
-                    a.status,
-                    a.body,
+                    WHEN (x.id IS NULL) THEN ', which is not there'::text
+                    ELSE ', which has never been so'::text
+                END), 'what nobody answers'::text)) AS detail
+           FROM (( SELECT o.environment_id,
+                    o.request_id,
+                    o.status,
+                    o.body,
+                    o.object,
+                    v.livemode,
                         CASE
-                            WHEN (a.status <> 402) THEN a.body
-                            ELSE "left"(substr(a.body, (POSITION(('"payment":{'::text) IN (a.body)) + 10)), '-2'::integer)
-                        END AS object
-                   FROM pay.idempotency_keys a
-                  WHERE (a.created_at > (now() - '23:00:00'::interval))) o
-             JOIN pay.environments v ON ((v.id = o.environment_id)))
-         OFFSET 0) k
-     LEFT JOIN ( SELECT payments.environment_id,
-            payments.id,
-            payments.body
-           FROM pay.payments
-        UNION ALL
-         SELECT transfers.environment_id,
-            transfers.id,
-            transfers.body
-           FROM pay.transfers
-        UNION ALL
-         SELECT refunds.environment_id,
-            refunds.id,
-            refunds.body
-           FROM pay.refunds) x ON (((x.environment_id = k.environment_id) AND (x.id = k.id))))
-  WHERE
-        CASE
-            WHEN (k.status = 102) THEN (k.body <> ''::text)
-            WHEN (k.id IS NULL) THEN
-            CASE
-                WHEN (k.status = ANY (ARRAY[200, 201])) THEN (k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'::text)
-                WHEN (k.status = ANY (ARRAY[402, 409])) THEN (k.body !~~ '{"error":{"type":"%'::text)
-                ELSE true
-            END
-            WHEN (("right"(k.id, 26) < ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT k.livemode)) THEN false
-            WHEN (k.status <> ALL (ARRAY[200, 201, 402])) THEN true
-            WHEN (x.id IS NULL) THEN (k.livemode OR
-            CASE
-                WHEN (k.id ~~ 're\_%'::text) THEN (EXISTS ( SELECT
-                   FROM pay.payments p
-                  WHERE ((p.environment_id = k.environment_id) AND (p.id = "substring"(k.object, '"payment_id":"(pay_[0-9a-z]{26})"'::text)))))
-                ELSE k.is_create
-            END)
-            ELSE ((x.body <> k.object) AND (NOT (EXISTS ( SELECT
-               FROM pay.events e
-              WHERE ((e.environment_id = k.environment_id) AND (e.subject_id = k.id) AND (POSITION(((('"data":{"object":'::text || k.object) || '}'::text)) IN (e.body)) > 0))))))
-        END;
+                            WHEN (starts_with(o.object, '{"id":"pay_'::text) OR starts_with(o.object, '{"id":"tr_'::text) OR starts_with(o.object, '{"id":"re_'::text)) THEN split_part(o.object, '"'::text, 4)
+                            ELSE NULL::text
+                        END AS id
+                   FROM (( SELECT a.environment_id,
+                            a.request_id,
+                            a.status,
+                            a.body,
+                                CASE
+                                    WHEN (a.status <> 402) THEN a.body
+                                    ELSE "left"(substr(a.body, (POSITION(('"payment":{'::text) IN (a.body)) + 10)), '-2'::integer)
+                                END AS object
+                           FROM pay.idempotency_keys a
+                          WHERE (a.created_at > (now() - '23:00:00'::interval))) o
+                     JOIN pay.environments v ON ((v.id = o.environment_id)))
+                 OFFSET 0) k
+             LEFT JOIN ( SELECT payments.environment_id,
+                    payments.id,
+                    payments.body
+                   FROM pay.payments
+                UNION ALL
+                 SELECT transfers.environment_id,
+                    transfers.id,
+                    transfers.body
+                   FROM pay.transfers
+                UNION ALL
+                 SELECT refunds.environment_id,
+                    refunds.id,
+                    refunds.body
+                   FROM pay.refunds) x ON (((x.environment_id = k.environment_id) AND (x.id = k.id))))
+          WHERE
+                CASE
+                    WHEN (k.status = 102) THEN (k.body <> ''::text)
+                    WHEN (k.id IS NULL) THEN
+                    CASE
+                        WHEN (k.status = ANY (ARRAY[200, 201])) THEN (k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'::text)
+                        WHEN (k.status = ANY (ARRAY[402, 409])) THEN (k.body !~~ '{"error":{"type":"%'::text)
+                        ELSE true
+                    END
+                    WHEN (("right"(k.id, 26) < ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT k.livemode)) THEN false
+                    WHEN (k.status <> ALL (ARRAY[200, 201, 402])) THEN true
+                    WHEN (x.id IS NULL) THEN true
+                    ELSE ((x.body <> k.object) AND (NOT (EXISTS ( SELECT
+                       FROM pay.events e
+                      WHERE ((e.environment_id = k.environment_id) AND (e.subject_id = k.id) AND (POSITION(((('"data":{"object":'::text || k.object) || '}'::text)) IN (e.body)) > 0))))))
+                END) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_kept_answers owner to pay_owner;
 comment on table pay.oracle_kept_answers is 'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
 
 -- view pay.oracle_ledger_deltas
 create view pay.oracle_ledger_deltas with (security_invoker=true) as
- SELECT d.environment_id,
-    d.id AS subject_id,
-    (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
-   FROM (pay.ledger_deltas d
-     LEFT JOIN ( SELECT ledger_entries.environment_id,
-            ledger_entries.transaction_id,
-            min(ledger_entries.currency) AS currency,
-            max(ledger_entries.currency) AS last_currency,
-            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
-            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
-            sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
-           FROM pay.ledger_entries
-          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
-  WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT d.environment_id,
+            d.id AS subject_id,
+            (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
+           FROM (pay.ledger_deltas d
+             LEFT JOIN ( SELECT ledger_entries.environment_id,
+                    ledger_entries.transaction_id,
+                    min(ledger_entries.currency) AS currency,
+                    max(ledger_entries.currency) AS last_currency,
+                    max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
+                    max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
+                    sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
+                   FROM pay.ledger_entries
+                  GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
+          WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_ledger_deltas owner to pay_owner;
 comment on table pay.oracle_ledger_deltas is 'R4: what is yet to be rolled up is what the entries say';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) as
  SELECT environment_id,
-    ((currency || ' '::text) || account) AS subject_id,
-    ('balance off by '::text || sum((credits_minor - debits_minor))) AS detail
-   FROM ( SELECT ledger_totals.environment_id,
-            ledger_totals.currency,
-            ledger_totals.account,
-            ledger_totals.debits_minor,
-            ledger_totals.credits_minor
-           FROM pay.ledger_totals
-        UNION ALL
-         SELECT ledger_deltas.environment_id,
-            ledger_deltas.currency,
-            ledger_deltas.debit_account,
-            ledger_deltas.amount_minor,
-            0
-           FROM pay.ledger_deltas
-        UNION ALL
-         SELECT ledger_deltas.environment_id,
-            ledger_deltas.currency,
-            ledger_deltas.credit_account,
-            0,
-            ledger_deltas.amount_minor
-           FROM pay.ledger_deltas
-        UNION ALL
-         SELECT ledger_entries.environment_id,
-            ledger_entries.currency,
-            ledger_entries.account,
-                CASE ledger_entries.direction
-                    WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
-                    ELSE (0)::bigint
-                END AS "case",
-                CASE ledger_entries.direction
-                    WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
-                    ELSE (0)::bigint
-                END AS "case"
-           FROM pay.ledger_entries) x
-  WHERE (environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
-  GROUP BY environment_id, currency, account
- HAVING ((sum(debits_minor) <> (0)::numeric) OR (sum(credits_minor) <> (0)::numeric));
+    subject_id,
+    detail
+   FROM ( SELECT x.environment_id,
+            ((x.currency || ' '::text) || x.account) AS subject_id,
+            ('balance off by '::text || sum((x.credits_minor - x.debits_minor))) AS detail
+           FROM ( SELECT ledger_totals.environment_id,
+                    ledger_totals.currency,
+                    ledger_totals.account,
+                    ledger_totals.debits_minor,
+                    ledger_totals.credits_minor
+                   FROM pay.ledger_totals
+                UNION ALL
+                 SELECT ledger_deltas.environment_id,
+                    ledger_deltas.currency,
+                    ledger_deltas.debit_account,
+                    ledger_deltas.amount_minor,
+                    0
+                   FROM pay.ledger_deltas
+                UNION ALL
+                 SELECT ledger_deltas.environment_id,
+                    ledger_deltas.currency,
+                    ledger_deltas.credit_account,
+                    0,
+                    ledger_deltas.amount_minor
+                   FROM pay.ledger_deltas
+                UNION ALL
+                 SELECT ledger_entries.environment_id,
+                    ledger_entries.currency,
+                    ledger_entries.account,
+                        CASE ledger_entries.direction
+                            WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
+                            ELSE (0)::bigint
+                        END AS "case",
+                        CASE ledger_entries.direction
+                            WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
+                            ELSE (0)::bigint
+                        END AS "case"
+                   FROM pay.ledger_entries) x
+          WHERE (x.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
+          GROUP BY x.environment_id, x.currency, x.account
+         HAVING ((sum(x.debits_minor) <> (0)::numeric) OR (sum(x.credits_minor) <> (0)::numeric))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_ledger_totals owner to pay_owner;
 comment on table pay.oracle_ledger_totals is 'R4: the balance of each account is the sum of its entries';
 
 -- view pay.oracle_ledger_transactions
 create view pay.oracle_ledger_transactions with (security_invoker=true) as
- SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
-    COALESCE(t.id, e.transaction_id) AS subject_id,
-    COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
-   FROM (pay.ledger_transactions t
-     FULL JOIN ( SELECT ledger_entries.environment_id,
-            ledger_entries.transaction_id,
-            ledger_entries.currency,
-            sum(
-                CASE ledger_entries.direction
-                    WHEN 'debit'::text THEN ledger_entries.amount_minor
-                    ELSE (- ledger_entries.amount_minor)
-                END) AS total
-           FROM pay.ledger_entries
-          WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
+            COALESCE(t.id, e.transaction_id) AS subject_id,
+            COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
+           FROM (pay.ledger_transactions t
+             FULL JOIN ( SELECT ledger_entries.environment_id,
+                    ledger_entries.transaction_id,
+                    ledger_entries.currency,
+                    sum(
+                        CASE ledger_entries.direction
+                            WHEN 'debit'::text THEN ledger_entries.amount_minor
+                            ELSE (- ledger_entries.amount_minor)
+                        END) AS total
+                   FROM pay.ledger_entries
+                  WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
+                           FROM pay.environments v
+                          WHERE v.livemode)))
+                  GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
+          WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
                    FROM pay.environments v
-                  WHERE v.livemode)))
-          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
-  WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))));
+                  WHERE v.livemode))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_ledger_transactions owner to pay_owner;
 comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sums to zero in every currency, and has entries';
 
@@ -577,190 +625,238 @@ comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sum
 create view pay.oracle_moves with (security_invoker=true) as
  SELECT environment_id,
     subject_id,
-    ((((sequence || ': '::text) || COALESCE(before, 'nothing'::text)) || ', then '::text) || type) AS detail
-   FROM ( SELECT e.environment_id,
-            e.subject_id,
-            e.sequence,
-            e.type,
-            lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
-           FROM pay.events e
-          WHERE ((e.sequence IS NOT NULL) AND (("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (e.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
-  WHERE (((before IS NOT NULL) OR (sequence = 1) OR ("right"(subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix))) AND (NOT (EXISTS ( SELECT
-           FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
-          WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types)))))));
+    detail
+   FROM ( SELECT m.environment_id,
+            m.subject_id,
+            ((((m.sequence || ': '::text) || COALESCE(m.before, 'nothing'::text)) || ', then '::text) || m.type) AS detail
+           FROM ( SELECT e.environment_id,
+                    e.subject_id,
+                    e.sequence,
+                    e.type,
+                    lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
+                   FROM pay.events e
+                  WHERE ((e.sequence IS NOT NULL) AND (("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (e.environment_id IN ( SELECT v.id
+                           FROM pay.environments v
+                          WHERE v.livemode))) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
+          WHERE (((m.before IS NOT NULL) OR (m.sequence = 1) OR ("right"(m.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix))) AND (NOT (EXISTS ( SELECT
+                   FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
+                  WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types)))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_moves owner to pay_owner;
 comment on table pay.oracle_moves is 'R5: a payment or transfer has made legal moves only';
 
 -- view pay.oracle_orphans
 create view pay.oracle_orphans with (security_invoker=true) as
  SELECT environment_id,
-    id AS subject_id,
-    (('belongs to '::text || owner_id) || ', which is not there'::text) AS detail
-   FROM ( SELECT refunds.environment_id,
-            refunds.id,
-            refunds.payment_id AS owner_id
-           FROM pay.refunds
-        UNION ALL
-         SELECT ledger_transactions.environment_id,
-            ledger_transactions.id,
-            ledger_transactions.subject_id
-           FROM pay.ledger_transactions
-        UNION ALL
-         SELECT ledger_entries.environment_id,
-            ledger_entries.id,
-            ledger_entries.subject_id
-           FROM pay.ledger_entries
-        UNION ALL
-         SELECT events.environment_id,
-            events.id,
-            events.subject_id
-           FROM pay.events
-        UNION ALL
-         SELECT webhook_deliveries.environment_id,
-            webhook_deliveries.id,
-            webhook_deliveries.subject_id
-           FROM pay.webhook_deliveries) x
-  WHERE (((owner_id ~~ 'pay\_%'::text) OR (owner_id ~~ 'tr\_%'::text)) AND (("right"(owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND (NOT (EXISTS ( SELECT
-           FROM pay.payments p
-          WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
-           FROM pay.transfers t
-          WHERE ((t.environment_id = x.environment_id) AND (t.id = x.owner_id))))));
+    subject_id,
+    detail
+   FROM ( SELECT x.environment_id,
+            x.id AS subject_id,
+            (('belongs to '::text || x.owner_id) || ', which is not there'::text) AS detail
+           FROM ( SELECT refunds.environment_id,
+                    refunds.id,
+                    refunds.payment_id AS owner_id
+                   FROM pay.refunds
+                UNION ALL
+                 SELECT ledger_transactions.environment_id,
+                    ledger_transactions.id,
+                    ledger_transactions.subject_id
+                   FROM pay.ledger_transactions
+                UNION ALL
+                 SELECT ledger_entries.environment_id,
+                    ledger_entries.id,
+                    ledger_entries.subject_id
+                   FROM pay.ledger_entries
+                UNION ALL
+                 SELECT events.environment_id,
+                    events.id,
+                    events.subject_id
+                   FROM pay.events
+                UNION ALL
+                 SELECT webhook_deliveries.environment_id,
+                    webhook_deliveries.id,
+                    webhook_deliveries.subject_id
+                   FROM pay.webhook_deliveries) x
+          WHERE (((x.owner_id ~~ 'pay\_%'::text) OR (x.owner_id ~~ 'tr\_%'::text)) AND (("right"(x.owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND (NOT (EXISTS ( SELECT
+                   FROM pay.payments p
+                  WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
+                   FROM pay.transfers t
+                  WHERE ((t.environment_id = x.environment_id) AND (t.id = x.owner_id))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_orphans owner to pay_owner;
 comment on table pay.oracle_orphans is 'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
 
 -- view pay.oracle_outbox
 create view pay.oracle_outbox with (security_invoker=true) as
- SELECT e.environment_id,
-    e.id AS subject_id,
-    ((e.type || ' has no delivery to '::text) || t.id) AS detail
-   FROM (pay.events e
-     JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
-  WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
-           FROM pay.webhook_deliveries d
-          WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id) AND (d.subject_id = e.subject_id))))));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT e.environment_id,
+            e.id AS subject_id,
+            ((e.type || ' has no delivery to '::text) || t.id) AS detail
+           FROM (pay.events e
+             JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
+          WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+                   FROM pay.webhook_deliveries d
+                  WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id) AND (d.subject_id = e.subject_id))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_outbox owner to pay_owner;
 comment on table pay.oracle_outbox is 'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
 
 -- view pay.oracle_payment_money
 create view pay.oracle_payment_money with (security_invoker=true) as
- SELECT p.environment_id,
-    p.id AS subject_id,
-    ((((((p.status || ': available '::text) || a.available) || ', charged back '::text) || a.chargebacks) || ', processor '::text) || a.processor) AS detail
-   FROM (((pay.payments p
-     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = p.environment_id) AND (s.subject_id = p.id) AND (s.currency = p.currency))))
-     CROSS JOIN LATERAL ( SELECT COALESCE(s.available, (0)::numeric) AS available,
-            COALESCE(s.processor, (0)::numeric) AS processor,
-            COALESCE(s.chargebacks, (0)::numeric) AS chargebacks) a)
-     CROSS JOIN LATERAL ( SELECT
-                CASE
-                    WHEN (p.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text])) THEN (p.amount_minor - p.amount_refunded)
-                    ELSE (0)::bigint
-                END AS available,
-                CASE p.status
-                    WHEN 'chargeback'::text THEN (p.amount_minor - p.amount_refunded)
-                    ELSE (0)::bigint
-                END AS chargebacks) must)
-  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((a.available <> (must.available)::numeric) OR (a.chargebacks <> (must.chargebacks)::numeric) OR ((- a.processor) <> ((must.available + must.chargebacks))::numeric)));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT p.environment_id,
+            p.id AS subject_id,
+            ((((((p.status || ': available '::text) || a.available) || ', charged back '::text) || a.chargebacks) || ', processor '::text) || a.processor) AS detail
+           FROM (((pay.payments p
+             LEFT JOIN pay.subject_accounts s ON (((s.environment_id = p.environment_id) AND (s.subject_id = p.id) AND (s.currency = p.currency))))
+             CROSS JOIN LATERAL ( SELECT COALESCE(s.available, (0)::numeric) AS available,
+                    COALESCE(s.processor, (0)::numeric) AS processor,
+                    COALESCE(s.chargebacks, (0)::numeric) AS chargebacks) a)
+             CROSS JOIN LATERAL ( SELECT
+                        CASE
+                            WHEN (p.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text])) THEN (p.amount_minor - p.amount_refunded)
+                            ELSE (0)::bigint
+                        END AS available,
+                        CASE p.status
+                            WHEN 'chargeback'::text THEN (p.amount_minor - p.amount_refunded)
+                            ELSE (0)::bigint
+                        END AS chargebacks) must)
+          WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((a.available <> (must.available)::numeric) OR (a.chargebacks <> (must.chargebacks)::numeric) OR ((- a.processor) <> ((must.available + must.chargebacks))::numeric)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_payment_money owner to pay_owner;
 comment on table pay.oracle_payment_money is 'R4: the money of a payment is where its status says';
 
 -- view pay.oracle_refund_bodies
 create view pay.oracle_refund_bodies with (security_invoker=true) as
  SELECT environment_id,
-    id AS subject_id,
-    'row, body and event differ'::text AS detail
-   FROM pay.refunds r
-  WHERE ((("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((NOT starts_with(body, (('{"id":"'::text || id) || '",'::text))) OR (POSITION(((('"payment_id":"'::text || payment_id) || '",'::text)) IN (body)) = 0) OR (POSITION(((('"amount_minor":'::text || amount_minor) || ','::text)) IN (body)) = 0) OR (POSITION(((('"currency":"'::text || currency) || '",'::text)) IN (body)) = 0) OR (("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
-           FROM pay.events e
-          WHERE ((e.environment_id = r.environment_id) AND (e.subject_id = r.payment_id) AND (e.type = 'refund.completed'::text) AND (POSITION(((('"data":{"object":'::text || r.body) || '}'::text)) IN (e.body)) > 0))))))));
+    subject_id,
+    detail
+   FROM ( SELECT r.environment_id,
+            r.id AS subject_id,
+            'row, body and event differ'::text AS detail
+           FROM pay.refunds r
+          WHERE ((("right"(r.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (r.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((NOT starts_with(r.body, (('{"id":"'::text || r.id) || '",'::text))) OR (POSITION(((('"payment_id":"'::text || r.payment_id) || '",'::text)) IN (r.body)) = 0) OR (POSITION(((('"amount_minor":'::text || r.amount_minor) || ','::text)) IN (r.body)) = 0) OR (POSITION(((('"currency":"'::text || r.currency) || '",'::text)) IN (r.body)) = 0) OR (("right"(r.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+                   FROM pay.events e
+                  WHERE ((e.environment_id = r.environment_id) AND (e.subject_id = r.payment_id) AND (e.type = 'refund.completed'::text) AND (POSITION(((('"data":{"object":'::text || r.body) || '}'::text)) IN (e.body)) > 0))))))))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_refund_bodies owner to pay_owner;
 comment on table pay.oracle_refund_bodies is 'R5: what is answered of a refund is what its row and its event say';
 
 -- view pay.oracle_refunds
 create view pay.oracle_refunds with (security_invoker=true) as
- SELECT p.environment_id,
-    p.id AS subject_id,
-    ((((('refunds '::text || COALESCE(r.total, (0)::numeric)) || ', amount_refunded '::text) || p.amount_refunded) || ' of '::text) || p.amount_minor) AS detail
-   FROM (pay.payments p
-     LEFT JOIN ( SELECT refunds.environment_id,
-            refunds.payment_id,
-            sum(refunds.amount_minor) AS total
-           FROM pay.refunds
-          GROUP BY refunds.environment_id, refunds.payment_id) r ON (((r.environment_id = p.environment_id) AND (r.payment_id = p.id))))
-  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((COALESCE(r.total, (0)::numeric) <> (p.amount_refunded)::numeric) OR (p.amount_refunded > p.amount_minor)));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT p.environment_id,
+            p.id AS subject_id,
+            ((((('refunds '::text || COALESCE(r.total, (0)::numeric)) || ', amount_refunded '::text) || p.amount_refunded) || ' of '::text) || p.amount_minor) AS detail
+           FROM (pay.payments p
+             LEFT JOIN ( SELECT refunds.environment_id,
+                    refunds.payment_id,
+                    sum(refunds.amount_minor) AS total
+                   FROM pay.refunds
+                  GROUP BY refunds.environment_id, refunds.payment_id) r ON (((r.environment_id = p.environment_id) AND (r.payment_id = p.id))))
+          WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((COALESCE(r.total, (0)::numeric) <> (p.amount_refunded)::numeric) OR (p.amount_refunded > p.amount_minor)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_refunds owner to pay_owner;
 comment on table pay.oracle_refunds is 'R5: the refunds of a payment are what it says, and no more than its amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) as
- SELECT x.environment_id,
-    x.id AS subject_id,
-    (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
-   FROM (( SELECT payments.environment_id,
-            payments.id,
-            payments.sequence,
-            payments.updated_at
-           FROM pay.payments
-        UNION ALL
-         SELECT transfers.environment_id,
-            transfers.id,
-            transfers.sequence,
-            transfers.updated_at
-           FROM pay.transfers) x
-     LEFT JOIN ( SELECT events.environment_id,
-            events.subject_id,
-            min(events.sequence) AS first,
-            max(events.sequence) AS last,
-            count(*) AS events
-           FROM pay.events
-          WHERE (events.sequence IS NOT NULL)
-          GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
-  WHERE
-        CASE
-            WHEN ("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) THEN ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint))
-            WHEN (x.environment_id IN ( SELECT v.id
-               FROM pay.environments v
-              WHERE v.livemode)) THEN COALESCE(((e.last <> x.sequence) OR (e.events <> ((e.last - e.first) + 1))), (x.updated_at >= (now() - '29 days'::interval)))
-            ELSE false
-        END;
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT x.environment_id,
+            x.id AS subject_id,
+            (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
+           FROM (( SELECT payments.environment_id,
+                    payments.id,
+                    payments.sequence,
+                    payments.updated_at
+                   FROM pay.payments
+                UNION ALL
+                 SELECT transfers.environment_id,
+                    transfers.id,
+                    transfers.sequence,
+                    transfers.updated_at
+                   FROM pay.transfers) x
+             LEFT JOIN ( SELECT events.environment_id,
+                    events.subject_id,
+                    min(events.sequence) AS first,
+                    max(events.sequence) AS last,
+                    count(*) AS events
+                   FROM pay.events
+                  WHERE (events.sequence IS NOT NULL)
+                  GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
+          WHERE
+                CASE
+                    WHEN ("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) THEN ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint))
+                    WHEN (x.environment_id IN ( SELECT v.id
+                       FROM pay.environments v
+                      WHERE v.livemode)) THEN COALESCE(((e.last <> x.sequence) OR (e.events <> ((e.last - e.first) + 1))), (x.updated_at >= (now() - '29 days'::interval)))
+                    ELSE false
+                END) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_sequences owner to pay_owner;
 comment on table pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
 
 -- view pay.oracle_transfer_money
 create view pay.oracle_transfer_money with (security_invoker=true) as
- SELECT t.environment_id,
-    t.id AS subject_id,
-    ((((((t.status || ': taken '::text) || a.taken) || ', in transit '::text) || a.in_transit) || ', paid out '::text) || a.external) AS detail
-   FROM ((pay.transfers t
-     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = t.environment_id) AND (s.subject_id = t.id) AND (s.currency = t.currency))))
-     CROSS JOIN LATERAL ( SELECT (- COALESCE(s.available, (0)::numeric)) AS taken,
-            COALESCE(s.in_transit, (0)::numeric) AS in_transit,
-            COALESCE(s.external, (0)::numeric) AS external) a)
-  WHERE ((("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((a.taken <> (
-        CASE
-            WHEN (t.status = ANY (ARRAY['pending'::text, 'completed'::text])) THEN t.amount_minor
-            ELSE (0)::bigint
-        END)::numeric) OR (a.in_transit <> (
-        CASE t.status
-            WHEN 'pending'::text THEN t.amount_minor
-            ELSE (0)::bigint
-        END)::numeric) OR (a.external <> (
-        CASE t.status
-            WHEN 'completed'::text THEN t.amount_minor
-            ELSE (0)::bigint
-        END)::numeric)));
+ SELECT environment_id,
+    subject_id,
+    detail
+   FROM ( SELECT t.environment_id,
+            t.id AS subject_id,
+            ((((((t.status || ': taken '::text) || a.taken) || ', in transit '::text) || a.in_transit) || ', paid out '::text) || a.external) AS detail
+           FROM ((pay.transfers t
+             LEFT JOIN pay.subject_accounts s ON (((s.environment_id = t.environment_id) AND (s.subject_id = t.id) AND (s.currency = t.currency))))
+             CROSS JOIN LATERAL ( SELECT (- COALESCE(s.available, (0)::numeric)) AS taken,
+                    COALESCE(s.in_transit, (0)::numeric) AS in_transit,
+                    COALESCE(s.external, (0)::numeric) AS external) a)
+          WHERE ((("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((a.taken <> (
+                CASE
+                    WHEN (t.status = ANY (ARRAY['pending'::text, 'completed'::text])) THEN t.amount_minor
+                    ELSE (0)::bigint
+                END)::numeric) OR (a.in_transit <> (
+                CASE t.status
+                    WHEN 'pending'::text THEN t.amount_minor
+                    ELSE (0)::bigint
+                END)::numeric) OR (a.external <> (
+                CASE t.status
+                    WHEN 'completed'::text THEN t.amount_minor
+                    ELSE (0)::bigint
+                END)::numeric)))) f
+  WHERE (NOT (environment_id IN ( SELECT e.id
+           FROM pay.environments e
+          WHERE (e.retired_at IS NOT NULL))));
 alter table pay.oracle_transfer_money owner to pay_owner;
 comment on table pay.oracle_transfer_money is 'R4: the money of a transfer is where its status says';
 
@@ -821,8 +917,8 @@ comment on table pay.rate_counters is 'Requests of each key in the two-second wi
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
-  using ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
+   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.refunds
 create table pay.refunds (
@@ -1080,7 +1176,7 @@ AS $function$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -1119,7 +1215,7 @@ declare
   v_access record;
   v_claim record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' and not exists (
@@ -1194,7 +1290,7 @@ declare
   v_key pay.api_keys;
   v_scopes text[];
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
@@ -1284,7 +1380,7 @@ declare
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -1502,6 +1598,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_opened text[];
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
@@ -1518,7 +1615,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  perform pay.open_environments(v_changes);
+  v_opened := pay.open_environments(v_changes);
 
   -- What most changes need not pay for stands in statements of its own, here and below.
   if exists (
@@ -1584,6 +1681,7 @@ begin
       on s.hash = c.hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > c.at)
+      and s.environment_id = any (v_opened)
     join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
   ),
@@ -1758,6 +1856,7 @@ begin
       case
         when c.n = any (v_committed) then 'committed'
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
         when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
@@ -1929,19 +2028,20 @@ CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, 
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
+  v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
 begin
-  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
-  select livemode into v_livemode from pay.environments where id = p_environment_id;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  select livemode into v_livemode from pay.environments where id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
   insert into pay.api_keys (id, environment_id, livemode, name, scopes)
-  values (p_id, p_environment_id, v_livemode, p_name, p_scopes);
+  values (p_id, v_environment, v_livemode, p_name, p_scopes);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, p_environment_id, v_livemode, p_prefix, p_last_four, p_expires_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
 end
 $function$;
 alter function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone) owner to pay_owner;
@@ -1956,8 +2056,8 @@ CREATE OR REPLACE FUNCTION pay.create_environment(p_id text, p_account text, p_l
 AS $function$
 begin
   perform set_config('pay.environment_ids', array[p_id]::text, true);
-  insert into pay.environments (id, account, livemode, name)
-  values (p_id, p_account, p_livemode, p_name);
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_id, p_id, p_account, p_livemode, p_name);
 end
 $function$;
 alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
@@ -2051,7 +2151,7 @@ declare
   v_access record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
@@ -2074,8 +2174,8 @@ $function$;
 alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) to pay_api;
 
--- function pay.enter(text,text,timestamp with time zone,integer)
-CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
+-- function pay.enter(text,text,timestamp with time zone,integer,text)
+CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_hold text, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2088,14 +2188,26 @@ AS $function$
 declare
   v_hash bytea := decode(p_key_hash, 'hex');
   v_used_at timestamptz;
+  v_livemode boolean;
+  v_held text := '';
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  select s.api_key_id, s.environment_id, s.last_used_at
-  into api_key_id, environment_id, v_used_at
-  from pay.api_key_secrets s
-  where s.hash = v_hash
-    and s.revoked_at is null
-    and (s.expires_at is null or s.expires_at > p_at);
+  loop
+    select s.api_key_id, s.environment_id, s.last_used_at, s.livemode
+    into api_key_id, environment_id, v_used_at, v_livemode
+    from pay.api_key_secrets s
+    where s.hash = v_hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > p_at);
+    -- Once more after the lock: a reset that it waited for has moved the key.
+    exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
+    v_held := environment_id;
+    if p_hold = 'alone' then
+      perform pg_advisory_xact_lock(pay.environment_lock(v_held));
+    else
+      perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+    end if;
+  end loop;
   if api_key_id is null then
     perform set_config('pay.environment_ids', '', true);
     outcome := 'unauthorized';
@@ -2122,8 +2234,17 @@ begin
   end if;
 end
 $function$;
-alter function pay.enter(text,text,timestamp with time zone,integer) owner to pay_owner;
-comment on function pay.enter(text,text,timestamp with time zone,integer) is 'Internal: authenticates a key hash and opens its environment.';
+alter function pay.enter(text,text,timestamp with time zone,integer,text) owner to pay_owner;
+comment on function pay.enter(text,text,timestamp with time zone,integer,text) is 'Internal: authenticates a key hash and opens its environment.';
+
+-- function pay.environment_lock(text)
+CREATE OR REPLACE FUNCTION pay.environment_lock(p_environment_id text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select hashtextextended('environment ' || p_environment_id, 0) $function$;
+alter function pay.environment_lock(text) owner to pay_owner;
 
 -- function pay.find_environment(text,boolean)
 CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
@@ -2135,9 +2256,9 @@ AS $function$
 begin
   perform set_config('pay.worker', 'on', true);
   return (
-    select e.id from pay.environments e
-    where e.account = p_account and e.livemode = p_livemode
-    order by e.id limit 1
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+    order by e.public_id limit 1
   );
 end
 $function$;
@@ -2162,6 +2283,30 @@ end
 $function$;
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
+
+-- function pay.hold_environment(text)
+CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+  end loop;
+  return v_environment.id;
+end
+$function$;
+alter function pay.hold_environment(text) owner to pay_owner;
 
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
@@ -2275,7 +2420,7 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2380,7 +2525,7 @@ AS $function$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select k.id, k.environment_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+    select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
@@ -2392,7 +2537,7 @@ begin
         max(s.last_used_at) as last_used_at
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true
-    order by e.account, k.environment_id, k.id;
+    order by e.account, e.public_id, k.id;
 end
 $function$;
 alter function pay.list_api_keys() owner to pay_owner;
@@ -2413,10 +2558,9 @@ AS $function$
 #variable_conflict use_column
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
+  v_opened text[] := pay.open_environments(p_requests::json);
   v_row record;
 begin
-  perform pay.open_environments(p_requests::json);
-
   for v_row in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash,
@@ -2431,6 +2575,7 @@ begin
     select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
       case
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null then 'forbidden'
         when not cursor.is_known then 'unknown_cursor'
         else 'ok'
@@ -2470,7 +2615,7 @@ begin
     has_more := v_row.has_more;
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
       remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
       if remaining < 0 then
         outcome := 'rate_limited';
@@ -2503,7 +2648,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end);
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2587,10 +2732,9 @@ AS $function$
 #variable_conflict use_column
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
+  v_opened text[] := pay.open_environments(p_requests::json);
   v_row record;
 begin
-  perform pay.open_environments(p_requests::json);
-
   for v_row in
     -- Decoded here: in a join with a table under row-level security the call would bar the index.
     with asked as materialized (
@@ -2603,6 +2747,7 @@ begin
     select c.n, c.at, c.rate, s.environment_id, s.api_key_id, i.status, i.body as kept, p.body,
       case
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null then 'forbidden'
         when i.fingerprint = c.fingerprint_hash then 'replay'
         when i.fingerprint is not null then 'conflict'
@@ -2640,7 +2785,7 @@ begin
     status := v_row.status;
     body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
       -- A replay costs nothing.
       remaining := pay.count_request(
         environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
@@ -2788,7 +2933,7 @@ comment on function pay.note_use(bytea[],timestamp with time zone) is 'Internal.
 
 -- function pay.open_environments(json)
 CREATE OR REPLACE FUNCTION pay.open_environments(p_requests json)
- RETURNS void
+ RETURNS text[]
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2801,15 +2946,23 @@ begin
   select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(p_requests) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.revoked_at is null
-      and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour'))
+  select
+    array_agg(e.environment_id) filter (
+      where e.livemode or pg_try_advisory_xact_lock_shared(pay.environment_lock(e.environment_id))),
+    bool_or(e.is_idle)
   into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
+  from (
+    select s.environment_id, s.livemode,
+      bool_or(s.revoked_at is null
+        and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour')) as is_idle
+    from pay.api_key_secrets s where s.hash = any (v_hashes)
+    group by s.environment_id, s.livemode
+  ) e;
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
   if v_is_idle then
     perform pay.note_use(v_hashes, now());
   end if;
+  return coalesce(v_environments, '{}');
 end
 $function$;
 alter function pay.open_environments(json) owner to pay_owner;
@@ -2850,7 +3003,14 @@ begin
   where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
   get diagnostics v_total = row_count;
 
-  for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
+  for v_environment in
+    select e.id, e.livemode, e.retired_at is not null as is_retired
+    from pay.environments e order by e.id
+  loop
+    if v_environment.is_retired then
+      v_total := v_total + pay.purge_retired(v_environment.id, p_batch);
+      continue;
+    end if;
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
@@ -2885,6 +3045,45 @@ $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
+
+-- function pay.purge_retired(text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+AS $function$
+declare
+  v_table text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
+  foreach v_table in array array[
+    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
+    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+  ] loop
+    -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
+    execute format(
+      'delete from pay.%1$I t
+       where t.ctid = any (array(
+         select o.ctid from pay.%1$I o where o.environment_id = $1 limit $2
+       ))',
+      v_table
+    ) using p_environment_id, p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end loop;
+  if v_total = 0 then
+    perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+    delete from pay.environments e where e.id = p_environment_id;
+  end if;
+  return v_total;
+end
+$function$;
+alter function pay.purge_retired(text,integer) owner to pay_owner;
 
 -- function pay.put_off_deliveries(text[],text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamp with time zone)
@@ -3009,7 +3208,7 @@ begin
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
         and d.id >= pay.id_floor('whd_', v_hour_ago)
-      where d.status = 'failed'
+      where d.status = 'failed' and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
@@ -3022,6 +3221,7 @@ begin
           and x.id >= pay.id_floor('txn_', v_hour_ago)
         left join pay.ledger_entries l on l.environment_id = x.environment_id
           and l.subject_id = x.subject_id and l.transaction_id = x.id
+        where e.retired_at is null
         group by e.id, x.id
         having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
           is distinct from 0
@@ -3058,30 +3258,6 @@ end
 $function$;
 alter function pay.read_health() owner to pay_owner;
 grant execute on function pay.read_health() to pay_operator;
-
--- function pay.rebuild_totals(text)
-CREATE OR REPLACE FUNCTION pay.rebuild_totals(p_environment_id text)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
-  delete from pay.ledger_totals t where t.environment_id = p_environment_id;
-  with deltas_gone as (
-    delete from pay.ledger_deltas d where d.environment_id = p_environment_id
-  )
-  insert into pay.ledger_totals (environment_id, currency, account, debits_minor, credits_minor)
-  select e.environment_id, e.currency, e.account,
-    coalesce(sum(e.amount_minor) filter (where e.direction = 'debit'), 0),
-    coalesce(sum(e.amount_minor) filter (where e.direction = 'credit'), 0)
-  from pay.ledger_entries e
-  where e.environment_id = p_environment_id
-  group by e.environment_id, e.currency, e.account;
-end
-$function$;
-alter function pay.rebuild_totals(text) owner to pay_owner;
 
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
@@ -3229,7 +3405,7 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
@@ -3430,8 +3606,8 @@ $function$;
 alter function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
 
--- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text)
-CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text)
+-- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3442,27 +3618,21 @@ AS $function$
 declare
   v_access record;
   v_claim record;
-  v_environment text;
-  v_payments bigint;
-  v_refunds bigint;
-  v_transfers bigint;
-  v_entries bigint;
-  v_events bigint;
-  v_deliveries bigint;
-  v_keys bigint;
+  v_old text;
+  v_environment pay.environments;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
-  v_environment := v_access.environment_id;
+  v_old := v_access.environment_id;
   if outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_environment and e.livemode
+    select from pay.environments e where e.id = v_old and e.livemode
   ) then
     outcome := 'live';
   end if;
   if outcome = 'ok' then
     select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+      v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
     outcome := v_claim.outcome;
     remaining := v_claim.remaining;
@@ -3474,80 +3644,50 @@ begin
     return;
   end if;
 
-  -- Changes that commit meanwhile must be gone whole or stay whole. Payments, transfers and kept
-  -- answers go by one snapshot, so that no key is forgotten whose payment stays; a change of a payment
-  -- that is being deleted has its row locked: this waits for it, later ones find the row gone.
-  with payments_gone as (
-    delete from pay.payments t where t.environment_id = v_environment returning 1
-  ),
-  transfers_gone as (
-    delete from pay.transfers t where t.environment_id = v_environment returning 1
-  ),
-  keys_gone as (
-    delete from pay.idempotency_keys t
-    where t.environment_id = v_environment and t.request_id <> p_request_id
-    returning 1
-  )
-  select (select count(*) from payments_gone), (select count(*) from transfers_gone),
-    (select count(*) from keys_gone)
-  into v_payments, v_transfers, v_keys;
-  -- Then goes what belongs to nothing any more, by one snapshot again: it sees what the changes that
-  -- were waited for have written, and each later create with all its rows or not at all. What stays
-  -- is few, and is looked up once for all five tables.
-  with stays as materialized (
-    select p.id from pay.payments p where p.environment_id = v_environment
-    union all
-    select r.id from pay.transfers r where r.environment_id = v_environment
-  ),
-  deliveries_gone as (
-    delete from pay.webhook_deliveries t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  events_gone as (
-    delete from pay.events t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  entries_gone as (
-    delete from pay.ledger_entries t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  ledger_transactions_gone as (
-    delete from pay.ledger_transactions t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-  ),
-  refunds_gone as (
-    delete from pay.refunds t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.payment_id)
-    returning 1
-  )
-  select (select count(*) from deliveries_gone), (select count(*) from events_gone),
-    (select count(*) from entries_gone), (select count(*) from refunds_gone)
-  into v_deliveries, v_events, v_entries, v_refunds;
-  perform pay.rebuild_totals(v_environment);
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
+  perform from pay.webhook_deliveries d
+  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
+  where d.environment_id = v_old and d.status = 'pending'
+  order by d.id for update of d;
 
   outcome := 'committed';
-  body := format(
+  select format(
     '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
     '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    v_payments, v_refunds, v_transfers, v_entries, v_events, v_deliveries, v_keys
-  );
-  update pay.idempotency_keys k set body = reset_sandbox.body
-  where k.environment_id = v_environment
+    (select count(*) from pay.payments t where t.environment_id = v_old),
+    (select count(*) from pay.refunds t where t.environment_id = v_old),
+    (select count(*) from pay.transfers t where t.environment_id = v_old),
+    (select count(*) from pay.ledger_entries t where t.environment_id = v_old),
+    (select count(*) from pay.events t where t.environment_id = v_old),
+    (select count(*) from pay.webhook_deliveries t where t.environment_id = v_old),
+    (select count(*) from pay.idempotency_keys t
+      where t.environment_id = v_old and t.request_id <> p_request_id)
+  ) into body;
+
+  perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = v_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_environment_id, v_environment.public_id, v_environment.account, false, v_environment.name);
+  update pay.api_keys t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.api_key_secrets t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.rate_counters t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.webhook_endpoints t set environment_id = p_environment_id
+  where t.environment_id = v_old;
+  -- Nothing more is sent of what is gone; an attempt under way ends by itself.
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_environment_id and d.endpoint_id = t.id
+    and d.environment_id = v_old and d.status = 'pending';
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id, body = reset_sandbox.body
+  where k.environment_id = v_old
     and k.api_key_id = v_access.api_key_id
     and k.key = p_idempotency_key;
   return next;
 end
 $function$;
-alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) owner to pay_owner;
-grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text) to pay_api;
+alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
 
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)

@@ -50,6 +50,7 @@ export interface Verdict {
 
 /** An event as the database has it. */
 export interface EventFact {
+  /** The public one. */
   environment_id: string;
   id: string;
   type: string;
@@ -63,10 +64,11 @@ export interface EventFact {
 /** Judges a run. */
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<EventFact[]>`
-    select environment_id, id, type, subject_id, sequence,
+    select v.public_id as environment_id, e.id, type, subject_id, sequence,
       body::json #>> '{request,idempotency_key}' as key,
       encode(sha256(convert_to(body, 'UTF8')), 'hex') as body_hash
-    from pay.events where sequence is not null`;
+    from pay.events e join pay.environments v on v.id = e.environment_id and v.retired_at is null
+    where sequence is not null`;
   const books = await checkBooks(evidence.sql);
   const broken = (promise: string) =>
     books.filter((verdict) => verdict.findings > 0 && ofPromise(verdict.promise).includes(promise))

@@ -29,14 +29,16 @@ export async function drain(
   let [redelivered, late]: [number, string[]] = [0, []];
   await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
     const open = await sql<OpenDelivery[]>`
-      select d.environment_id, d.id, d.status, d.attempt_count,
+      select v.public_id as environment_id, d.id, d.status, d.attempt_count,
         d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
         exists (
           select from pay.webhook_deliveries e
           where e.status = 'pending' and e.endpoint_id = d.endpoint_id
             and e.subject_id = d.subject_id and e.sequence < d.sequence
         ) as is_blocked
-      from pay.webhook_deliveries d where d.status in ('pending', 'failed')`;
+      from pay.webhook_deliveries d
+      join pay.environments v on v.id = d.environment_id and v.retired_at is null
+      where d.status in ('pending', 'failed')`;
     late = open.map(({ id }) => `late: ${id}`);
     for (const { id, status, attempt_count, is_far, is_blocked } of open) {
       // It is looked at when the one before it is.

@@ -51,7 +51,10 @@ export class Auditor {
           // It may be there, and the answer to it not.
           await sql`
             create table if not exists public.torture_ledger as select * from pay.ledger_entries
-            where environment_id <> ${this.#keys.resets.environment_id}`;
+            where environment_id not in (
+              select id from pay.environments
+              where public_id = ${this.#keys.resets.environment_id}
+            )`;
           const [copied] = await sql`select from public.torture_ledger limit 1`;
           if (copied === undefined) this.findings.push("the ledger was empty midway");
           this.#has_copy = true;

@@ -1,7 +1,7 @@
 /**
  * R9: resets under load. One sandbox is emptied again and again while payments and transfers are made
  * and delivered in it, and in its neighbour. The neighbour loses nothing, what is made is whole or
- * gone, and an emptied sandbox is empty.
+ * gone, an emptied sandbox is empty, and retention leaves nothing of it.
  */
 
 import { checkBooks } from "../scripts/check_books.ts";
@@ -117,6 +117,7 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
   for (const [table, rows] of await countRows(stage, emptied, [...TABLES, ...SUMS])) {
     if (rows > 0) findings.push(`${rows} rows are left in ${table}`);
   }
+  for (const left of await purgeRetired(stage)) findings.push(`retention has left ${left}`);
   for (const [table, rows] of await countRows(stage, neighbour, TABLES)) {
     const before = neighbours.get(table);
     if (rows !== before) findings.push(`the neighbour's ${table} had ${before} rows, has ${rows}`);
@@ -129,6 +130,26 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
   }];
 }
 
+/** Lets retention empty what the resets have left behind; what of it is there still. */
+async function purgeRetired({ sql }: Stage): Promise<string[]> {
+  for (let rows = -1; rows !== 0;) {
+    const [purged] = await sql`select pay.purge()::int as rows`;
+    rows = purged!.rows;
+  }
+  const left: string[] = [];
+  for (const table of [...TABLES, ...SUMS, "idempotency_keys", "rate_counters"]) {
+    const [row] = await sql.unsafe(
+      `select count(*)::int as rows from pay.${table} where environment_id not in (
+         select id from pay.environments where retired_at is null
+       )`,
+    );
+    if (row!.rows > 0) left.push(`${row!.rows} rows of ${table}`);
+  }
+  const environments = await sql`select from pay.environments where retired_at is not null`;
+  if (environments.length > 0) left.push(`${environments.length} environments`);
+  return left;
+}
+
 /** How many rows of a sandbox are in each table. */
 async function countRows(
   { sql }: Stage,
@@ -138,7 +159,9 @@ async function countRows(
   const counts = new Map<string, number>();
   for (const table of tables) {
     const [row] = await sql.unsafe(
-      `select count(*)::int as rows from pay.${table} where environment_id = $1`,
+      `select count(*)::int as rows from pay.${table} t
+       join pay.environments e on e.id = t.environment_id and e.retired_at is null
+       where e.public_id = $1`,
       [environment_id],
     );
     counts.set(table, row!.rows);

@@ -16,6 +16,7 @@ import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts
 
 /** A sandbox with a key that opens it. */
 export interface SandboxKey {
+  /** The public one, which resets leave. */
   environment_id: string;
   text: string;
 }

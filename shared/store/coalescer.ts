@@ -144,7 +144,8 @@ export class Coalescer<
   }
 
   #learn(key_hash: string, environment_id: string): void {
-    if (this.#environments.has(key_hash)) return;
+    // A reset gives a key another.
+    if (this.#environments.get(key_hash) === environment_id) return;
     if (this.#environments.size >= KNOWN_KEYS_MAX) this.#environments.clear();
     this.#environments.set(key_hash, environment_id);
   }

@@ -73,11 +73,32 @@ const RETRY_AFTER_S = 1;
 /** How often a request is sent again when an answer older than 24 hours was in its way. */
 const EXPIRED_TRIES = 3;
 
-/** Sends a request again while an outlived answer was in its way; that answer is then gone. */
+/** How long requests wait while their sandbox is being reset, and how long between two looks. */
+const RESET_PATIENCE_MS = 3_000;
+const RESET_PAUSE_MS = 5;
+
+/**
+ * Sends a request again while an outlived answer was in its way, which is then gone, and while its sandbox
+ * is being reset. Throws `service_unavailable` when that takes too long.
+ */
 export async function untilFresh<T extends Row>(attempt: () => Promise<T>): Promise<T> {
+  const began = performance.now();
   let row = await attempt();
-  for (let i = 0; i < EXPIRED_TRIES && row.outcome === "expired"; i++) row = await attempt();
+  for (let expired = 0; row.outcome === "expired" || row.outcome === "resetting";) {
+    if (row.outcome === "expired" && ++expired > EXPIRED_TRIES) break;
+    if (row.outcome === "resetting") {
+      if (performance.now() - began > RESET_PATIENCE_MS) throw beingReset();
+      await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
+    }
+    row = await attempt();
+  }
   return row;
+}
+
+function beingReset(): ApiError {
+  return new ApiError("service_unavailable", "This sandbox is being reset: try again", {}, {
+    "Retry-After": String(RETRY_AFTER_S),
+  });
 }
 
 /** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */

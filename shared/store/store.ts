@@ -7,6 +7,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import { idMint } from "../core/ids.ts";
 import type { Answer, Change } from "./change.ts";
 import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
@@ -108,7 +109,7 @@ const BALANCE = `select * from pay.balance(
 const RESET = `select * from pay.reset_sandbox(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text)`;
+  p_fingerprint => $7::text, p_environment_id => $8::text)`;
 
 /** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
 const HURRIED_MS = 50;
@@ -180,7 +181,9 @@ export function createStore(
 
     async load(access, kind, id, idempotency) {
       const row = kind === "payments"
-        ? admit(access, await payments.ask({ access, id, idempotency: idempotency ?? null }))
+        ? await untilFresh(async () =>
+          admit(access, await payments.ask({ access, id, idempotency: idempotency ?? null }))
+        )
         : await load(access, kind, id, idempotency);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
@@ -190,11 +193,13 @@ export function createStore(
       const { kind, limit, starting_after, filters, parent_id = null } = request;
       const is_plain = kind === "payments" && parent_id === null &&
         Object.values(filters).every((value) => value === undefined);
-      const { data, has_more, next_cursor } = admit(
-        access,
-        is_plain
-          ? await pages.ask({ access, limit, starting_after })
-          : (await database.query<Row & Page>(LIST, [
+      const { data, has_more, next_cursor } = is_plain
+        ? await untilFresh(async () =>
+          admit(access, await pages.ask({ access, limit, starting_after }))
+        )
+        : admit(
+          access,
+          (await database.query<Row & Page>(LIST, [
             access.key_hash,
             access.scope,
             formatTime(access.at_ms),
@@ -205,7 +210,7 @@ export function createStore(
             JSON.stringify(filters),
             parent_id,
           ]))[0],
-      );
+        );
       return { data, has_more, next_cursor };
     },
 
@@ -231,7 +236,10 @@ export function createStore(
 
     async resetSandbox(access, idempotency) {
       const row = await untilFresh(async () => {
-        const [row] = await database.query<Row>(RESET, keyedParameters(access, idempotency));
+        const [row] = await database.query<Row>(RESET, [
+          ...keyedParameters(access, idempotency),
+          idMint(access.at_ms)("env_"),
+        ]);
         return admit(access, row);
       });
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };

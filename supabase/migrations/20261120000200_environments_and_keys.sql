@@ -17,22 +17,29 @@ set role pay_owner;
 
 create table pay.environments (
   id text collate "C" not null,
+  public_id text collate "C" not null,
   account text not null,
   livemode boolean not null,
   name text not null,
   created_at timestamptz not null default now(),
+  retired_at timestamptz,
   constraint environments_pkey primary key (id),
   constraint environments_id_livemode_key unique (id, livemode),
   constraint environments_id_form check (id ~ '^env_[0-9a-z]{26}$'),
+  constraint environments_live_stays check (not livemode or (retired_at is null and id = public_id)),
   constraint environments_account_length check (length(account) between 1 and 100),
   constraint environments_name_length check (length(name) between 1 and 100)
 );
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
+comment on column pay.environments.id is 'What its rows begin with. A reset opens a new one to the keys.';
+comment on column pay.environments.public_id is 'What operators know it by, before and after resets.';
+comment on column pay.environments.retired_at is 'When a reset took its place; no key opens it, and retention empties it.';
 comment on column pay.environments.account is 'Whose environment this is; the operator''s own name for it.';
 comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
 
 -- One live environment per account (contract §5).
 create unique index environments_one_live_per_account on pay.environments (account) where livemode;
+create unique index environments_public_id on pay.environments (public_id) where retired_at is null;
 
 create table pay.api_keys (
   id text collate "C" not null,
@@ -142,10 +149,20 @@ end
 $$;
 comment on function pay.note_use is 'Internal.';
 
+-- The advisory lock of an environment: whoever writes into a sandbox shares it, a reset has it alone.
+-- Live environments are never reset, and nobody locks them.
+create function pay.environment_lock(p_environment_id text)
+returns bigint
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select hashtextextended('environment ' || p_environment_id, 0) $$;
+
 -- Opens the environments of the keys of a list of requests, [{key_hash}], for the rest of the
--- transaction: what row-level security then shows of all of them.
+-- transaction: what row-level security then shows of all of them. Returns those that are open. One that is
+-- being reset is not: its requests would hold up the others of the list. Keys are looked up again
+-- afterwards, in a new snapshot; one whose environment is then not among these has to be asked again.
 create function pay.open_environments(p_requests json)
-returns void
+returns text[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -157,21 +174,31 @@ begin
   select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
   from json_to_recordset(p_requests) as c (key_hash text);
   perform set_config('pay.key_hashes', v_hashes::text, true);
-  select array_agg(distinct s.environment_id),
-    bool_or(s.revoked_at is null
-      and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour'))
+  select
+    array_agg(e.environment_id) filter (
+      where e.livemode or pg_try_advisory_xact_lock_shared(pay.environment_lock(e.environment_id))),
+    bool_or(e.is_idle)
   into v_environments, v_is_idle
-  from pay.api_key_secrets s where s.hash = any (v_hashes);
+  from (
+    select s.environment_id, s.livemode,
+      bool_or(s.revoked_at is null
+        and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour')) as is_idle
+    from pay.api_key_secrets s where s.hash = any (v_hashes)
+    group by s.environment_id, s.livemode
+  ) e;
   perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
   if v_is_idle then
     perform pay.note_use(v_hashes, now());
   end if;
+  return coalesce(v_environments, '{}');
 end
 $$;
 comment on function pay.open_environments is 'Internal.';
 
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
 -- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
+-- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, 'alone' is the reset, which
+--   waits for all who share. Null for what only reads.
 -- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |
 --          rate_limited. remaining: requests that are left for now; null when not limited.
 create function pay.enter(
@@ -179,6 +206,7 @@ create function pay.enter(
   p_scope text,
   p_at timestamptz,
   p_rate integer,
+  p_hold text,
   out outcome text,
   out api_key_id text,
   out environment_id text,
@@ -192,14 +220,26 @@ as $$
 declare
   v_hash bytea := decode(p_key_hash, 'hex');
   v_used_at timestamptz;
+  v_livemode boolean;
+  v_held text := '';
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  select s.api_key_id, s.environment_id, s.last_used_at
-  into api_key_id, environment_id, v_used_at
-  from pay.api_key_secrets s
-  where s.hash = v_hash
-    and s.revoked_at is null
-    and (s.expires_at is null or s.expires_at > p_at);
+  loop
+    select s.api_key_id, s.environment_id, s.last_used_at, s.livemode
+    into api_key_id, environment_id, v_used_at, v_livemode
+    from pay.api_key_secrets s
+    where s.hash = v_hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > p_at);
+    -- Once more after the lock: a reset that it waited for has moved the key.
+    exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
+    v_held := environment_id;
+    if p_hold = 'alone' then
+      perform pg_advisory_xact_lock(pay.environment_lock(v_held));
+    else
+      perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+    end if;
+  end loop;
   if api_key_id is null then
     perform set_config('pay.environment_ids', '', true);
     outcome := 'unauthorized';
@@ -235,12 +275,35 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform set_config('pay.environment_ids', array[p_id]::text, true);
-  insert into pay.environments (id, account, livemode, name)
-  values (p_id, p_account, p_livemode, p_name);
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_id, p_id, p_account, p_livemode, p_name);
+end
+$$;
+
+-- The id that an environment has at the moment, by its public one; null if there is none. A sandbox
+-- is not reset until the transaction ends. Internal.
+create function pay.hold_environment(p_public_id text)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+  end loop;
+  return v_environment.id;
 end
 $$;
 
 -- Operator: makes an API key with its first secret. The key text itself never gets here.
+-- p_environment_id: the public one.
 create function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -255,19 +318,20 @@ returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
 begin
-  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
-  select livemode into v_livemode from pay.environments where id = p_environment_id;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  select livemode into v_livemode from pay.environments where id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
   insert into pay.api_keys (id, environment_id, livemode, name, scopes)
-  values (p_id, p_environment_id, v_livemode, p_name, p_scopes);
+  values (p_id, v_environment, v_livemode, p_name, p_scopes);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, p_environment_id, v_livemode, p_prefix, p_last_four, p_expires_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
 end
 $$;
 

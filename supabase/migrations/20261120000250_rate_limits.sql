@@ -30,6 +30,7 @@ alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters to pay_owner using (
   environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
 );
 
 -- How many requests a key has left, less this one; -1: none, and this one is not counted.

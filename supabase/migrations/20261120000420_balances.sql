@@ -139,29 +139,6 @@ begin
 end
 $$;
 
--- Makes the totals of an environment anew from the entries that are left. For a reset, which leaves
--- none but those of payments that were made meanwhile. One snapshot for all of it.
-create function pay.rebuild_totals(p_environment_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
-  delete from pay.ledger_totals t where t.environment_id = p_environment_id;
-  with deltas_gone as (
-    delete from pay.ledger_deltas d where d.environment_id = p_environment_id
-  )
-  insert into pay.ledger_totals (environment_id, currency, account, debits_minor, credits_minor)
-  select e.environment_id, e.currency, e.account,
-    coalesce(sum(e.amount_minor) filter (where e.direction = 'debit'), 0),
-    coalesce(sum(e.amount_minor) filter (where e.direction = 'credit'), 0)
-  from pay.ledger_entries e
-  where e.environment_id = p_environment_id
-  group by e.environment_id, e.currency, e.account;
-end
-$$;
-
 -- Retention: rolls up the deltas of every environment, one batch each; how many rows moved.
 create function pay.roll_up_balances(p_batch integer default 10000)
 returns bigint

@@ -2,6 +2,7 @@
 -- opens its environment and answers. Called with named arguments by shared/store.
 --
 -- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict | unknown_cursor.
+-- Of lists also: resetting (the sandbox is being reset: ask again soon).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -36,7 +37,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end);
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -120,10 +121,9 @@ as $$
 #variable_conflict use_column
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
+  v_opened text[] := pay.open_environments(p_requests::json);
   v_row record;
 begin
-  perform pay.open_environments(p_requests::json);
-
   for v_row in
     -- Decoded here: in a join with a table under row-level security the call would bar the index.
     with asked as materialized (
@@ -136,6 +136,7 @@ begin
     select c.n, c.at, c.rate, s.environment_id, s.api_key_id, i.status, i.body as kept, p.body,
       case
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null then 'forbidden'
         when i.fingerprint = c.fingerprint_hash then 'replay'
         when i.fingerprint is not null then 'conflict'
@@ -173,7 +174,7 @@ begin
     status := v_row.status;
     body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
       -- A replay costs nothing.
       remaining := pay.count_request(
         environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
@@ -251,7 +252,7 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -360,10 +361,9 @@ as $$
 #variable_conflict use_column
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
+  v_opened text[] := pay.open_environments(p_requests::json);
   v_row record;
 begin
-  perform pay.open_environments(p_requests::json);
-
   for v_row in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash,
@@ -378,6 +378,7 @@ begin
     select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
       case
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null then 'forbidden'
         when not cursor.is_known then 'unknown_cursor'
         else 'ok'
@@ -417,7 +418,7 @@ begin
     has_more := v_row.has_more;
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome <> 'unauthorized' then
+    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
       remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
       if remaining < 0 then
         outcome := 'rate_limited';
@@ -443,7 +444,7 @@ as $$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;

@@ -10,13 +10,14 @@
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
+--           resetting (the sandbox is being reset: send again soon)
 --           unauthorized | forbidden | rate_limited
 -- remaining: requests that the key has left; null when it is not limited, and for what is sent or
--- decided again (stale, expired). Replays are not counted.
+-- decided again (stale, expired, resetting). Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
--- holds a later one, so commits do not deadlock (a reset can meet one: the store sends again).
+-- holds a later one, so commits do not deadlock. A sandbox's own lock comes before them all (pay.open_environments).
 -- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
 -- keyed request waits at the key's unique index until the first has committed, then finds its answer; a
 -- twin that waits longer than lock_timeout gets SQLSTATE 55P03. A change of a payment waits for the
@@ -159,6 +160,7 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_opened text[];
   v_environments text[];
   v_committed integer[];
   v_api_keys text[];
@@ -175,7 +177,7 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  perform pay.open_environments(v_changes);
+  v_opened := pay.open_environments(v_changes);
 
   -- What most changes need not pay for stands in statements of its own, here and below.
   if exists (
@@ -241,6 +243,7 @@ begin
       on s.hash = c.hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > c.at)
+      and s.environment_id = any (v_opened)
     join pay.api_keys k
       on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
   ),
@@ -415,6 +418,7 @@ begin
       case
         when c.n = any (v_committed) then 'committed'
         when s.hash is null then 'unauthorized'
+        when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
         when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
@@ -549,136 +553,7 @@ begin
 end
 $$;
 
--- Deletes what the sandbox of a key holds; keys and endpoints stay. The answer is kept under the
--- idempotency key, which outlives the reset that it belongs to.
--- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | live.
-create function pay.reset_sandbox(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer,
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
-as $$
-#variable_conflict use_column
-declare
-  v_access record;
-  v_claim record;
-  v_environment text;
-  v_payments bigint;
-  v_refunds bigint;
-  v_transfers bigint;
-  v_entries bigint;
-  v_events bigint;
-  v_deliveries bigint;
-  v_keys bigint;
-begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  v_environment := v_access.environment_id;
-  if outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_environment and e.livemode
-  ) then
-    outcome := 'live';
-  end if;
-  if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      200::smallint, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-
-  -- Changes that commit meanwhile must be gone whole or stay whole. Payments, transfers and kept
-  -- answers go by one snapshot, so that no key is forgotten whose payment stays; a change of a payment
-  -- that is being deleted has its row locked: this waits for it, later ones find the row gone.
-  with payments_gone as (
-    delete from pay.payments t where t.environment_id = v_environment returning 1
-  ),
-  transfers_gone as (
-    delete from pay.transfers t where t.environment_id = v_environment returning 1
-  ),
-  keys_gone as (
-    delete from pay.idempotency_keys t
-    where t.environment_id = v_environment and t.request_id <> p_request_id
-    returning 1
-  )
-  select (select count(*) from payments_gone), (select count(*) from transfers_gone),
-    (select count(*) from keys_gone)
-  into v_payments, v_transfers, v_keys;
-  -- Then goes what belongs to nothing any more, by one snapshot again: it sees what the changes that
-  -- were waited for have written, and each later create with all its rows or not at all. What stays
-  -- is few, and is looked up once for all five tables.
-  with stays as materialized (
-    select p.id from pay.payments p where p.environment_id = v_environment
-    union all
-    select r.id from pay.transfers r where r.environment_id = v_environment
-  ),
-  deliveries_gone as (
-    delete from pay.webhook_deliveries t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  events_gone as (
-    delete from pay.events t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  entries_gone as (
-    delete from pay.ledger_entries t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-    returning 1
-  ),
-  ledger_transactions_gone as (
-    delete from pay.ledger_transactions t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.subject_id)
-  ),
-  refunds_gone as (
-    delete from pay.refunds t
-    where t.environment_id = v_environment
-      and not exists (select from stays s where s.id = t.payment_id)
-    returning 1
-  )
-  select (select count(*) from deliveries_gone), (select count(*) from events_gone),
-    (select count(*) from entries_gone), (select count(*) from refunds_gone)
-  into v_deliveries, v_events, v_entries, v_refunds;
-  perform pay.rebuild_totals(v_environment);
-
-  outcome := 'committed';
-  body := format(
-    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
-    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    v_payments, v_refunds, v_transfers, v_entries, v_events, v_deliveries, v_keys
-  );
-  update pay.idempotency_keys k set body = reset_sandbox.body
-  where k.environment_id = v_environment
-    and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
-  return next;
-end
-$$;
-
 grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
-grant execute on function pay.reset_sandbox(text, text, timestamptz, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -45,7 +45,7 @@ declare
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_environment := v_access.environment_id;
@@ -142,7 +142,7 @@ declare
   v_claim record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then
@@ -229,7 +229,7 @@ declare
   v_access record;
   v_claim record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' and not exists (
@@ -289,7 +289,7 @@ declare
   v_access record;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then

@@ -86,7 +86,7 @@ begin
 end
 $$;
 
--- Operator: every key, with its environment.
+-- Operator: every key, with its environment's public id.
 create function pay.list_api_keys()
 returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
@@ -99,7 +99,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select k.id, k.environment_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+    select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
@@ -111,11 +111,12 @@ begin
         max(s.last_used_at) as last_used_at
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true
-    order by e.account, k.environment_id, k.id;
+    order by e.account, e.public_id, k.id;
 end
 $$;
 
--- Operator: the environment of a mode of an account, or none. For the first of several sandboxes.
+-- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes the
+-- first.
 create function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer
@@ -124,9 +125,9 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return (
-    select e.id from pay.environments e
-    where e.account = p_account and e.livemode = p_livemode
-    order by e.id limit 1
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+    order by e.public_id limit 1
   );
 end
 $$;
@@ -213,7 +214,7 @@ declare
   v_key pay.api_keys;
   v_scopes text[];
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   if outcome = 'ok' then

@@ -2,6 +2,7 @@
 --
 -- 24 hours: idempotency keys (a day is decided when they are read; this only frees the space).
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8).
+-- At once:  what resets have left behind.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -33,6 +34,44 @@ begin
 end
 $$;
 
+-- Deletes one batch of each kind of what a reset has left behind; when nothing is left, the environment.
+-- Returns how many rows went. Nobody writes there any more but a relay that records attempts, and whoever
+-- rolls balances up, whom this waits for. Internal.
+create function pay.purge_retired(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off
+as $$
+declare
+  v_table text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
+  foreach v_table in array array[
+    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
+    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+  ] loop
+    -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
+    execute format(
+      'delete from pay.%1$I t
+       where t.ctid = any (array(
+         select o.ctid from pay.%1$I o where o.environment_id = $1 limit $2
+       ))',
+      v_table
+    ) using p_environment_id, p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end loop;
+  if v_total = 0 then
+    perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+    delete from pay.environments e where e.id = p_environment_id;
+  end if;
+  return v_total;
+end
+$$;
+
 -- Balances keep what old entries have brought: a total is an opening balance and what came since.
 --
 -- Deletes one batch of each kind in each environment; returns how many rows went, so that a caller
@@ -61,7 +100,14 @@ begin
   where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
   get diagnostics v_total = row_count;
 
-  for v_environment in select e.id, e.livemode from pay.environments e order by e.id loop
+  for v_environment in
+    select e.id, e.livemode, e.retired_at is not null as is_retired
+    from pay.environments e order by e.id
+  loop
+    if v_environment.is_retired then
+      v_total := v_total + pay.purge_retired(v_environment.id, p_batch);
+      continue;
+    end if;
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),

@@ -61,7 +61,7 @@ begin
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
         and d.id >= pay.id_floor('whd_', v_hour_ago)
-      where d.status = 'failed'
+      where d.status = 'failed' and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
@@ -74,6 +74,7 @@ begin
           and x.id >= pay.id_floor('txn_', v_hour_ago)
         left join pay.ledger_entries l on l.environment_id = x.environment_id
           and l.subject_id = x.subject_id and l.transaction_id = x.id
+        where e.retired_at is null
         group by e.id, x.id
         having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
           is distinct from 0

@@ -16,10 +16,16 @@ const mint = idMint(Date.now());
 const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unknown>][] = [
   ["environments_pkey", "environments", { account: "x" }],
   ["environments_id_livemode_key", "environments", {}],
-  ["environments_id_form", "environments", { id: "env_short", account: "x" }],
+  ["environments_id_form", "environments", { id: "env_short", public_id: "x", account: "x" }],
   ["environments_account_length", "environments", { id: ELSEWHERE, account: "" }],
   ["environments_name_length", "environments", { id: ELSEWHERE, name: "" }],
-  ["environments_one_live_per_account", "environments", { id: ELSEWHERE, livemode: true }],
+  ["environments_public_id", "environments", { id: ELSEWHERE }],
+  ["environments_live_stays", "environments", { id: ELSEWHERE, livemode: true }],
+  ["environments_one_live_per_account", "environments", {
+    id: ELSEWHERE,
+    public_id: ELSEWHERE,
+    livemode: true,
+  }],
   ["api_keys_pkey", "api_keys", {}],
   ["api_keys_environment_fkey", "api_keys", { id: mint("key_"), environment_id: ELSEWHERE }],
   ["api_keys_id_form", "api_keys", { id: "key_short" }],

@@ -33,7 +33,7 @@ Deno.test("entry functions take no temporary table for one of ours", async (t) =
       ["list", `select outcome from pay.list($1, null, now(), 0, 'payments', 9, null, null, null)`],
       [
         "reset_sandbox",
-        `select outcome from pay.reset_sandbox($1, null, now(), 0, 'r', null, null)`,
+        `select outcome from pay.reset_sandbox($1, null, now(), 0, 'r', null, null, 'env_1')`,
       ],
       [
         "commit",

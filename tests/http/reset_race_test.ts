@@ -1,6 +1,6 @@
 /**
- * A reset beside changes of the same sandbox: what was there goes whole, what is made meanwhile stays
- * whole. A lock holds the reset at the point where the two could be mixed up.
+ * A reset beside changes of the same sandbox: it waits for those under way, they go with the rest; what
+ * comes meanwhile waits for it, and stays whole. A lock holds a refund in the middle of its commit.
  */
 
 import assert from "node:assert/strict";
@@ -9,34 +9,60 @@ import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
 
 serviceCase("reset beside changes", async (t, service) => {
   const old = await service.make({ amount_minor: 1000, outcome: "success" });
-  const { reset, made, refund, sent } = await resetWhile(service, old.body.id, async () => {
-    const made = await service.make({ amount_minor: 500, outcome: "success" });
-    const refund = await service.call("POST", `${PAYMENTS}/${made.body.id}/refund`, {
-      body: { amount: 100 },
-      idempotency_key: "kept",
-    });
-    const sent = await service.call("POST", "/api-v1-payments/v1/transfers", {
-      body: { amount: 50, currency: "EUR", destination: APPROVED.sepa },
-    });
-    return { made, refund, sent };
+  const before = await service.environmentOf(service.key);
+  const other = await service.sql.reserve();
+  await other`begin`;
+  await other`select from pay.payments where id = ${old.body.id} for update`;
+  const refunding = service.call("POST", `${PAYMENTS}/${old.body.id}/refund`, {
+    body: { amount: 1 },
   });
+  // A list gives way after 50 ms; from then on the refund waits by itself.
+  await untilWaiting(service, "pay.commit", 100);
+  const resetting = service.call("POST", `${SANDBOX}/reset`);
+  await untilWaiting(service, "pay.reset_sandbox", 0);
+  let is_over = false;
+  const working = work(service).finally(() => is_over = true);
+  const [neighbour] = await Promise.all([
+    service.pay({}, { key: service.other.text }),
+    new Promise((resolve) => setTimeout(resolve, 100)),
+  ]);
+  await t.step("what comes meanwhile waits, another sandbox does not", () => {
+    assert.equal(neighbour.status, 201);
+    assert.equal(is_over, false);
+  });
+  await other`commit`;
+  other.release();
+  const [refunded, reset, { made, refund, sent }] = await Promise.all([
+    refunding,
+    resetting,
+    working,
+  ]);
   await t.step("what was there is gone, with what a change under way has added", async () => {
+    assert.equal(refunded.status, 201, refunded.text);
     assert.equal(reset.status, 200, reset.text);
     assert.deepEqual(reset.body.deleted, {
       payments: 1,
-      refunds: 0,
+      refunds: 1,
       transfers: 0,
-      ledger_entries: 2,
-      events: 3,
+      ledger_entries: 4,
+      events: 4,
       webhook_deliveries: 0,
       idempotency_keys: 0,
     });
     assert.equal((await service.call("GET", `${PAYMENTS}/${old.body.id}`)).status, 404);
-    assert.deepEqual(await rowsOf(service, old.body.id), {
-      events: 0,
-      entries: 0,
-      transactions: 0,
-    });
+    const path = `/api-v1-payments/v1/refunds/${refunded.body.id}`;
+    assert.equal((await service.call("GET", path)).status, 404);
+  });
+  await t.step("retention takes its rows away", async () => {
+    const nothing = { events: 0, entries: 0, transactions: 0 };
+    assert.notDeepEqual(await rowsOf(service, old.body.id), nothing);
+    for (let rows = -1; rows !== 0;) {
+      const [purged] = await service.sql`select pay.purge(p_batch => 2)::int as rows`;
+      rows = purged!.rows;
+    }
+    assert.deepEqual(await rowsOf(service, old.body.id), nothing);
+    const left = await service.sql`select from pay.environments where id = ${before}`;
+    assert.equal(left.length, 0);
   });
   await t.step("what was made meanwhile is there with all its rows", async () => {
     const { id } = made.body;
@@ -66,30 +92,32 @@ serviceCase("reset beside changes", async (t, service) => {
   });
 });
 
-/** Runs the work while a reset waits for a payment that another transaction is changing. */
-async function resetWhile<T>(service: TestService, payment_id: string, work: () => Promise<T>) {
-  const other = await service.sql.reserve();
-  try {
-    await other`begin`;
-    await other`select from pay.payments where id = ${payment_id} for update`;
-    await other`
-      insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-      values (${service.key.environment_id}, ${`evt_${"0".repeat(26)}`}, 'payment.refunded',
-        ${payment_id}, 3, now(), '{}')`;
-    const resetting = service.call("POST", `${SANDBOX}/reset`);
-    for (let waits = 0; waits === 0;) {
-      const [row] = await service.sql`
-        select count(*)::int as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'
-          and query like '%pay.reset_sandbox%'`;
-      waits = row!.n;
+/** Waits until a call waits for a lock, also after a while. */
+async function untilWaiting(service: TestService, called: string, again_ms: number) {
+  for (let waits = 0; waits === 0;) {
+    const [row] = await service.sql`
+      select count(*)::int as n from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'
+        and query like ${`%${called}(%`}`;
+    waits = row!.n;
+    if (waits > 0 && again_ms > 0) {
+      await new Promise((resolve) => setTimeout(resolve, again_ms));
+      [waits, again_ms] = [0, 0];
     }
-    const done = await work();
-    await other`commit`;
-    return { ...done, reset: await resetting };
-  } finally {
-    other.release();
   }
+}
+
+/** A payment, a refund of it and a transfer. */
+async function work(service: TestService) {
+  const made = await service.make({ amount_minor: 500, outcome: "success" });
+  const refund = await service.call("POST", `${PAYMENTS}/${made.body.id}/refund`, {
+    body: { amount: 100 },
+    idempotency_key: "kept",
+  });
+  const sent = await service.call("POST", "/api-v1-payments/v1/transfers", {
+    body: { amount: 50, currency: "EUR", destination: APPROVED.sepa },
+  });
+  return { made, refund, sent };
 }
 
 async function rowsOf(service: TestService, subject_id: string) {

@@ -131,8 +131,9 @@ const FILLED = {
   idempotency_keys: 5,
 };
 
-/** Rows that an environment holds, as the answer of a reset names them. */
-async function heldBy({ sql }: TestService, environment_id: string) {
+/** Rows that the key's environment holds, as the answer of a reset names them. */
+async function heldBy({ sql, key, environmentOf }: TestService) {
+  const environment_id = await environmentOf(key);
   const [row] = await sql`select
     (select count(*)::int from pay.payments where environment_id = ${environment_id}) as payments,
     (select count(*)::int from pay.refunds where environment_id = ${environment_id}) as refunds,
@@ -165,7 +166,7 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
     await t.step(`${path} counts what it deletes`, async () => {
       await fill(service, service.key.text);
       if (i === 0) await fill(service, service.other.text);
-      const held = await heldBy(service, mine);
+      const held = await heldBy(service);
       const before = await everyRowOf(service, theirs);
       const answer = await service.call("POST", path);
       assert.equal(answer.status, 200);
@@ -178,7 +179,7 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
         "payments refunds transfers ledger_entries events webhook_deliveries idempotency_keys",
       );
       assert.deepEqual(held, FILLED);
-      assert.deepEqual(await heldBy(service, mine), NOTHING);
+      assert.deepEqual(await heldBy(service), NOTHING);
       assert.equal(await everyRowOf(service, theirs), before);
     });
   }
@@ -206,7 +207,7 @@ serviceCase("POST /reset keeps its own answer", async (t, service) => {
   const first = await reset();
   assert.deepEqual([first.body.deleted.payments, first.body.deleted.idempotency_keys], [10, 5]);
   await t.step("it is the one key that is left", async () => {
-    assert.equal((await heldBy(service, service.key.environment_id)).idempotency_keys, 1);
+    assert.equal((await heldBy(service)).idempotency_keys, 1);
   });
   await t.step("a replay deletes nothing", async () => {
     const { body: payment } = await service.make();

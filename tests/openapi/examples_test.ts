@@ -188,7 +188,9 @@ async function inProgress(service: TestService): Promise<TestAnswer> {
     await first`begin`;
     await first`insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-      values (${service.key.environment_id}, ${service.key.id}, 'order-1002', decode(${hash}, 'hex'),
+      values (${await service.environmentOf(
+      service.key,
+    )}, ${service.key.id}, 'order-1002', decode(${hash}, 'hex'),
         ${`req_${"0".repeat(26)}`}, 201, '{}', now())`;
     return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
   } finally {

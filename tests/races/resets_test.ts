@@ -74,6 +74,8 @@ async function assertExplained(two: TwoInstances, asks: Ask[]): Promise<void> {
 }
 
 async function paymentIds({ service }: TwoInstances): Promise<Set<string>> {
-  const rows = await service.sql<{ id: string }[]>`select id from pay.payments`;
+  const rows = await service.sql<{ id: string }[]>`
+    select p.id from pay.payments p join pay.environments e on e.id = p.environment_id
+    where e.retired_at is null`;
   return new Set(rows.map(({ id }) => id));
 }

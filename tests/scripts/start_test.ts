@@ -113,16 +113,18 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.equal((body as { data: unknown[] }).data.length, 3);
     });
 
+    let held = 3;
     await t.step("a killed database comes back by itself", async () => {
       const killed = (await postmasterOf(data_dir))!;
       Deno.kill(killed, "SIGKILL");
       const statuses = new Set<number>();
       let is_back = false;
-      // Its sessions may outlive it for an answer or two.
+      // Its sessions may outlive it for an answer or two, which count as well.
       while (!is_back) {
         const is_new = ![null, killed].includes(await postmasterOf(data_dir));
         const { status } = await start.call("POST", PAYMENTS, PAYMENT);
         statuses.add(status);
+        if (status === 201) held++;
         is_back = is_new && status === 201;
       }
       statuses.delete(201);
@@ -146,7 +148,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.notEqual(await postmasterOf(data_dir), orphan);
       assert.equal(start.test_key, keys.test_key);
       const { body } = await start.call("GET", PAYMENTS);
-      assert.equal((body as { data: unknown[] }).data.length, 4);
+      assert.equal((body as { data: unknown[] }).data.length, held);
     });
 
     await t.step("without credentials.json it makes new keys for the same data", async () => {
@@ -155,7 +157,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       start = await launchStart({ ...env, LOG: "1" });
       assert.notEqual(start.test_key, keys.test_key);
       const { body } = await start.call("GET", PAYMENTS);
-      assert.equal((body as { data: unknown[] }).data.length, 4);
+      assert.equal((body as { data: unknown[] }).data.length, held);
     });
 
     await t.step("LOG=1 prints the request logs", async () => {

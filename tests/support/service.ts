@@ -74,6 +74,8 @@ export interface TestService {
     environment_id: string,
     options?: { scopes?: string[]; expires_at?: string },
   ): Promise<TestKey>;
+  /** The id that a key's environment has now: each reset gives it another. */
+  environmentOf(key: TestKey): Promise<string>;
   /** Superuser's connection: sees everything. */
   sql: postgres.Sql;
   deps: OpenDependencies;
@@ -185,6 +187,10 @@ export async function startService(
     other,
     live,
     issueKey,
+    async environmentOf({ id }) {
+      const [row] = await sql`select environment_id from pay.api_keys where id = ${id}`;
+      return row!.environment_id;
+    },
     sql,
     get deps() {
       return product.deps;

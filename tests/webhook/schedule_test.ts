@@ -111,8 +111,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
       assert.equal((await database.takeRequests()).length, 1);
     });
     await t.step("pay-retention purges until nothing is left", async () => {
-      await sql`insert into pay.environments (id, account, livemode, name)
-        values (${ENVIRONMENT}, 'a', false, 'a')`;
+      await sql`select pay.create_environment(${ENVIRONMENT}, 'a', false, 'a')`;
       await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
         select ${ENVIRONMENT}, 'evt_0000000' || lpad(n::text, 19, '0'), 'ping', 'pay_x', now(), '{}'
         from generate_series(1, 12000) n`;

@@ -1,0 +1,108 @@
+-- Purpose: the reset of a sandbox.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- Empties the sandbox of a key; keys and endpoints stay. They move to a new environment in a moment, and
+-- retention deletes the old one, so that a reset costs little more than counting what there was. The
+-- answer is kept under the idempotency key, which moves as well.
+-- p_environment_id: the new one.
+-- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | rate_limited | live.
+-- Concurrency: alone in the environment: waits for those that write into it, and they for it. The relay
+-- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
+create function pay.reset_sandbox(
+  p_key_hash text,
+  p_scope text,
+  p_at timestamptz,
+  p_rate integer,
+  p_request_id text,
+  p_idempotency_key text,
+  p_fingerprint text,
+  p_environment_id text
+)
+returns table (
+  outcome text, api_key_id text, remaining integer, status smallint, body text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_access record;
+  v_claim record;
+  v_old text;
+  v_environment pay.environments;
+begin
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  outcome := v_access.outcome;
+  api_key_id := v_access.api_key_id;
+  v_old := v_access.environment_id;
+  if outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_old and e.livemode
+  ) then
+    outcome := 'live';
+  end if;
+  if outcome = 'ok' then
+    select * into v_claim from pay.claim_idempotency_key(
+      v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+      200::smallint, '');
+    outcome := v_claim.outcome;
+    remaining := v_claim.remaining;
+    status := v_claim.status;
+    body := v_claim.body;
+  end if;
+  if outcome <> 'ok' then
+    return next;
+    return;
+  end if;
+
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
+  perform from pay.webhook_deliveries d
+  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
+  where d.environment_id = v_old and d.status = 'pending'
+  order by d.id for update of d;
+
+  outcome := 'committed';
+  select format(
+    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
+    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
+    (select count(*) from pay.payments t where t.environment_id = v_old),
+    (select count(*) from pay.refunds t where t.environment_id = v_old),
+    (select count(*) from pay.transfers t where t.environment_id = v_old),
+    (select count(*) from pay.ledger_entries t where t.environment_id = v_old),
+    (select count(*) from pay.events t where t.environment_id = v_old),
+    (select count(*) from pay.webhook_deliveries t where t.environment_id = v_old),
+    (select count(*) from pay.idempotency_keys t
+      where t.environment_id = v_old and t.request_id <> p_request_id)
+  ) into body;
+
+  perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = v_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_environment_id, v_environment.public_id, v_environment.account, false, v_environment.name);
+  update pay.api_keys t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.api_key_secrets t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.rate_counters t set environment_id = p_environment_id where t.environment_id = v_old;
+  update pay.webhook_endpoints t set environment_id = p_environment_id
+  where t.environment_id = v_old;
+  -- Nothing more is sent of what is gone; an attempt under way ends by itself.
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_environment_id and d.endpoint_id = t.id
+    and d.environment_id = v_old and d.status = 'pending';
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id, body = reset_sandbox.body
+  where k.environment_id = v_old
+    and k.api_key_id = v_access.api_key_id
+    and k.key = p_idempotency_key;
+  return next;
+end
+$$;
+
+grant execute on function
+  pay.reset_sandbox(text, text, timestamptz, integer, text, text, text, text) to pay_api;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
