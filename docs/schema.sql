@@ -2203,9 +2203,9 @@ begin
     exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
     v_held := environment_id;
     if p_hold = 'alone' then
-      perform pg_advisory_xact_lock(pay.environment_lock(v_held));
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
     else
-      perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
     end if;
   end loop;
   if api_key_id is null then
@@ -2236,15 +2236,6 @@ end
 $function$;
 alter function pay.enter(text,text,timestamp with time zone,integer,text) owner to pay_owner;
 comment on function pay.enter(text,text,timestamp with time zone,integer,text) is 'Internal: authenticates a key hash and opens its environment.';
-
--- function pay.environment_lock(text)
-CREATE OR REPLACE FUNCTION pay.environment_lock(p_environment_id text)
- RETURNS bigint
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$ select hashtextextended('environment ' || p_environment_id, 0) $function$;
-alter function pay.environment_lock(text) owner to pay_owner;
 
 -- function pay.find_environment(text,boolean)
 CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
@@ -2301,7 +2292,7 @@ begin
     where e.public_id = p_public_id and e.retired_at is null;
     exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
     v_held := v_environment.id;
-    perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
   end loop;
   return v_environment.id;
 end
@@ -2948,7 +2939,8 @@ begin
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select
     array_agg(e.environment_id) filter (
-      where e.livemode or pg_try_advisory_xact_lock_shared(pay.environment_lock(e.environment_id))),
+      where e.livemode or pg_try_advisory_xact_lock_shared(
+        hashtextextended('environment ' || e.environment_id, 0))),
     bool_or(e.is_idle)
   into v_environments, v_is_idle
   from (

@@ -149,18 +149,12 @@ end
 $$;
 comment on function pay.note_use is 'Internal.';
 
--- The advisory lock of an environment: whoever writes into a sandbox shares it, a reset has it alone.
--- Live environments are never reset, and nobody locks them.
-create function pay.environment_lock(p_environment_id text)
-returns bigint
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select hashtextextended('environment ' || p_environment_id, 0) $$;
-
 -- Opens the environments of the keys of a list of requests, [{key_hash}], for the rest of the
 -- transaction: what row-level security then shows of all of them. Returns those that are open. One that is
 -- being reset is not: its requests would hold up the others of the list. Keys are looked up again
 -- afterwards, in a new snapshot; one whose environment is then not among these has to be asked again.
+-- Concurrency: whoever writes into a sandbox shares its advisory lock ('environment ' and its id), a reset
+-- has it alone. Live environments are never reset, and nobody locks them.
 create function pay.open_environments(p_requests json)
 returns text[]
 language plpgsql volatile security definer
@@ -176,7 +170,8 @@ begin
   perform set_config('pay.key_hashes', v_hashes::text, true);
   select
     array_agg(e.environment_id) filter (
-      where e.livemode or pg_try_advisory_xact_lock_shared(pay.environment_lock(e.environment_id))),
+      where e.livemode or pg_try_advisory_xact_lock_shared(
+        hashtextextended('environment ' || e.environment_id, 0))),
     bool_or(e.is_idle)
   into v_environments, v_is_idle
   from (
@@ -235,9 +230,9 @@ begin
     exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
     v_held := environment_id;
     if p_hold = 'alone' then
-      perform pg_advisory_xact_lock(pay.environment_lock(v_held));
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
     else
-      perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
     end if;
   end loop;
   if api_key_id is null then
@@ -296,7 +291,7 @@ begin
     where e.public_id = p_public_id and e.retired_at is null;
     exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
     v_held := v_environment.id;
-    perform pg_advisory_xact_lock_shared(pay.environment_lock(v_held));
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
   end loop;
   return v_environment.id;
 end
