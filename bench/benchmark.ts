@@ -24,7 +24,7 @@ import { type Line, prepareLines, RequestForge } from "./line.ts";
 import { startLoadProcess } from "./load_process.ts";
 import { type Bench, counts, measureFloor, measureServer } from "./measure.ts";
 import type { Figure, Measurement } from "./measurement.ts";
-import { measureMemory } from "./memory.ts";
+import { measureMemory, residentMb } from "./memory.ts";
 import { measurePair } from "./pair.ts";
 import { findPgbench } from "./pgbench.ts";
 import { PROJECT_DIR, readDurability, startProduct } from "./product.ts";
@@ -189,12 +189,23 @@ async function measureStandard(
     figures.push(...footprint.figures);
     for (const problem of footprint.problems) console.error(`NOT MEASURED: ${problem}`);
   }
-  const product = await startProduct(atEnd);
-  const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
-  atEnd(() => sql.end());
+  const open = async (): Promise<Bench> => {
+    const product = await startProduct(atEnd);
+    const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
+    atEnd(() => sql.end());
+    return { product, load, sql, seconds, discarded };
+  };
+  const benches: Bench[] = [];
+  if ("memory".includes(only)) {
+    const alone = await open();
+    benches.push(alone);
+    figures.push(...await measureMemory(new RequestForge(alone), MEMORY_CREATES[size]));
+  }
+  const bench = await open();
+  benches.push(bench);
+  const { product, sql } = bench;
   const recorder = openRecorder(product.superuser_url, product.base_url);
   atEnd(() => recorder.close());
-  const bench: Bench = { product, load, sql, seconds, discarded };
   const forge = new RequestForge(bench);
   const asked = <T extends { name: string }>(all: T[]) =>
     all.filter(({ name }) => name.includes(only));
@@ -227,11 +238,11 @@ async function measureStandard(
     }
   }
   figures.push(reset.figure);
-  if ("memory".includes(only)) figures.push(...await measureMemory(forge, MEMORY_CREATES[size]));
-  return {
-    measured: { measurements: [...of_lines.flat(), ...of_pairs], figures },
-    benches: [bench],
-  };
+  const resident = residentMb(bench);
+  if (resident !== null) {
+    figures.push({ name: "resident after all lines", unit: "MB", values: [resident] });
+  }
+  return { measured: { measurements: [...of_lines.flat(), ...of_pairs], figures }, benches };
 }
 
 /** A run takes minutes: whoever waits sees where it is. */

@@ -17,9 +17,9 @@ const DEADLINE_MS = 3_600_000;
 /** Resident memory during and growth over so many creates; none where the system does not tell. */
 export async function measureMemory(forge: RequestForge, creates: number): Promise<Figure[]> {
   const { bench } = forge;
-  if (Deno.build.os !== "linux") return [];
+  if (residentMb(bench) === null) return [];
   const samples: number[] = [];
-  const timer = setInterval(() => samples.push(residentMb(bench)), SAMPLE_MS);
+  const timer = setInterval(() => samples.push(residentMb(bench)!), SAMPLE_MS);
   const name = `${creates} creates`;
   const run = await measureServer(bench, name, CONNECTIONS, {
     ...createPlan(forge),
@@ -36,7 +36,9 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
   ];
 }
 
-function residentMb({ product: { pid } }: Bench): number {
+/** What the server has in memory now; null where the system does not tell. */
+export function residentMb({ product: { pid } }: Bench): number | null {
+  if (Deno.build.os !== "linux") return null;
   const status = Deno.readTextFileSync(`/proc/${pid}/status`);
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
 }

@@ -48,7 +48,7 @@ export async function startProduct(
   const began_ms = performance.now();
   const began_at = Date.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "scripts/start.ts"],
+    args: ["run", "-A", "--v8-flags=--max-semi-space-size=8", "scripts/start.ts"],
     cwd: PROJECT_DIR,
     env: { DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
     stdin: "null",

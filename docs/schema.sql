@@ -1176,7 +1176,7 @@ AS $function$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2204,8 +2204,10 @@ begin
     v_held := environment_id;
     if p_hold = 'alone' then
       perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
-    else
-      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    elsif not pg_try_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0)) then
+      -- Not waited for: a connection that waits is one that others have not.
+      outcome := 'resetting';
+      return;
     end if;
   end loop;
   if api_key_id is null then
@@ -2411,7 +2413,7 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2639,7 +2641,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, null);
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2978,6 +2980,7 @@ CREATE OR REPLACE FUNCTION pay.purge(p_at timestamp with time zone DEFAULT now()
 AS $function$
 declare
   v_cut timestamptz := p_at - interval '30 days';
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
   v_kind record;
   v_rows bigint;
@@ -2996,13 +2999,9 @@ begin
   get diagnostics v_total = row_count;
 
   for v_environment in
-    select e.id, e.livemode, e.retired_at is not null as is_retired
-    from pay.environments e order by e.id
+    select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
-    if v_environment.is_retired then
-      v_total := v_total + pay.purge_retired(v_environment.id, p_batch);
-      continue;
-    end if;
+    exit when clock_timestamp() > v_until;
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
@@ -3031,7 +3030,14 @@ begin
     end loop;
   end loop;
   perform pay.roll_up_balances();
-  return v_total;
+  v_rows := 0;
+  for v_environment in
+    select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50
+  loop
+    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    exit when v_rows >= p_batch;
+  end loop;
+  return v_total + v_rows;
 end
 $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
@@ -3050,9 +3056,12 @@ AS $function$
 declare
   v_table text;
   v_rows bigint;
+  v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0));
+  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+    return 0;
+  end if;
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
     'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
@@ -3067,10 +3076,12 @@ begin
     ) using p_environment_id, p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
+    v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
-  if v_total = 0 then
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
+    v_total := v_total + 1;
   end if;
   return v_total;
 end
@@ -3613,7 +3624,23 @@ declare
   v_old text;
   v_environment pay.environments;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  -- Who may not is told so before anyone has to wait.
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, null);
+  if v_access.outcome = 'ok' and p_rate > 0 and pay.count_request(
+      v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
+    -- A replay is never refused.
+    and not exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+        and k.key = p_idempotency_key
+    )
+  then
+    v_access.outcome := 'rate_limited';
+    remaining := 0;
+  end if;
+  if v_access.outcome = 'ok' then
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  end if;
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_old := v_access.environment_id;

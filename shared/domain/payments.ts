@@ -21,6 +21,7 @@ import {
   unavailable,
 } from "./changes.ts";
 import { decideCreate } from "./create_payment.ts";
+import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
 import { decideRefund } from "./refund_payment.ts";
 
@@ -51,6 +52,7 @@ export function createPayments(
   options: { store: Store; changes: Changes; base_url: string },
 ): Payments {
   const { store, changes, base_url } = options;
+  const resets = new KeyedQueue();
   return {
     create: (request, body, decline_is_error) =>
       changes.create(request, () => {
@@ -89,9 +91,11 @@ export function createPayments(
         (payment) => decideAuthenticate(payment, result, request.context),
       ),
 
-    async reset(request) {
-      return replyOf(await store.resetSandbox(request.access, request.idempotency)) ??
-        unavailable();
-    },
+    // One at a time: a reset that waits for changes under way holds a connection.
+    reset: ({ access, idempotency }) =>
+      resets.run(
+        access.key_hash,
+        async () => replyOf(await store.resetSandbox(access, idempotency)) ?? unavailable(),
+      ),
   };
 }

@@ -129,6 +129,12 @@ function withoutHoles<Row>(rows: Row[]): Row[] {
   return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true);
 }
 
+/**
+ * Nothing is sent behind a statement that has no answer yet: one that waits for a lock would hold it up,
+ * whoever sent it. The driver knows this option, its types do not.
+ */
+const ONE_AT_A_TIME = { max_pipeline: 0 };
+
 function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
@@ -141,6 +147,7 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     idle_timeout,
     // One failed attempt answers the request; the next request tries again.
     backoff: false,
+    ...ONE_AT_A_TIME,
     // Saves the round trip that would fetch array types: none is used.
     fetch_types: false,
     onnotice: () => {},

@@ -155,13 +155,20 @@ export function createStore(
     weigh: ({ limit }) => limit * PAYMENT_CHARACTERS,
   }, limits);
 
+  const call = <T extends Row>(
+    access: Access,
+    text: string,
+    parameters: (string | number | null)[],
+  ): Promise<T> =>
+    untilFresh(async () => admit(access, (await database.query<T>(text, parameters))[0]));
+
   async function load(
     access: Access,
     kind: ResourceKind | null,
     id: string | null,
     idempotency: Idempotency | null = null,
   ): Promise<Row> {
-    const [row] = await database.query<Row>(LOAD, [
+    return await call(access, LOAD, [
       access.key_hash,
       access.scope,
       formatTime(access.at_ms),
@@ -171,7 +178,6 @@ export function createStore(
       idempotency?.key ?? null,
       idempotency?.fingerprint ?? null,
     ]);
-    return admit(access, row);
   }
 
   return {
@@ -197,20 +203,17 @@ export function createStore(
         ? await untilFresh(async () =>
           admit(access, await pages.ask({ access, limit, starting_after }))
         )
-        : admit(
-          access,
-          (await database.query<Row & Page>(LIST, [
-            access.key_hash,
-            access.scope,
-            formatTime(access.at_ms),
-            access.rate_limit,
-            kind,
-            limit,
-            starting_after,
-            JSON.stringify(filters),
-            parent_id,
-          ]))[0],
-        );
+        : await call<Row & Page>(access, LIST, [
+          access.key_hash,
+          access.scope,
+          formatTime(access.at_ms),
+          access.rate_limit,
+          kind,
+          limit,
+          starting_after,
+          JSON.stringify(filters),
+          parent_id,
+        ]);
       return { data, has_more, next_cursor };
     },
 
@@ -225,23 +228,20 @@ export function createStore(
     },
 
     async balance(access) {
-      const [row] = await database.query<Row>(BALANCE, [
+      const row = await call(access, BALANCE, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
         access.rate_limit,
       ]);
-      return admit(access, row).body!;
+      return row.body!;
     },
 
     async resetSandbox(access, idempotency) {
-      const row = await untilFresh(async () => {
-        const [row] = await database.query<Row>(RESET, [
-          ...keyedParameters(access, idempotency),
-          idMint(access.at_ms)("env_"),
-        ]);
-        return admit(access, row);
-      });
+      const row = await call(access, RESET, [
+        ...keyedParameters(access, idempotency),
+        idMint(access.at_ms)("env_"),
+      ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "committed", answer: { status: 200, body: row.body! } };
     },

@@ -192,10 +192,12 @@ comment on function pay.open_environments is 'Internal.';
 
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
 -- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
--- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, 'alone' is the reset, which
---   waits for all who share. Null for what only reads.
+-- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, so that each statement
+--   finds what belongs to the key where the first has; 'alone' is the reset, which waits for all who share.
+--   Null for who only asks whether the key may.
 -- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |
---          rate_limited. remaining: requests that are left for now; null when not limited.
+--          rate_limited | resetting (ask again soon).
+-- remaining: requests that are left for now; null when not limited.
 create function pay.enter(
   p_key_hash text,
   p_scope text,
@@ -231,8 +233,10 @@ begin
     v_held := environment_id;
     if p_hold = 'alone' then
       perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
-    else
-      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    elsif not pg_try_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0)) then
+      -- Not waited for: a connection that waits is one that others have not.
+      outcome := 'resetting';
+      return;
     end if;
   end loop;
   if api_key_id is null then

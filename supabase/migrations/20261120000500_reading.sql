@@ -1,8 +1,8 @@
 -- Purpose: the entry functions that read. Each is one round trip: it authenticates the key's hash,
 -- opens its environment and answers. Called with named arguments by shared/store.
 --
--- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict | unknown_cursor.
--- Of lists also: resetting (the sandbox is being reset: ask again soon).
+-- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict | unknown_cursor |
+--           resetting (the sandbox is being reset: ask again soon).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -37,7 +37,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, null);
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -252,7 +252,7 @@ declare
   v_column text;
   v_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -444,7 +444,7 @@ as $$
 declare
   v_access record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, null);
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;

@@ -35,7 +35,23 @@ declare
   v_old text;
   v_environment pay.environments;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  -- Who may not is told so before anyone has to wait.
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, null);
+  if v_access.outcome = 'ok' and p_rate > 0 and pay.count_request(
+      v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
+    -- A replay is never refused.
+    and not exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+        and k.key = p_idempotency_key
+    )
+  then
+    v_access.outcome := 'rate_limited';
+    remaining := 0;
+  end if;
+  if v_access.outcome = 'ok' then
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  end if;
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   v_old := v_access.environment_id;

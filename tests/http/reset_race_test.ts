@@ -92,6 +92,58 @@ serviceCase("reset beside changes", async (t, service) => {
   });
 });
 
+serviceCase("a reset that is refused holds up nobody", async (t, service) => {
+  const reader = await service.issueKey(service.key.environment_id, { scopes: ["payments:read"] });
+  const other = await service.sql.reserve();
+  await other`begin`;
+  // As a change does that is under way.
+  await other`select pg_advisory_xact_lock_shared(
+    hashtextextended('environment ' || ${await service.environmentOf(service.key)}, 0))`;
+  const resets: [name: string, key: string, status: number][] = [
+    ["for its scope", reader.text, 403],
+    ["for its mode", service.live.text, 403],
+  ];
+  for (const [name, key, status] of resets) {
+    await t.step(name, async () => {
+      const refused = await service.call("POST", `${SANDBOX}/reset`, { key });
+      assert.equal(refused.status, status, refused.text);
+    });
+  }
+  await t.step("one that may waits, and a call that came meanwhile", async () => {
+    const reset = service.call("POST", `${SANDBOX}/reset`);
+    await untilWaiting(service, "pay.reset_sandbox", 0);
+    const balance = service.call("GET", "/api-v1-payments/v1/balance");
+    const neighbours = await Promise.all(
+      Array.from(
+        { length: 20 },
+        () => service.call("GET", "/api-v1-payments/v1/balance", { key: service.other.text }),
+      ),
+    );
+    assert.ok(neighbours.every(({ status }) => status === 200));
+    await other`rollback`;
+    const answers = [await reset, await balance];
+    assert.deepEqual(answers.map(({ status }) => status), [200, 200], answers[0]!.text);
+  });
+  other.release();
+});
+
+serviceCase("retention takes many resets apart, some at a time", async (_t, service) => {
+  for (let i = 0; i < 120; i++) {
+    await service.pay();
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+  }
+  const left = async () => {
+    const rows = await service.sql`select from pay.environments where retired_at is not null`;
+    return rows.length;
+  };
+  const counts = [await left()];
+  for (let rows = -1; rows !== 0; counts.push(await left())) {
+    rows = await service.deps.webhook_store.purge(Date.now());
+  }
+  assert.deepEqual(counts, [120, 70, 20, 0, 0]);
+  assert.equal((await service.sql`select from pay.payments`).length, 0);
+});
+
 /** Waits until a call waits for a lock, also after a while. */
 async function untilWaiting(service: TestService, called: string, again_ms: number) {
   for (let waits = 0; waits === 0;) {

@@ -54,6 +54,35 @@ Deno.test("resets racing other requests", async (t) => {
         await two.race([ASKS.reset()]);
       }
     });
+    await t.step("what a reset leaves is there for whoever looks meanwhile", async () => {
+      const { service } = two;
+      const endpoint = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+        body: { url: "https://example.com/hook", events: ["*"] },
+      });
+      const asks = [
+        [`/v1/webhook_endpoints/${endpoint.body.id}`, 0],
+        ["/v1/webhook_endpoints", 1],
+        ["/v1/api_keys", 1],
+        ["/v1/payments?status=pending", 0],
+        ["/v1/balance", 0],
+      ] as const;
+      let is_over = false;
+      const faults = new Set<string>();
+      const looking = asks.map(async ([path, least]) => {
+        while (!is_over) {
+          const { status, text, body } = await service.call("GET", `/api-v1-payments${path}`);
+          if (status !== 200) faults.add(`${path}: ${text}`);
+          else if (least > 0 && body.data.length < least) faults.add(`${path}: nothing`);
+        }
+      });
+      for (let i = 0; i < 4 * ROUNDS; i++) {
+        const { status } = await service.call("POST", "/api-v1-sandbox/reset");
+        assert.equal(status, 200);
+      }
+      is_over = true;
+      await Promise.all(looking);
+      assert.deepEqual([...faults], []);
+    });
     await t.step("the other sandbox keeps what it has", async () => {
       const key = two.service.other.text;
       const mine = await two.race(Array.from({ length: 8 }, () => ({ ...ASKS.create(), key })));
