@@ -112,9 +112,10 @@ by one level in a hundredfold of rows. Ids begin with their time, so inserts go 
 primary keys, whose pages stay in memory; idempotency keys are random, so their index is the one that
 a create touches at a place of its own, and the first to miss memory when it outgrows it.
 
-Five million payments take 33 GB, more than the 24 GiB of the machine on which the figures above were
-measured: a get, a cancel or a page far back of a payment that nobody has asked for lately reads from
-the disk. That is what is left of their distance to a fresh database.
+Five million payments take 33 GB, more than the 24 GiB of the machine on which the figures above
+were measured: a get, a cancel or a page far back of a payment that nobody has asked for lately may
+have to read from the disk, the likely reason why these are further from a fresh database than the
+rest.
 
 What stays flat: a create, a get, a replay and a page are a fixed number of index probes; a page
 begins at its cursor's place in the primary key, so the millionth row costs what the first does; a
