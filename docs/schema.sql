@@ -2199,7 +2199,7 @@ begin
     where s.hash = v_hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > p_at);
-    -- Once more after the lock: a reset that it waited for has moved the key.
+    -- Once more under the lock: a reset may have moved the key before.
     exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
     v_held := environment_id;
     if p_hold = 'alone' then

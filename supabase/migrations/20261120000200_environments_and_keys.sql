@@ -153,7 +153,7 @@ comment on function pay.note_use is 'Internal.';
 -- transaction: what row-level security then shows of all of them. Returns those that are open. One that is
 -- being reset is not: its requests would hold up the others of the list. Keys are looked up again
 -- afterwards, in a new snapshot; one whose environment is then not among these has to be asked again.
--- Concurrency: whoever writes into a sandbox shares its advisory lock ('environment ' and its id), a reset
+-- Concurrency: whoever reads or writes in a sandbox shares its advisory lock ('environment ' and its id), a reset
 -- has it alone. Live environments are never reset, and nobody locks them.
 create function pay.open_environments(p_requests json)
 returns text[]
@@ -228,7 +228,7 @@ begin
     where s.hash = v_hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > p_at);
-    -- Once more after the lock: a reset that it waited for has moved the key.
+    -- Once more under the lock: a reset may have moved the key before.
     exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
     v_held := environment_id;
     if p_hold = 'alone' then

@@ -17,7 +17,8 @@
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
--- holds a later one, so commits do not deadlock. A sandbox's own lock comes before them all (pay.open_environments).
+-- holds a later one, so commits do not deadlock.
+-- A sandbox's own lock comes before them all (pay.open_environments).
 -- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
 -- keyed request waits at the key's unique index until the first has committed, then finds its answer; a
 -- twin that waits longer than lock_timeout gets SQLSTATE 55P03. A change of a payment waits for the

@@ -9,7 +9,7 @@ set role pay_owner;
 -- answer is kept under the idempotency key, which moves as well.
 -- p_environment_id: the new one.
 -- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | rate_limited | live.
--- Concurrency: alone in the environment: waits for those that write into it, and they for it. The relay
+-- Concurrency: alone in the environment: waits for those that share it, and they for it. The relay
 -- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
 create function pay.reset_sandbox(
   p_key_hash text,
