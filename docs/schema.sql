@@ -3637,9 +3637,15 @@ begin
   then
     v_access.outcome := 'rate_limited';
     remaining := 0;
-  end if;
-  if v_access.outcome = 'ok' then
+  elsif v_access.outcome = 'ok' then
     select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  else
+    -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
+    -- shares a lock cannot have it alone.
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
   end if;
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;

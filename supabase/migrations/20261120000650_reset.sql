@@ -8,7 +8,8 @@ set role pay_owner;
 -- retention deletes the old one, so that a reset costs little more than counting what there was. The
 -- answer is kept under the idempotency key, which moves as well.
 -- p_environment_id: the new one.
--- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | rate_limited | live.
+-- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | rate_limited |
+--           live | resetting (another is under way: send again soon).
 -- Concurrency: alone in the environment: waits for those that share it, and they for it. The relay
 -- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
 create function pay.reset_sandbox(
@@ -48,9 +49,15 @@ begin
   then
     v_access.outcome := 'rate_limited';
     remaining := 0;
-  end if;
-  if v_access.outcome = 'ok' then
+  elsif v_access.outcome = 'ok' then
     select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+  else
+    -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
+    -- shares a lock cannot have it alone.
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
   end if;
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
