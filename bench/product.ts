@@ -11,6 +11,7 @@ import type { Credentials } from "../scripts/credentials.ts";
 import { credentialsPath } from "../scripts/credentials.ts";
 import { postgresAccount, postgresHome } from "../scripts/postgres_account.ts";
 import { SUPERUSER } from "../scripts/postgres_cluster.ts";
+import { START_COMMAND } from "../scripts/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
@@ -48,7 +49,7 @@ export async function startProduct(
   const began_ms = performance.now();
   const began_at = Date.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--v8-flags=--max-semi-space-size=8", "scripts/start.ts"],
+    args: [...START_COMMAND],
     cwd: PROJECT_DIR,
     env: { DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
     stdin: "null",

@@ -6,15 +6,7 @@ import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
-import {
-  type Access,
-  admit,
-  answerOf,
-  type Idempotency,
-  keyedParameters,
-  type Row,
-  untilFresh,
-} from "./outcome.ts";
+import { type Access, answerOf, callEntry, type Idempotency, keyedParameters } from "./outcome.ts";
 
 /** What the database learns of a new secret. */
 export interface SecretFacts {
@@ -62,23 +54,20 @@ export function createApiKeyStore(database: Database): ApiKeyStore {
   const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
   return {
     async change(access, change, idempotency) {
-      const row = await untilFresh(async () => {
-        const [row] = await database.query<Row>(CHANGE, [
-          ...keyedParameters(access, idempotency),
-          change.status,
-          change.action,
-          change.id,
-          change.name ?? null,
-          change.scopes ? JSON.stringify(change.scopes) : null,
-          change.secret?.hash ?? null,
-          change.secret?.prefix ?? null,
-          change.secret?.last_four ?? null,
-          time(change.expires_at_ms),
-          time(change.older_expire_at_ms),
-          change.secret?.reference ?? null,
-        ]);
-        return admit(access, row);
-      });
+      const row = await callEntry(database, access, CHANGE, [
+        ...keyedParameters(access, idempotency),
+        change.status,
+        change.action,
+        change.id,
+        change.name ?? null,
+        change.scopes ? JSON.stringify(change.scopes) : null,
+        change.secret?.hash ?? null,
+        change.secret?.prefix ?? null,
+        change.secret?.last_four ?? null,
+        time(change.expires_at_ms),
+        time(change.older_expire_at_ms),
+        change.secret?.reference ?? null,
+      ]);
       if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
       if (row.outcome === "wider") {
         throw new ApiError(

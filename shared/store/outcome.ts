@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
-import { requestInProgress } from "./database.ts";
+import { type Database, requestInProgress } from "./database.ts";
 
 /** Who asks, and when. */
 export interface Access {
@@ -78,21 +78,33 @@ const RESET_PATIENCE_MS = 3_000;
 const RESET_PAUSE_MS = 5;
 
 /**
- * Sends a request again while an outlived answer was in its way, which is then gone, and while its sandbox
- * is being reset. Throws `service_unavailable` when that takes too long.
+ * Asks, and admits the row; again while an outlived answer was in the way, which is then gone, and while
+ * the sandbox is being reset. Throws `service_unavailable` when that takes too long.
  */
-export async function untilFresh<T extends Row>(attempt: () => Promise<T>): Promise<T> {
-  const began = performance.now();
-  let row = await attempt();
-  for (let expired = 0; row.outcome === "expired" || row.outcome === "resetting";) {
-    if (row.outcome === "expired" && ++expired > EXPIRED_TRIES) break;
-    if (row.outcome === "resetting") {
-      if (performance.now() - began > RESET_PATIENCE_MS) throw beingReset();
-      await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
-    }
-    row = await attempt();
+export async function untilFresh<T extends Row>(
+  access: Access,
+  ask: () => Promise<T | undefined>,
+): Promise<T> {
+  let expired = 0;
+  let give_up_at: number | null = null;
+  for (;;) {
+    const row = admit(access, await ask());
+    if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
+    if (row.outcome !== "resetting") return row;
+    give_up_at ??= performance.now() + RESET_PATIENCE_MS;
+    if (performance.now() > give_up_at) throw beingReset();
+    await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
   }
-  return row;
+}
+
+/** Calls an entry function that answers one request with one row. */
+export function callEntry<T extends Row>(
+  database: Database,
+  access: Access,
+  text: string,
+  parameters: readonly (string | number | null)[],
+): Promise<T> {
+  return untilFresh(access, async () => (await database.query<T>(text, parameters))[0]);
 }
 
 function beingReset(): ApiError {
@@ -102,7 +114,7 @@ function beingReset(): ApiError {
 }
 
 /** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
-export function admit<T extends Row>(access: Access, row: T | undefined): T {
+function admit<T extends Row>(access: Access, row: T | undefined): T {
   if (!row) throw new Error("an entry function gave no row");
   if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
   switch (row.outcome) {

@@ -19,8 +19,8 @@ import {
 import type { Database } from "./database.ts";
 import {
   type Access,
-  admit,
   answerOf,
+  callEntry,
   type Idempotency,
   keyedParameters,
   listedAccess,
@@ -155,20 +155,13 @@ export function createStore(
     weigh: ({ limit }) => limit * PAYMENT_CHARACTERS,
   }, limits);
 
-  const call = <T extends Row>(
-    access: Access,
-    text: string,
-    parameters: (string | number | null)[],
-  ): Promise<T> =>
-    untilFresh(async () => admit(access, (await database.query<T>(text, parameters))[0]));
-
   async function load(
     access: Access,
     kind: ResourceKind | null,
     id: string | null,
     idempotency: Idempotency | null = null,
   ): Promise<Row> {
-    return await call(access, LOAD, [
+    return await callEntry(database, access, LOAD, [
       access.key_hash,
       access.scope,
       formatTime(access.at_ms),
@@ -187,8 +180,9 @@ export function createStore(
 
     async load(access, kind, id, idempotency) {
       const row = kind === "payments"
-        ? await untilFresh(async () =>
-          admit(access, await payments.ask({ access, id, idempotency: idempotency ?? null }))
+        ? await untilFresh(
+          access,
+          () => payments.ask({ access, id, idempotency: idempotency ?? null }),
         )
         : await load(access, kind, id, idempotency);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
@@ -200,10 +194,8 @@ export function createStore(
       const is_plain = kind === "payments" && parent_id === null &&
         Object.values(filters).every((value) => value === undefined);
       const { data, has_more, next_cursor } = is_plain
-        ? await untilFresh(async () =>
-          admit(access, await pages.ask({ access, limit, starting_after }))
-        )
-        : await call<Row & Page>(access, LIST, [
+        ? await untilFresh(access, () => pages.ask({ access, limit, starting_after }))
+        : await callEntry<Row & Page>(database, access, LIST, [
           access.key_hash,
           access.scope,
           formatTime(access.at_ms),
@@ -218,9 +210,7 @@ export function createStore(
     },
 
     async commit(access, change, idempotency) {
-      const row = await untilFresh(async () =>
-        admit(access, await commits.ask({ access, change, idempotency }))
-      );
+      const row = await untilFresh(access, () => commits.ask({ access, change, idempotency }));
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
@@ -228,7 +218,7 @@ export function createStore(
     },
 
     async balance(access) {
-      const row = await call(access, BALANCE, [
+      const row = await callEntry(database, access, BALANCE, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
@@ -238,7 +228,7 @@ export function createStore(
     },
 
     async resetSandbox(access, idempotency) {
-      const row = await call(access, RESET, [
+      const row = await callEntry(database, access, RESET, [
         ...keyedParameters(access, idempotency),
         idMint(access.at_ms)("env_"),
       ]);

@@ -8,12 +8,11 @@ import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
 import {
   type Access,
-  admit,
   answerOf,
+  callEntry,
   type Idempotency,
   keyedParameters,
   type Row,
-  untilFresh,
 } from "./outcome.ts";
 
 /** What a secret is derived from, beside the master secret and the endpoint's id. */
@@ -201,20 +200,9 @@ const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
  * @param on_due called after a call that made a delivery due
  */
 export function createWebhookStore(database: Database, on_due: () => void): WebhookStore {
-  async function write(
-    access: Access,
-    text: string,
-    parameters: (string | number | null)[],
-  ): Promise<Row> {
-    return await untilFresh(async () => {
-      const [row] = await database.query<Row>(text, parameters);
-      return admit(access, row);
-    });
-  }
-
   return {
     async changeEndpoint(access, change, idempotency) {
-      const row = await write(access, CHANGE_ENDPOINT, [
+      const row = await callEntry(database, access, CHANGE_ENDPOINT, [
         ...keyedParameters(access, idempotency),
         change.answer.status,
         change.answer.body,
@@ -227,14 +215,14 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
 
     async redeliver(access, id, refusal, idempotency) {
       const parameters = [...keyedParameters(access, idempotency), id, refusal.body];
-      const row = await write(access, REDELIVER, parameters);
+      const row = await callEntry(database, access, REDELIVER, parameters);
       if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
       return written(row, { status: 200, body: row.body ?? "" });
     },
 
     async beginTrigger(access, delivery, idempotency) {
-      const row = await write(access, BEGIN_TRIGGER, [
+      const row = await callEntry(database, access, BEGIN_TRIGGER, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
@@ -253,7 +241,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
-      const row = await write(access, END_TRIGGER, [
+      const row = await callEntry(database, access, END_TRIGGER, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),

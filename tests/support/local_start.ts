@@ -5,6 +5,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { START_COMMAND } from "../../scripts/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,18 +40,17 @@ export type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 
 /** Longer than a start may take to end: 5 s for requests, then the database. */
 const END_DEADLINE_MS = 10_000;
-const COMMAND = ["run", "-A", "scripts/start.ts"];
 
 /** Runs a start until it ends by itself. */
 export async function runStart(env: StartEnvironment): Promise<EndedStart> {
-  const child = spawn(env, COMMAND);
+  const child = spawn(env, START_COMMAND);
   return await child.ended;
 }
 
 /** Launches a start and resolves when it serves. Errors: it ended before. */
 export async function launchStart(
   env: StartEnvironment,
-  command: readonly string[] = COMMAND,
+  command: readonly string[] = START_COMMAND,
 ): Promise<LocalStart> {
   const child = spawn(env, command);
   const early = await Promise.race([child.ready, child.ended]);
