@@ -56,19 +56,17 @@ export function consoleCase(
     ignore: no_browser,
     fn: (t) =>
       withTemporaryFolder(async (data_dir) => {
+        await using open = new AsyncDisposableStack();
         const start = await launchStart({ DATA_DIR: data_dir });
+        open.defer(async () => void await start.end());
         const browser = await launchBrowser();
-        try {
-          const judgements: (() => Promise<void>)[] = [];
-          const step: Step = async (name, work) => {
-            if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
-          };
-          await run(step, caseOf(start, browser, judgements));
-          for (const judge of judgements) await judge();
-        } finally {
-          await browser.close();
-          await start.end();
-        }
+        open.defer(() => browser.close());
+        const judgements: (() => Promise<void>)[] = [];
+        const step: Step = async (name, work) => {
+          if (!await t.step(name, work)) throw new Error(`Stopped after "${name}"`);
+        };
+        await run(step, caseOf(start, browser, judgements));
+        for (const judge of judgements) await judge();
       }),
   });
 }

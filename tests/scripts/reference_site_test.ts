@@ -21,15 +21,13 @@ Deno.test({
   ignore: no_browser,
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
+      await using open = new AsyncDisposableStack();
       const product = await launchStart({ DATA_DIR: join(folder, "data") });
+      open.defer(async () => void await product.end());
       const browser = await launchBrowser();
-      try {
-        for (const view of VIEWS) {
-          await t.step(view.name, () => visit(browser, product, view));
-        }
-      } finally {
-        await browser.close();
-        await product.end();
+      open.defer(() => browser.close());
+      for (const view of VIEWS) {
+        await t.step(view.name, () => visit(browser, product, view));
       }
     }),
 });

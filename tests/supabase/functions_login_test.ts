@@ -23,45 +23,43 @@ Deno.test({
   name: "a login of its own for the functions",
   ignore: !has_pooler && Deno.env.get("CI") === undefined,
   async fn(t) {
+    await using open = new AsyncDisposableStack();
     const server = await startSupabaseServer(17);
+    open.defer(() => server.close());
     const role = { name: "pay_functions", password: randomPassword() };
     const operator = postgres(server.url, { max: 1, onnotice: () => {} });
+    open.defer(() => operator.end());
     await migrate(server.url);
     const statements = await block("A login of its own for the functions", "sql");
     await operator.unsafe(statements.replace("<password>", role.password)).simple();
     await operator.unsafe(await Deno.readTextFile(SEED)).simple();
     const pooler = await startPgbouncer(server.port, role);
+    open.defer(() => pooler.close());
     const url = (port: number) =>
       `postgres://${role.name}:${role.password}@127.0.0.1:${port}/postgres`;
-    try {
-      for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
-        await t.step(
-          `${way}: the server ends what lasts longer than the functions wait`,
-          async () => {
-            const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
-            const [row] = await sql`show statement_timeout`;
-            assert.equal(row!.statement_timeout, "5s");
-            await assert.rejects(sql`select pg_sleep(20)`, { code: "57014" });
-            await assert.rejects(sql`select * from pay.payments`, { code: "42501" });
-            await assert.rejects(sql`select pay.list_api_keys()`, { code: "42501" });
-            await sql.end();
-          },
-        );
-        await t.step(`${way}: a payment is answered`, async () => {
-          const process = await startFunction("api-v1-payments", {
-            PAYMENTS_DB_URL: url(port),
-            PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
-            ...(way === "pooled" && { DB_PREPARE: "false" }),
-          });
-          const answer = await payByPublishedKey(process.origin);
-          assert.equal(answer.status, 201, await answer.text());
-          await process.close();
+    for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
+      await t.step(
+        `${way}: the server ends what lasts longer than the functions wait`,
+        async () => {
+          const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
+          const [row] = await sql`show statement_timeout`;
+          assert.equal(row!.statement_timeout, "5s");
+          await assert.rejects(sql`select pg_sleep(20)`, { code: "57014" });
+          await assert.rejects(sql`select * from pay.payments`, { code: "42501" });
+          await assert.rejects(sql`select pay.list_api_keys()`, { code: "42501" });
+          await sql.end();
+        },
+      );
+      await t.step(`${way}: a payment is answered`, async () => {
+        const process = await startFunction("api-v1-payments", {
+          PAYMENTS_DB_URL: url(port),
+          PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+          ...(way === "pooled" && { DB_PREPARE: "false" }),
         });
-      }
-    } finally {
-      await operator.end();
-      await pooler.close();
-      await server.close();
+        const answer = await payByPublishedKey(process.origin);
+        assert.equal(answer.status, 201, await answer.text());
+        await process.close();
+      });
     }
   },
 });

@@ -44,7 +44,9 @@ async function withPatient(
   connect: (server: SupabaseServer) => Promise<Record<string, string>> = ({ url }) =>
     Promise.resolve({ SUPABASE_DB_URL: url }),
 ) {
+  await using open = new AsyncDisposableStack();
   const server = await startSupabaseServer(17);
+  open.defer(() => server.close());
   await migrate(server.url);
   const admin = postgres(server.admin_url, {
     max: 1,
@@ -52,12 +54,14 @@ async function withPatient(
     connect_timeout: 2,
     backoff: false,
   });
+  open.defer(() => admin.end({ timeout: 1 }));
   const key = await makeSandboxKey(server.url);
   const process = await startFunction(NAME, {
     ...await connect(server),
     PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
     RATE_LIMIT_PER_SECOND: "0",
   });
+  open.defer(async () => void await process.close());
   async function pay(): Promise<201 | 503> {
     const answer = await fetch(`${process.origin}/${NAME}/v1/payments`, {
       method: "POST",
@@ -106,18 +110,11 @@ async function withPatient(
       }
     },
   };
-  try {
-    await patient.assertWell();
-    await run(patient);
-    await patient.assertWell();
-    assert.equal(process.hasEnded(), false, process.complaints.join("\n"));
-    assert.deepEqual(process.complaints, []);
-  } finally {
-    await process.close().finally(async () => {
-      await admin.end({ timeout: 1 });
-      await server.close();
-    });
-  }
+  await patient.assertWell();
+  await run(patient);
+  await patient.assertWell();
+  assert.equal(process.hasEnded(), false, process.complaints.join("\n"));
+  assert.deepEqual(process.complaints, []);
 }
 
 Deno.test("sessions are terminated, again and again", () =>
