@@ -1212,38 +1212,36 @@ CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at
 AS $function$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' and not exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
+    where t.environment_id = v_environment and t.id = p_endpoint_id
   ) then
     outcome := 'not_found';
   end if;
   if outcome = 'ok' and p_idempotency_key is not null then
     delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
       and k.key = p_idempotency_key and k.status = 102
       and k.created_at <= p_at - (p_leased_until - p_at);
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
-    outcome := case when v_claim.status = 102 then 'in_progress' else v_claim.outcome end;
-    status := v_claim.status;
-    body := v_claim.body;
+    if status = 102 then
+      outcome := 'in_progress';
+    end if;
   end if;
   if outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    values (v_access.environment_id, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    values (v_environment, p_event_id, p_type, p_subject_id, null, p_at, p_body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at)
     values
-      (v_access.environment_id, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
+      (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
         'pending', 1, p_leased_until, p_leased_until, p_at);
     outcome := 'committed';
   end if;
@@ -1283,31 +1281,25 @@ CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_a
 AS $function$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
   v_caller pay.api_keys;
   v_caller_expires_at timestamptz;
   v_key pay.api_keys;
   v_scopes text[];
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key,
-      p_fingerprint, p_status, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+      p_status, '');
   end if;
   if outcome <> 'ok' then
     return next;
     return;
   end if;
 
-  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
   -- Nothing that a secret makes outlives it.
   select least(p_expires_at, s.expires_at) into v_caller_expires_at
   from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
@@ -1317,7 +1309,7 @@ begin
     end;
   else
     select * into v_key from pay.api_keys k
-    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
     for update;
     v_scopes := v_key.scopes;
   end if;
@@ -1329,9 +1321,7 @@ begin
     else 'committed'
   end;
   if outcome <> 'committed' then
-    delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
     return next;
     return;
   end if;
@@ -1339,7 +1329,7 @@ begin
   case p_action
     when 'create' then
       insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
-      values (p_id, v_access.environment_id, v_caller.livemode, p_name, v_scopes, p_at);
+      values (p_id, v_environment, v_caller.livemode, p_name, v_scopes, p_at);
       perform pay.add_api_key_secret(
         p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
     when 'rotate' then
@@ -1349,14 +1339,13 @@ begin
       perform pay.end_api_key(p_id, p_at);
   end case;
   select * into v_key from pay.api_keys k
-  where k.environment_id = v_access.environment_id and k.id = p_id;
+  where k.environment_id = v_environment and k.id = p_id;
   body := pay.api_key_body(v_key);
   if p_secret is not null then
     body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
   end if;
-  update pay.idempotency_keys k set body = change_api_key.body
-  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
+  perform pay.keep_answer(
+    v_environment, api_key_id, p_request_id, p_idempotency_key, p_status, body);
   return next;
 end
 $function$;
@@ -1373,17 +1362,13 @@ CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope 
 AS $function$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
   v_environment text;
   v_revision integer;
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  v_environment := v_access.environment_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
@@ -1392,13 +1377,9 @@ begin
     outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
   end if;
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       p_status, p_body);
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
@@ -1421,9 +1402,7 @@ begin
     );
     if v_slot is null then
       -- The claim of the idempotency key goes with the refusal.
-      delete from pay.idempotency_keys k
-      where k.environment_id = v_environment and k.api_key_id = v_access.api_key_id
-        and k.key = p_idempotency_key and k.request_id = p_request_id;
+      perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
       outcome := 'full';
       return next;
       return;
@@ -2020,6 +1999,43 @@ $function$;
 alter function pay.count_request(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
 comment on function pay.count_request(text,text,timestamp with time zone,integer,boolean) is 'Internal.';
 
+-- function pay.count_rows(text,boolean)
+CREATE OR REPLACE FUNCTION pay.count_rows(p_environment_id text, p_has_claim boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET max_parallel_workers_per_gather TO '0'
+AS $function$
+declare
+  v_table text;
+  v_began timestamptz;
+  v_took interval;
+  v_rest interval := '750 ms';
+  v_count bigint;
+  v_counts text[];
+begin
+  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
+    'webhook_deliveries', 'idempotency_keys']
+  loop
+    v_began := clock_timestamp();
+    execute format('select count(*) from pay.%I t where t.environment_id = $1', v_table)
+    into v_count using p_environment_id;
+    if v_table = 'idempotency_keys' and p_has_claim then
+      v_count := v_count - 1;
+    end if;
+    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_took := least(clock_timestamp() - v_began, v_rest);
+    if v_took > '5 ms' then
+      perform pg_sleep_for(v_took);
+      v_rest := v_rest - v_took;
+    end if;
+  end loop;
+  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
+end
+$function$;
+alter function pay.count_rows(text,boolean) owner to pay_owner;
+
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
  RETURNS void
@@ -2148,25 +2164,23 @@ CREATE OR REPLACE FUNCTION pay.end_trigger(p_key_hash text, p_scope text, p_at t
 AS $function$
 #variable_conflict use_column
 declare
-  v_access record;
+  v_environment text;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
     update pay.webhook_deliveries d
     set status = case when p_delivered then 'delivered' else 'failed' end,
       attempts = p_attempt, next_attempt_at = null, leased_until = null
-    where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    where d.environment_id = v_environment and d.id = p_delivery_id
     returning * into v_delivery;
     outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
   end if;
   if outcome = 'committed' then
     body := pay.webhook_delivery_body(v_delivery);
-    update pay.idempotency_keys k set status = 200, body = end_trigger.body
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.keep_answer(
+      v_environment, api_key_id, p_request_id, p_idempotency_key, 200::smallint, body);
   end if;
   return next;
 end
@@ -2329,6 +2343,19 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select interval '24 hours' $function$;
 alter function pay.idempotency_retention() owner to pay_owner;
+
+-- function pay.keep_answer(text,text,text,text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.keep_answer(p_environment_id text, p_api_key_id text, p_request_id text, p_key text, p_status smallint, p_body text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  update pay.idempotency_keys k set status = p_status, body = p_body
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+    and k.request_id = p_request_id
+$function$;
+alter function pay.keep_answer(text,text,text,text,smallint,text) owner to pay_owner;
 
 -- function pay.ledger_entry_body(pay.ledger_entries)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_body(e pay.ledger_entries)
@@ -3404,40 +3431,32 @@ CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at tim
 AS $function$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
     return;
   end if;
   select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_access.environment_id and d.id = p_id
+  where d.environment_id = v_environment and d.id = p_id
   for update;
   if v_delivery.id is null then
     outcome := 'not_found';
-    delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
     return next;
     return;
   end if;
   if exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+    where t.environment_id = v_environment and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
     outcome := 'committed';
@@ -3445,7 +3464,7 @@ begin
     if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
       set status = 'pending', next_attempt_at = p_at
-      where d.environment_id = v_access.environment_id and d.id = p_id
+      where d.environment_id = v_environment and d.id = p_id
       returning * into v_delivery;
     end if;
     status := 200;
@@ -3455,9 +3474,7 @@ begin
     status := 409;
     body := p_refusal;
   end if;
-  update pay.idempotency_keys k set status = redeliver.status, body = redeliver.body
-  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
+  perform pay.keep_answer(v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
   return next;
 end
 $function$;
@@ -3609,6 +3626,19 @@ $function$;
 alter function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
 
+-- function pay.release_idempotency_key(text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.release_idempotency_key(p_environment_id text, p_api_key_id text, p_request_id text, p_key text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  delete from pay.idempotency_keys k
+  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+    and k.request_id = p_request_id
+$function$;
+alter function pay.release_idempotency_key(text,text,text,text) owner to pay_owner;
+
 -- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
@@ -3620,7 +3650,6 @@ AS $function$
 #variable_conflict use_column
 declare
   v_access record;
-  v_claim record;
   v_old text;
   v_environment pay.environments;
 begin
@@ -3656,13 +3685,9 @@ begin
     outcome := 'live';
   end if;
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
@@ -3676,18 +3701,7 @@ begin
   order by d.id for update of d;
 
   outcome := 'committed';
-  select format(
-    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
-    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    (select count(*) from pay.payments t where t.environment_id = v_old),
-    (select count(*) from pay.refunds t where t.environment_id = v_old),
-    (select count(*) from pay.transfers t where t.environment_id = v_old),
-    (select count(*) from pay.ledger_entries t where t.environment_id = v_old),
-    (select count(*) from pay.events t where t.environment_id = v_old),
-    (select count(*) from pay.webhook_deliveries t where t.environment_id = v_old),
-    (select count(*) from pay.idempotency_keys t
-      where t.environment_id = v_old and t.request_id <> p_request_id)
-  ) into body;
+  body := pay.count_rows(v_old, p_idempotency_key is not null);
 
   perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
   update pay.environments e set retired_at = p_at where e.id = v_old

@@ -4,6 +4,45 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
+-- What a reset will have deleted, as its answer.
+-- p_has_claim: the reset has a key in there itself, which is not counted.
+-- Cost: reads each row once, in this process alone, and rests as long as it has read, so that others keep
+-- most of two processors (measured: 0.66 of their creates without the rests); ¾ s of rests at most, as
+-- the caller waits.
+create function pay.count_rows(p_environment_id text, p_has_claim boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set max_parallel_workers_per_gather = 0
+as $$
+declare
+  v_table text;
+  v_began timestamptz;
+  v_took interval;
+  v_rest interval := '750 ms';
+  v_count bigint;
+  v_counts text[];
+begin
+  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
+    'webhook_deliveries', 'idempotency_keys']
+  loop
+    v_began := clock_timestamp();
+    execute format('select count(*) from pay.%I t where t.environment_id = $1', v_table)
+    into v_count using p_environment_id;
+    if v_table = 'idempotency_keys' and p_has_claim then
+      v_count := v_count - 1;
+    end if;
+    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_took := least(clock_timestamp() - v_began, v_rest);
+    if v_took > '5 ms' then
+      perform pg_sleep_for(v_took);
+      v_rest := v_rest - v_took;
+    end if;
+  end loop;
+  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
+end
+$$;
+
 -- Empties the sandbox of a key; keys and endpoints stay. They move to a new environment in a moment, and
 -- retention deletes the old one, so that a reset costs little more than counting what there was. The
 -- answer is kept under the idempotency key, which moves as well.
@@ -32,7 +71,6 @@ as $$
 #variable_conflict use_column
 declare
   v_access record;
-  v_claim record;
   v_old text;
   v_environment pay.environments;
 begin
@@ -68,13 +106,9 @@ begin
     outcome := 'live';
   end if;
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
@@ -88,18 +122,7 @@ begin
   order by d.id for update of d;
 
   outcome := 'committed';
-  select format(
-    '{"object":"sandbox_reset","deleted":{"payments":%s,"refunds":%s,"transfers":%s,'
-    '"ledger_entries":%s,"events":%s,"webhook_deliveries":%s,"idempotency_keys":%s}}',
-    (select count(*) from pay.payments t where t.environment_id = v_old),
-    (select count(*) from pay.refunds t where t.environment_id = v_old),
-    (select count(*) from pay.transfers t where t.environment_id = v_old),
-    (select count(*) from pay.ledger_entries t where t.environment_id = v_old),
-    (select count(*) from pay.events t where t.environment_id = v_old),
-    (select count(*) from pay.webhook_deliveries t where t.environment_id = v_old),
-    (select count(*) from pay.idempotency_keys t
-      where t.environment_id = v_old and t.request_id <> p_request_id)
-  ) into body;
+  body := pay.count_rows(v_old, p_idempotency_key is not null);
 
   perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
   update pay.environments e set retired_at = p_at where e.id = v_old

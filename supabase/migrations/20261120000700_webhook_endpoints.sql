@@ -38,17 +38,13 @@ set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
   v_environment text;
   v_revision integer;
   v_slot smallint;
   v_endpoint record;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  v_environment := v_access.environment_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
@@ -57,13 +53,9 @@ begin
     outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
   end if;
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       p_status, p_body);
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
@@ -86,9 +78,7 @@ begin
     );
     if v_slot is null then
       -- The claim of the idempotency key goes with the refusal.
-      delete from pay.idempotency_keys k
-      where k.environment_id = v_environment and k.api_key_id = v_access.api_key_id
-        and k.key = p_idempotency_key and k.request_id = p_request_id;
+      perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
       outcome := 'full';
       return next;
       return;
@@ -138,40 +128,32 @@ set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
       200::smallint, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
   end if;
   if outcome <> 'ok' then
     return next;
     return;
   end if;
   select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_access.environment_id and d.id = p_id
+  where d.environment_id = v_environment and d.id = p_id
   for update;
   if v_delivery.id is null then
     outcome := 'not_found';
-    delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
     return next;
     return;
   end if;
   if exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+    where t.environment_id = v_environment and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
     outcome := 'committed';
@@ -179,7 +161,7 @@ begin
     if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
       set status = 'pending', next_attempt_at = p_at
-      where d.environment_id = v_access.environment_id and d.id = p_id
+      where d.environment_id = v_environment and d.id = p_id
       returning * into v_delivery;
     end if;
     status := 200;
@@ -189,9 +171,7 @@ begin
     status := 409;
     body := p_refusal;
   end if;
-  update pay.idempotency_keys k set status = redeliver.status, body = redeliver.body
-  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
+  perform pay.keep_answer(v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
   return next;
 end
 $$;
@@ -226,38 +206,36 @@ set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' and not exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = p_endpoint_id
+    where t.environment_id = v_environment and t.id = p_endpoint_id
   ) then
     outcome := 'not_found';
   end if;
   if outcome = 'ok' and p_idempotency_key is not null then
     delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
       and k.key = p_idempotency_key and k.status = 102
       and k.created_at <= p_at - (p_leased_until - p_at);
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
-    outcome := case when v_claim.status = 102 then 'in_progress' else v_claim.outcome end;
-    status := v_claim.status;
-    body := v_claim.body;
+    if status = 102 then
+      outcome := 'in_progress';
+    end if;
   end if;
   if outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    values (v_access.environment_id, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    values (v_environment, p_event_id, p_type, p_subject_id, null, p_at, p_body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at)
     values
-      (v_access.environment_id, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
+      (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
         'pending', 1, p_leased_until, p_leased_until, p_at);
     outcome := 'committed';
   end if;
@@ -286,25 +264,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
+  v_environment text;
   v_delivery pay.webhook_deliveries;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
     update pay.webhook_deliveries d
     set status = case when p_delivered then 'delivered' else 'failed' end,
       attempts = p_attempt, next_attempt_at = null, leased_until = null
-    where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    where d.environment_id = v_environment and d.id = p_delivery_id
     returning * into v_delivery;
     outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
   end if;
   if outcome = 'committed' then
     body := pay.webhook_delivery_body(v_delivery);
-    update pay.idempotency_keys k set status = 200, body = end_trigger.body
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.keep_answer(
+      v_environment, api_key_id, p_request_id, p_idempotency_key, 200::smallint, body);
   end if;
   return next;
 end

@@ -207,31 +207,25 @@ set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_claim record;
+  v_environment text;
   v_caller pay.api_keys;
   v_caller_expires_at timestamptz;
   v_key pay.api_keys;
   v_scopes text[];
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
+  select * into outcome, api_key_id, v_environment, remaining
+  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
   if outcome = 'ok' then
-    select * into v_claim from pay.claim_idempotency_key(
-      v_access.environment_id, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key,
-      p_fingerprint, p_status, '');
-    outcome := v_claim.outcome;
-    remaining := v_claim.remaining;
-    status := v_claim.status;
-    body := v_claim.body;
+    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
+      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
+      p_status, '');
   end if;
   if outcome <> 'ok' then
     return next;
     return;
   end if;
 
-  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
   -- Nothing that a secret makes outlives it.
   select least(p_expires_at, s.expires_at) into v_caller_expires_at
   from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
@@ -241,7 +235,7 @@ begin
     end;
   else
     select * into v_key from pay.api_keys k
-    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
     for update;
     v_scopes := v_key.scopes;
   end if;
@@ -253,9 +247,7 @@ begin
     else 'committed'
   end;
   if outcome <> 'committed' then
-    delete from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key and k.request_id = p_request_id;
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
     return next;
     return;
   end if;
@@ -263,7 +255,7 @@ begin
   case p_action
     when 'create' then
       insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
-      values (p_id, v_access.environment_id, v_caller.livemode, p_name, v_scopes, p_at);
+      values (p_id, v_environment, v_caller.livemode, p_name, v_scopes, p_at);
       perform pay.add_api_key_secret(
         p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
     when 'rotate' then
@@ -273,14 +265,13 @@ begin
       perform pay.end_api_key(p_id, p_at);
   end case;
   select * into v_key from pay.api_keys k
-  where k.environment_id = v_access.environment_id and k.id = p_id;
+  where k.environment_id = v_environment and k.id = p_id;
   body := pay.api_key_body(v_key);
   if p_secret is not null then
     body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
   end if;
-  update pay.idempotency_keys k set body = change_api_key.body
-  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
+  perform pay.keep_answer(
+    v_environment, api_key_id, p_request_id, p_idempotency_key, p_status, body);
   return next;
 end
 $$;
