@@ -13,7 +13,6 @@
  *   --write            keeps the results: docs/benchmarks.json and docs/benchmarks.md
  */
 
-import postgres from "postgres";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { ALL_BOOKS, auditAgreement, readBooks } from "./books.ts";
@@ -22,12 +21,12 @@ import { measureFilled } from "./filled.ts";
 import { measureFootprint } from "./footprint.ts";
 import { type Line, prepareLines, RequestForge } from "./line.ts";
 import { startLoadProcess } from "./load_process.ts";
-import { type Bench, counts, measureFloor, measureServer } from "./measure.ts";
+import { type Bench, counts, measureFloor, measureServer, openBench } from "./measure.ts";
 import type { Figure, Measurement } from "./measurement.ts";
 import { measureMemory, residentMb } from "./memory.ts";
 import { measurePair } from "./pair.ts";
 import { findPgbench } from "./pgbench.ts";
-import { PROJECT_DIR, readDurability, startProduct } from "./product.ts";
+import { PROJECT_DIR, readDurability } from "./product.ts";
 import { printProfile } from "./profile.ts";
 import { measureReadyTimes } from "./ready_times.ts";
 import { openRecorder } from "./recorded_statement.ts";
@@ -189,12 +188,7 @@ async function measureStandard(
     figures.push(...footprint.figures);
     for (const problem of footprint.problems) console.error(`NOT MEASURED: ${problem}`);
   }
-  const open = async (): Promise<Bench> => {
-    const product = await startProduct(atEnd);
-    const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
-    atEnd(() => sql.end());
-    return { product, load, sql, seconds, discarded };
-  };
+  const open = () => openBench({ load, seconds, discarded }, atEnd);
   const benches: Bench[] = [];
   if ("memory".includes(only)) {
     const alone = await open();

@@ -3,16 +3,15 @@
  * with the same on a fresh one that has a thousand. What grows, and what stays flat.
  */
 
-import postgres, { type Sql } from "postgres";
+import type { Sql } from "postgres";
 import { ask } from "./api_request.ts";
 import { COPY_KEY, fillEnvironment } from "./fill.ts";
 import { type Line, type Pool, prepareFilledLines, RequestForge } from "./line.ts";
 import type { LoadProcess } from "./load_process.ts";
-import { type Bench, measureServer, type Run } from "./measure.ts";
+import { type Bench, measureServer, openBench, type Run } from "./measure.ts";
 import type { Figure, Measurement, Repetition } from "./measurement.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePair } from "./pair.ts";
-import { startProduct } from "./product.ts";
 import { deepPagePair, readIds, Sides } from "./server_pairs.ts";
 
 /** Payments of the fresh database. */
@@ -46,12 +45,10 @@ export async function measureFilled(
   atEnd: (step: () => Promise<unknown>) => void,
 ): Promise<FilledRun> {
   const open = async (payments: number) => {
-    const product = await startProduct(atEnd);
-    const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
-    atEnd(() => sql.end());
+    const bench = await openBench({ load, seconds, discarded }, atEnd);
     const began = performance.now();
-    await fillEnvironment(sql, {
-      product,
+    await fillEnvironment(bench.sql, {
+      product: bench.product,
       payments,
       deliveries: false,
       vacuum: true,
@@ -61,7 +58,7 @@ export async function measureFilled(
         console.error(`${made} payments after ${passed} s`);
       },
     });
-    return new RequestForge({ product, load, sql, seconds, discarded });
+    return new RequestForge(bench);
   };
   const fresh = await open(FRESH_ROWS);
   const filled = await open(rows);

@@ -3,13 +3,13 @@
  * that do not show exactly what was acknowledged, is told on standard error and does not count.
  */
 
-import type { Sql } from "postgres";
+import postgres, { type Sql } from "postgres";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import type { LoadOrder, LoadResult } from "./load_order.ts";
 import type { LoadProcess } from "./load_process.ts";
 import { runPgbench } from "./pgbench.ts";
-import type { Product } from "./product.ts";
+import { type Product, startProduct } from "./product.ts";
 import type { RecordedStatement } from "./recorded_statement.ts";
 
 /** What runs need. */
@@ -52,6 +52,17 @@ export type LoadPlan = Pick<LoadOrder, "requests" | "expected_status"> & Partial
 
 /** Longest time before measuring: code is compiled, connections are opened. */
 const MAX_WARMUP_MS = 500;
+
+/** Starts a product and connects to its database; `atEnd` takes the steps that end both. */
+export async function openBench(
+  shared: Pick<Bench, "load" | "seconds" | "discarded">,
+  atEnd: (step: () => Promise<unknown>) => void,
+): Promise<Bench> {
+  const product = await startProduct(atEnd);
+  const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
+  atEnd(() => sql.end());
+  return { ...shared, product, sql };
+}
 
 /**
  * Puts load on the server, then audits. Null when the run does not count.

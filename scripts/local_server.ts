@@ -4,7 +4,7 @@
  * begins.
  */
 
-import { ApiError } from "../shared/core/errors.ts";
+import { ApiError, tryAgain } from "../shared/core/errors.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { renderError } from "../shared/domain/error_body.ts";
 import { SettingsError } from "./settings.ts";
@@ -145,10 +145,7 @@ function renderIndex(url: string): Response {
 }
 
 function renderAway(): Response {
-  const error = new ApiError("service_unavailable", "Starting or stopping: try again", {}, {
-    "Retry-After": "1",
-  });
-  return renderApiError(error);
+  return renderApiError(tryAgain("service_unavailable", "Starting or stopping: try again"));
 }
 
 function renderApiError(error: ApiError): Response {

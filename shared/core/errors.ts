@@ -65,6 +65,11 @@ export class ApiError extends Error {
   }
 }
 
+/** What passes by itself: the client is told to wait a second. */
+export function tryAgain(code: ErrorCode, message: string): ApiError {
+  return new ApiError(code, message, {}, { "Retry-After": "1" });
+}
+
 /** A 400 that names the field at fault. */
 export function invalidParameter(param: string, message: string, more: ErrorDetails = {}) {
   return new ApiError("invalid_parameter", message, { param, ...more });

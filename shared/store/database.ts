@@ -7,7 +7,7 @@
  */
 
 import postgres from "postgres";
-import { ApiError } from "../core/errors.ts";
+import { ApiError, tryAgain } from "../core/errors.ts";
 import { encryptionOf } from "./database_encryption.ts";
 import { encryptedSockets } from "./database_socket.ts";
 import { outliveLostWrites } from "./lost_write.ts";
@@ -39,8 +39,6 @@ const CONNECT_DEADLINE_S = (SLOW_AFTER_MS + PROBE_DEADLINE_MS) / 1_000;
 const PROBE_IDLE_S = 20;
 /** How long the other statements of a pool that is replaced may go on: as long as any may. */
 const DRAIN_MS = STATEMENT_DEADLINE_MS;
-/** What a client is told to wait when the database is away. */
-const RETRY_AFTER_S = 1;
 
 /** SQLSTATE of a transaction that was ended because it waited in a circle. */
 const DEADLOCK = "40P01";
@@ -189,18 +187,14 @@ function isRefusal(error: unknown): boolean {
 
 /** The answer when the database cannot be asked. */
 export function databaseAway(): ApiError {
-  return new ApiError("service_unavailable", "The service is briefly unavailable: try again", {}, {
-    "Retry-After": String(RETRY_AFTER_S),
-  });
+  return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
 }
 
 /** The answer to a twin of a request that has no answer yet. */
 export function requestInProgress(): ApiError {
-  return new ApiError(
+  return tryAgain(
     "idempotency_in_progress",
     "A request with this Idempotency-Key is still under way: try again",
-    {},
-    { "Retry-After": String(RETRY_AFTER_S) },
   );
 }
 

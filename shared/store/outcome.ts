@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
-import { ApiError } from "../core/errors.ts";
+import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import { type Database, requestInProgress } from "./database.ts";
 
@@ -67,9 +67,6 @@ export interface Row {
   deliveries?: string | null;
 }
 
-/** A window of the rate limit slides: after a second a part of it is free again. */
-const RETRY_AFTER_S = 1;
-
 /** How often a request is sent again when an answer older than 24 hours was in its way. */
 const EXPIRED_TRIES = 3;
 
@@ -92,7 +89,9 @@ export async function untilFresh<T extends Row>(
     if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
     if (row.outcome !== "resetting") return row;
     give_up_at ??= performance.now() + RESET_PATIENCE_MS;
-    if (performance.now() > give_up_at) throw beingReset();
+    if (performance.now() > give_up_at) {
+      throw tryAgain("service_unavailable", "This sandbox is being reset: try again");
+    }
     await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
   }
 }
@@ -105,12 +104,6 @@ export function callEntry<T extends Row>(
   parameters: readonly (string | number | null)[],
 ): Promise<T> {
   return untilFresh(access, async () => (await database.query<T>(text, parameters))[0]);
-}
-
-function beingReset(): ApiError {
-  return new ApiError("service_unavailable", "This sandbox is being reset: try again", {}, {
-    "Retry-After": String(RETRY_AFTER_S),
-  });
 }
 
 /** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
@@ -155,11 +148,12 @@ export function unauthorized(): ApiError {
   );
 }
 
-/** Too many requests: of a key, or of an address without one. */
+/**
+ * Too many requests: of a key, or of an address without one. The window of the limit slides: after a
+ * second a part of it is free again.
+ */
 export function rateLimited(): ApiError {
-  return new ApiError("rate_limited", "Too many requests: slow down and try again", {}, {
-    "Retry-After": String(RETRY_AFTER_S),
-  });
+  return tryAgain("rate_limited", "Too many requests: slow down and try again");
 }
 
 /** One answer for unknown ids and for ids of other environments. */
