@@ -12,7 +12,7 @@ import { type Bench, measureServer, openBench, type Run } from "./measure.ts";
 import type { Figure, Measurement, Repetition } from "./measurement.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePair } from "./pair.ts";
-import { deepPagePair, readIds, Sides } from "./server_pairs.ts";
+import { deepPagePair, ENVIRONMENT_ID, readIds, Sides } from "./server_pairs.ts";
 
 /** Payments of the fresh database. */
 const FRESH_ROWS = 1000;
@@ -21,6 +21,8 @@ const POOL_ITEMS = 10_000;
 /** Creates over which the server's memory is watched, if there are as many payments. */
 const MEMORY_CREATES = 1_000_000;
 const PROGRESS_EVERY = 500_000;
+/** Gets one after another, of payments that nobody has read, and the same once more. */
+const SINGLE_GETS = 200;
 
 /** What is asked for. */
 export interface FilledOptions {
@@ -67,10 +69,16 @@ export async function measureFilled(
     ...await timeUpkeep(fresh.bench, FRESH_ROWS),
     ...await timeUpkeep(filled.bench, rows),
   ];
-  const [here, there] = [
-    prepareFilledLines(fresh, await poolOf(fresh.bench, FRESH_ROWS)),
-    prepareFilledLines(filled, await poolOf(filled.bench, rows)),
-  ];
+  // First, as on a fresh start; it also brings into memory what each create touches at a random place.
+  if ("memory".includes(only)) {
+    figures.push(...await measureMemory(filled, Math.min(rows, MEMORY_CREATES)));
+  }
+  const pools = [await poolOf(fresh.bench, FRESH_ROWS), await poolOf(filled.bench, rows)] as const;
+  figures.push(
+    ...await timeGets(fresh.bench, pools[0], FRESH_ROWS),
+    ...await timeGets(filled.bench, pools[1], rows),
+  );
+  const [here, there] = [prepareFilledLines(fresh, pools[0]), prepareFilledLines(filled, pools[1])];
   const deep = deepPagePair(filled, new Sides(filled.bench));
   const measurements: Measurement[] = [...there, deep].map(({ name }) => ({
     name,
@@ -84,14 +92,11 @@ export async function measureFilled(
       const repeated: Repetition = line === undefined || beside === undefined
         ? await measurePair(deep)
         : {
-          beside: (await measureOnce(fresh.bench, beside))?.per_second ?? null,
-          run: await measureOnce(filled.bench, line),
+          beside: (await measureOnce(fresh.bench, beside, pools[0]))?.per_second ?? null,
+          run: await measureOnce(filled.bench, line, pools[1]),
         };
       measurement.repetitions.push(repeated);
     }
-  }
-  if ("memory".includes(only)) {
-    figures.push(...await measureMemory(filled, Math.min(rows, MEMORY_CREATES)));
   }
   return {
     measurements: measurements.filter(({ repetitions }) => repetitions.length > 0),
@@ -100,8 +105,9 @@ export async function measureFilled(
   };
 }
 
-async function measureOnce(bench: Bench, line: Line): Promise<Run | null> {
+async function measureOnce(bench: Bench, line: Line, pool: Pool): Promise<Run | null> {
   const [connections] = line.connections;
+  await readPool(bench, pool);
   return await measureServer(bench, line.name, connections!, await line.plan(), line.each);
 }
 
@@ -112,6 +118,33 @@ async function poolOf(bench: Bench, rows: number): Promise<Pool> {
     [rows, step],
   );
   return { ids: await readIds(bench, POOL_ITEMS), keys: keys.map(({ key }) => key) };
+}
+
+/** Brings into memory what reads and replays choose among: they measure the server, not the disk. */
+async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
+  await sql`
+    select sum(length(body)) from pay.payments
+    where environment_id = ${ENVIRONMENT_ID} and id = any (${ids})`;
+  await sql`
+    select sum(length(k.body)) from pay.api_keys a
+    join pay.idempotency_keys k on k.environment_id = a.environment_id and k.api_key_id = a.id
+    where a.environment_id = ${ENVIRONMENT_ID} and k.key = any (${keys})`;
+}
+
+/** What the disk costs: a get of what nobody has read since it was written, and the same once more. */
+async function timeGets({ product }: Bench, { ids }: Pool, rows: number): Promise<Figure[]> {
+  const step = Math.max(1, Math.floor(ids.length / SINGLE_GETS));
+  const chosen = ids.filter((_, i) => i % step === 0);
+  const time = async (name: string): Promise<Figure> => {
+    const values: number[] = [];
+    for (const id of chosen) {
+      const began = performance.now();
+      await ask(product, { method: "GET", path: `/v1/payments/${id}` });
+      values.push(performance.now() - began);
+    }
+    return { name: `${name} at ${rows}`, unit: "ms", values };
+  };
+  return [await time("one get, the first of its payment"), await time("one get, the second")];
 }
 
 /** How much room a payment takes, with all that belongs to it. */

@@ -27,6 +27,8 @@ const MANY_KEYS = 64;
 const GET_ITEMS = 1000;
 /** How deep a deep page is: this share of all payments is newer. */
 const DEEP_SHARE = 0.8;
+/** Payments of a page that asks for no number. */
+const PAGE_PAYMENTS = 10;
 /** Share of the closed loop's rate at which requests are due in the open loop. */
 const OPEN_SHARE = 0.5;
 /** Whose payments are listed: the environment of the product's test key. */
@@ -87,7 +89,13 @@ export function deepPagePair(forge: RequestForge, sides: Sides): Pair {
   return {
     name: "deep page beside the first",
     connections: CONNECTIONS,
-    measureBeside: () => sides.rate("first page", listPlan(forge, null), NO_ROWS),
+    measureBeside: async () => {
+      // Of the same kind as the payments far back: other lines have left others.
+      for (let i = 0; i < PAGE_PAYMENTS; i++) {
+        await ask(forge.bench.product, createOf(CREATE_A, crypto.randomUUID()));
+      }
+      return await sides.rate("first page", listPlan(forge, null), NO_ROWS);
+    },
     run: async () => {
       const [row] = await forge.bench.sql<{ id: string }[]>`
         select id from pay.payments where environment_id = ${ENVIRONMENT_ID} order by id desc
