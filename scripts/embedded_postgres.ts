@@ -51,12 +51,16 @@ export interface PostgresServer {
 }
 
 /**
- * A sixteenth of the machine's memory within these bounds, in MB: taken only as it is used, for a machine
- * with 1 GB and upwards. A quarter, the usual advice, is for machines that do nothing else.
+ * The server's page cache: a sixteenth of the memory that there is, within these bounds in MB; for 1 GB
+ * and upwards. A quarter, the usual advice, is for machines that do nothing else.
  */
 const SHARED_BUFFERS = { share: 16, least: 256, most: 1024 };
+/** Where a container's limit stands, if it has one: cgroups version 2 and 1. */
+const MEMORY_LIMITS = [
+  "/sys/fs/cgroup/memory.max",
+  "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+];
 const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
-  shared_buffers: `${sharedBuffers_MB()}MB`,
   max_connections: "100",
   max_wal_size: "2GB",
   min_wal_size: "256MB",
@@ -97,7 +101,11 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     const programs = await installPostgres(home, options);
     const cluster = await openCluster(home, programs, { ...options, account });
     await endLeftoverServer(cluster.path);
-    const settings = { ...DEFAULT_SETTINGS, ...(options.durable ? {} : UNSAFE_SETTINGS) };
+    const settings = {
+      ...DEFAULT_SETTINGS,
+      shared_buffers: `${await sharedBuffers()}MB`,
+      ...(options.durable ? {} : UNSAFE_SETTINGS),
+    };
     const log_file = options.log_file ?? join(data_dir, "postgres.log");
     const launch = (port: number) =>
       launchPostgres(programs, cluster, port, { ...settings, ...options.settings }, log_file);
@@ -177,10 +185,17 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
   };
 }
 
-function sharedBuffers_MB(): number {
+async function sharedBuffers(): Promise<number> {
   const { share, least, most } = SHARED_BUFFERS;
-  const part = Math.floor(Deno.systemMemoryInfo().total / share / 2 ** 20);
-  return Math.min(most, Math.max(least, part));
+  const limits = await Promise.all(MEMORY_LIMITS.map(async (path) =>
+    // NaN where there is no such file, and where the limit is "max".
+    Number(await Deno.readTextFile(path).catch(() => NaN))
+  ));
+  const total = Math.min(
+    Deno.systemMemoryInfo().total,
+    ...limits.filter((bytes) => bytes > 0),
+  );
+  return Math.min(most, Math.max(least, Math.floor(total / share / 2 ** 20)));
 }
 
 /** A port that nobody uses at this moment. */

@@ -96,10 +96,7 @@ export class Relay {
       }
       if (!is_full && !this.#wanted) {
         if (this.#lanes.claimed === 0 && this.#results.length === 0) return this.#rest();
-        if (this.#results.length === 0) {
-          this.#begin();
-          await woken;
-        }
+        if (this.#results.length === 0) await woken;
       }
       await this.#gather(began + TURN_SPACING_MS - performance.now());
     }
@@ -108,7 +105,6 @@ export class Relay {
   /** Lets results gather: for a time, or until they are many. */
   async #gather(longest_ms: number): Promise<void> {
     if (longest_ms <= 0 || this.#results.length >= TURN_RESULTS) return;
-    this.#begin();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, longest_ms);
       this.#gathered = () => {
@@ -135,25 +131,23 @@ export class Relay {
     if (limit <= 0 && this.#results.length === 0) return false;
     const results = this.#results;
     this.#results = [];
-    const turn = store.relayTurn({
-      results,
-      limit,
-      per_endpoint: FIRST_CLAIM.endpoint,
-      per_environment: FIRST_CLAIM.environment,
-      rooms: this.#lanes.rooms(),
-      at_ms,
-      leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
-    });
-    // What the last turn has claimed is sent while PostgreSQL is at this one.
-    this.#begin();
     let claimed: ClaimedDelivery[];
     try {
-      claimed = await turn;
+      claimed = await store.relayTurn({
+        results,
+        limit,
+        per_endpoint: FIRST_CLAIM.endpoint,
+        per_environment: FIRST_CLAIM.environment,
+        rooms: this.#lanes.rooms(),
+        at_ms,
+        leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
+      });
     } catch (error) {
       this.#results = [...results, ...this.#results];
       throw error;
     }
     this.#lanes.add(claimed, at_ms);
+    this.#begin();
     return claimed.length === limit && limit > 0;
   }
 

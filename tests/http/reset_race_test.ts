@@ -127,6 +127,32 @@ serviceCase("a reset that is refused holds up nobody", async (t, service) => {
   other.release();
 });
 
+serviceCase("a reset that counts holds no delivery", async (_t, service) => {
+  const { body: endpoint } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+    body: { url: "https://example.com/" },
+  });
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, next_attempt_at, created_at)
+    select t.environment_id, 'whd_' || repeat('0', 26), 'evt_' || repeat('0', 26),
+      'payment.created', t.id, 'pay_' || repeat('0', 26), 1, 'pending', now() + interval '1 day', now()
+    from pay.webhook_endpoints t where t.id = ${endpoint.id}`;
+  const other = await service.sql.reserve();
+  await other`begin`;
+  await other`lock table pay.events in access exclusive mode`;
+  const resetting = service.call("POST", `${SANDBOX}/reset`);
+  // At a table that it counts, and touches nowhere else.
+  await untilWaiting(service, "pay.reset_sandbox", 0);
+  const free = await service.sql`
+    select from pay.webhook_deliveries where endpoint_id = ${endpoint.id} for update skip locked`;
+  await other`rollback`;
+  other.release();
+  const reset = await resetting;
+  assert.equal(free.length, 1);
+  assert.equal(reset.body.deleted.webhook_deliveries, 1, reset.text);
+  assert.equal((await service.sql`select from pay.webhook_deliveries`).length, 0);
+});
+
 serviceCase("retention takes many resets apart, some at a time", async (_t, service) => {
   for (let i = 0; i < 120; i++) {
     await service.pay();
