@@ -72,6 +72,9 @@ export async function measureFilled(
   // First, as on a fresh start; it also brings into memory what each create touches at a random place.
   if ("memory".includes(only)) {
     figures.push(...await measureMemory(filled, Math.min(rows, MEMORY_CREATES)));
+    // What so many creates call for, which would otherwise go on beside the lines.
+    await filled.bench.sql`vacuum analyze`;
+    await filled.bench.sql`checkpoint`;
   }
   const pools = [await poolOf(fresh.bench, FRESH_ROWS), await poolOf(filled.bench, rows)] as const;
   figures.push(
