@@ -5,6 +5,8 @@ import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
+/** A database that comes back slowly leaves more than a page of ten. */
+const ALL_PAYMENTS = `${PAYMENTS}?limit=100`;
 const PAYMENT = {
   amount: 1999,
   currency: "EUR",
@@ -109,7 +111,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
         test_key: keys.test_key,
         live_key: keys.live_key,
       });
-      const { body } = await start.call("GET", PAYMENTS);
+      const { body } = await start.call("GET", ALL_PAYMENTS);
       assert.equal((body as { data: unknown[] }).data.length, 3);
     });
 
@@ -147,7 +149,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       start = await launchStart(env);
       assert.notEqual(await postmasterOf(data_dir), orphan);
       assert.equal(start.test_key, keys.test_key);
-      const { body } = await start.call("GET", PAYMENTS);
+      const { body } = await start.call("GET", ALL_PAYMENTS);
       assert.equal((body as { data: unknown[] }).data.length, held);
     });
 
@@ -156,7 +158,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       await Deno.remove(join(data_dir, "credentials.json"));
       start = await launchStart({ ...env, LOG: "1" });
       assert.notEqual(start.test_key, keys.test_key);
-      const { body } = await start.call("GET", PAYMENTS);
+      const { body } = await start.call("GET", ALL_PAYMENTS);
       assert.equal((body as { data: unknown[] }).data.length, held);
     });
 
