@@ -76,14 +76,10 @@ export async function measureFilled(
     await filled.bench.sql`vacuum analyze`;
     await filled.bench.sql`checkpoint`;
   }
-  const pools = [await poolOf(fresh.bench, FRESH_ROWS), await poolOf(filled.bench, rows)] as const;
-  figures.push(
-    ...await timeGets(fresh.bench, pools[0], FRESH_ROWS),
-    ...await timeGets(filled.bench, pools[1], rows),
-  );
-  const [here, there] = [prepareFilledLines(fresh, pools[0]), prepareFilledLines(filled, pools[1])];
+  const [here, there] = [await sideOf(fresh, FRESH_ROWS), await sideOf(filled, rows)];
+  figures.push(...await timeGets(here, FRESH_ROWS), ...await timeGets(there, rows));
   const deep = deepPagePair(filled, new Sides(filled.bench));
-  const measurements: Measurement[] = [...there, deep].map(({ name }) => ({
+  const measurements: Measurement[] = [...there.lines, deep].map(({ name }) => ({
     name,
     connections: null,
     repetitions: [],
@@ -91,12 +87,12 @@ export async function measureFilled(
   for (let repetition = 0; repetition < repetitions; repetition++) {
     for (const [index, measurement] of measurements.entries()) {
       if (!measurement.name.includes(only)) continue;
-      const [line, beside] = [there[index], here[index]];
+      const [line, beside] = [there.lines[index], here.lines[index]];
       const repeated: Repetition = line === undefined || beside === undefined
         ? await measurePair(deep)
         : {
-          beside: (await measureOnce(fresh.bench, beside, pools[0]))?.per_second ?? null,
-          run: await measureOnce(filled.bench, line, pools[1]),
+          beside: (await measureOnce(here, beside))?.per_second ?? null,
+          run: await measureOnce(there, line),
         };
       measurement.repetitions.push(repeated);
     }
@@ -108,7 +104,19 @@ export async function measureFilled(
   };
 }
 
-async function measureOnce(bench: Bench, line: Line, pool: Pool): Promise<Run | null> {
+/** One of the two databases: its lines, and the payments that their reads choose among. */
+interface Side {
+  bench: Bench;
+  pool: Pool;
+  lines: Line[];
+}
+
+async function sideOf(forge: RequestForge, rows: number): Promise<Side> {
+  const pool = await poolOf(forge.bench, rows);
+  return { bench: forge.bench, pool, lines: prepareFilledLines(forge, pool) };
+}
+
+async function measureOnce({ bench, pool }: Side, line: Line): Promise<Run | null> {
   const [connections] = line.connections;
   await readPool(bench, pool);
   return await measureServer(bench, line.name, connections!, await line.plan(), line.each);
@@ -135,14 +143,14 @@ async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
 }
 
 /** What the disk costs: a get of what nobody has read since it was written, and the same once more. */
-async function timeGets({ product }: Bench, { ids }: Pool, rows: number): Promise<Figure[]> {
+async function timeGets({ bench, pool: { ids } }: Side, rows: number): Promise<Figure[]> {
   const step = Math.max(1, Math.floor(ids.length / SINGLE_GETS));
   const chosen = ids.filter((_, i) => i % step === 0);
   const time = async (name: string): Promise<Figure> => {
     const values: number[] = [];
     for (const id of chosen) {
       const began = performance.now();
-      await ask(product, { method: "GET", path: `/v1/payments/${id}` });
+      await ask(bench.product, { method: "GET", path: `/v1/payments/${id}` });
       values.push(performance.now() - began);
     }
     return { name: `${name} at ${rows}`, unit: "ms", values };

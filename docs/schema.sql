@@ -1999,43 +1999,6 @@ $function$;
 alter function pay.count_request(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
 comment on function pay.count_request(text,text,timestamp with time zone,integer,boolean) is 'Internal.';
 
--- function pay.count_rows(text,boolean)
-CREATE OR REPLACE FUNCTION pay.count_rows(p_environment_id text, p_has_claim boolean)
- RETURNS text
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
- SET max_parallel_workers_per_gather TO '0'
-AS $function$
-declare
-  v_table text;
-  v_began timestamptz;
-  v_rest interval := '0';
-  v_rests_left interval := '750 ms';
-  v_count bigint;
-  v_counts text[];
-begin
-  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys']
-  loop
-    if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
-      perform pg_sleep_for(v_rest);
-      v_rests_left := v_rests_left - v_rest;
-    end if;
-    v_began := clock_timestamp();
-    execute format('select count(*) from pay.%I t where t.environment_id = $1', v_table)
-    into v_count using p_environment_id;
-    if v_table = 'idempotency_keys' and p_has_claim then
-      v_count := v_count - 1;
-    end if;
-    v_counts := v_counts || format('"%s":%s', v_table, v_count);
-    v_rest := least(clock_timestamp() - v_began, v_rests_left);
-  end loop;
-  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
-end
-$function$;
-alter function pay.count_rows(text,boolean) owner to pay_owner;
-
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
  RETURNS void
@@ -3599,8 +3562,6 @@ begin
           and d.endpoint_id = k.endpoint_id
           and d.subject_id = k.subject_id
           and d.sequence < k.sequence
-          -- The first has none before it: not looked for.
-          and k.sequence > 1
         limit 100
       ) l
     ) earlier
@@ -3698,7 +3659,7 @@ begin
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   outcome := 'committed';
-  body := pay.count_rows(v_old, p_idempotency_key is not null);
+  body := pay.sandbox_reset_body(v_old, p_idempotency_key is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
@@ -3859,6 +3820,43 @@ end
 $function$;
 alter function pay.rotate_api_key(text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.rotate_api_key(text,text,text,text,timestamp with time zone) to pay_operator;
+
+-- function pay.sandbox_reset_body(text,boolean)
+CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET max_parallel_workers_per_gather TO '0'
+AS $function$
+declare
+  v_table text;
+  v_began timestamptz;
+  v_rest interval := '0';
+  v_rests_left interval := '750 ms';
+  v_count bigint;
+  v_counts text[];
+begin
+  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
+    'webhook_deliveries', 'idempotency_keys']
+  loop
+    if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
+      perform pg_sleep_for(v_rest);
+      v_rests_left := v_rests_left - v_rest;
+    end if;
+    v_began := clock_timestamp();
+    execute format('select count(*) from pay.%I t where t.environment_id = $1', v_table)
+    into v_count using p_environment_id;
+    if v_table = 'idempotency_keys' and p_has_claim then
+      v_count := v_count - 1;
+    end if;
+    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_rest := least(clock_timestamp() - v_began, v_rests_left);
+  end loop;
+  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
+end
+$function$;
+alter function pay.sandbox_reset_body(text,boolean) owner to pay_owner;
 
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)

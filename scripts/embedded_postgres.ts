@@ -8,6 +8,7 @@
  */
 
 import { join } from "node:path";
+import process from "node:process";
 import { takeFileLock } from "./file_lock.ts";
 import { postgresAccount, postgresHome } from "./postgres_account.ts";
 import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts";
@@ -55,11 +56,6 @@ export interface PostgresServer {
  * and upwards. A quarter, the usual advice, is for machines that do nothing else.
  */
 const SHARED_BUFFERS = { share: 16, least: 256, most: 1024 };
-/** Where a container's limit stands, if it has one: cgroups version 2 and 1. */
-const MEMORY_LIMITS = [
-  "/sys/fs/cgroup/memory.max",
-  "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-];
 const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
   max_connections: "100",
   max_wal_size: "2GB",
@@ -103,7 +99,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     await endLeftoverServer(cluster.path);
     const settings = {
       ...DEFAULT_SETTINGS,
-      shared_buffers: `${await sharedBuffers()}MB`,
+      shared_buffers: `${sharedBuffers()}MB`,
       ...(options.durable ? {} : UNSAFE_SETTINGS),
     };
     const log_file = options.log_file ?? join(data_dir, "postgres.log");
@@ -185,16 +181,10 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
   };
 }
 
-async function sharedBuffers(): Promise<number> {
+function sharedBuffers(): number {
   const { share, least, most } = SHARED_BUFFERS;
-  const limits = await Promise.all(MEMORY_LIMITS.map(async (path) =>
-    // NaN where there is no such file, and where the limit is "max".
-    Number(await Deno.readTextFile(path).catch(() => NaN))
-  ));
-  const total = Math.min(
-    Deno.systemMemoryInfo().total,
-    ...limits.filter((bytes) => bytes > 0),
-  );
+  // A container's limit; 0 where there is none.
+  const total = Math.min(Deno.systemMemoryInfo().total, process.constrainedMemory() || Infinity);
   return Math.min(most, Math.max(least, Math.floor(total / share / 2 ** 20)));
 }
 

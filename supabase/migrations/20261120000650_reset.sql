@@ -10,7 +10,7 @@ set role pay_owner;
 -- that others keep most of two processors (measured: 0.66 of their creates without the rests). ¾ s of
 -- rests at most, and none once the statement has taken 2 s: the caller waits, and has a deadline.
 -- Each table is counted as it is then: retention may delete what is over 30 days old in between.
-create function pay.count_rows(p_environment_id text, p_has_claim boolean)
+create function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
 returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -118,7 +118,7 @@ begin
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   outcome := 'committed';
-  body := pay.count_rows(v_old, p_idempotency_key is not null);
+  body := pay.sandbox_reset_body(v_old, p_idempotency_key is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id

@@ -147,8 +147,6 @@ begin
           and d.endpoint_id = k.endpoint_id
           and d.subject_id = k.subject_id
           and d.sequence < k.sequence
-          -- The first has none before it: not looked for.
-          and k.sequence > 1
         limit 100
       ) l
     ) earlier
