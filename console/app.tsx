@@ -1,6 +1,6 @@
 /** The frame: navigation, the page of the current place, and the calls that were made. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
@@ -40,9 +40,10 @@ function Frame({ api_key }: { api_key: string }) {
   const [resetting, setResetting] = useState(false);
   const is_first = useRef(true);
 
+  // With the page, not a frame later: a key that is pressed in between would lose its effect.
   // Before the first heading gets the focus.
-  useEffect(() => keepFocus(frame.current!), []);
-  useEffect(() => {
+  useLayoutEffect(() => keepFocus(frame.current!), []);
+  useLayoutEffect(() => {
     document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
     // A screen reader and the keyboard go on at the new page's heading.
     main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
