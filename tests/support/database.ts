@@ -58,7 +58,7 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   await asSuperuser(server, async (sql) => {
     for (let attempt = 1;; attempt++) {
       try {
-        await sql`create database ${sql(name)} template ${sql(template)}`;
+        await sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`;
         return;
       } catch (error) {
         const is_busy = error instanceof postgres.PostgresError && error.code === TEMPLATE_IN_USE;
