@@ -1025,7 +1025,7 @@ comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the n
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
-CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, sequence) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
@@ -3505,7 +3505,9 @@ begin
     array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
   into v_due
   from (
-    select l.*, rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.sequence)
+    select l.*, rank() over (
+        partition by l.endpoint_id order by l.next_attempt_at, l.subject_id, l.sequence
+      )
     from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
@@ -3513,7 +3515,7 @@ begin
       from pay.webhook_deliveries d
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.sequence
+      order by d.next_attempt_at, d.subject_id, d.sequence
       limit o.room
       for update skip locked
     ) l

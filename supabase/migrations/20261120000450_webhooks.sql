@@ -85,7 +85,8 @@ comment on column pay.webhook_deliveries.leased_until is
 -- The relay: what is due at an endpoint. What is pending has a next attempt; said so here, that this
 -- index serves no question but that: before the first analyze the planner took it for the one below, and
 -- each delivery read all that was due (measured: 1 300 µs instead of 30).
-create index webhook_deliveries_due on pay.webhook_deliveries (endpoint_id, next_attempt_at, sequence)
+create index webhook_deliveries_due
+  on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null;
 -- The relay: endpoints that have something pending; is an earlier event of the same payment still
 -- being tried?

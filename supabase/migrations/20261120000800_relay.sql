@@ -17,9 +17,10 @@ set role pay_owner;
 -- p_leased_until  when another relay may think that this one is dead
 --
 -- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
--- not at all; whoever claims them sends them one after another. What waits for another is let go when
--- that one ends for good. It is looked at again when the other's next attempt is due, or in 5 seconds
--- while one is under way: it may have come too late to be let go.
+-- not at all; whoever claims them sends them one after another. What is due at the same moment is
+-- taken subject by subject, so that the end of a claim parts the events of one at most.
+-- What waits for another is let go when that one ends for good. It is looked at again when the other's
+-- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
 -- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
 -- Cost: a claim touches no indexed column, so its new version of the row is heap-only.
@@ -90,7 +91,9 @@ begin
     array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
   into v_due
   from (
-    select l.*, rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.sequence)
+    select l.*, rank() over (
+        partition by l.endpoint_id order by l.next_attempt_at, l.subject_id, l.sequence
+      )
     from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
@@ -98,7 +101,7 @@ begin
       from pay.webhook_deliveries d
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.sequence
+      order by d.next_attempt_at, d.subject_id, d.sequence
       limit o.room
       for update skip locked
     ) l

@@ -107,6 +107,19 @@ webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, ser
   });
 }, NO_RELAY);
 
+webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  for (let i = 0; i < 20; i++) await service.make({ outcome: "success" });
+  const claimed = await turn(service, AT);
+  // Sixteen of an endpoint: both events of eight payments, and not the first events of sixteen.
+  assert.equal(claimed.length, 16);
+  assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, 8);
+  const put_off = await service.sql`
+    select id from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
+  assert.deepEqual([...put_off], []);
+}, NO_RELAY);
+
 webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
   service.setClock(AT);
   await insertEndpoint(service);
