@@ -61,7 +61,6 @@ const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
   max_wal_size: "2GB",
   min_wal_size: "256MB",
   checkpoint_timeout: "15min",
-  wal_compression: "on",
   jit: "off",
   timezone: "UTC",
   log_timezone: "UTC",
