@@ -95,7 +95,8 @@ async function makeDataDir(atEnd: (step: () => Promise<void>) => void): Promise<
 export async function readDurability(sql: Sql): Promise<Record<string, string>> {
   const rows = await sql<{ name: string; setting: string }[]>`
     select name, setting from pg_settings
-    where name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes')
+    where name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes',
+      'wal_compression')
     order by name`;
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
