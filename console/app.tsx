@@ -40,9 +40,9 @@ function Frame({ api_key }: { api_key: string }) {
   const [resetting, setResetting] = useState(false);
   const is_first = useRef(true);
 
-  // With the page, not a frame later: a key that is pressed in between would lose its effect.
   // Before the first heading gets the focus.
   useLayoutEffect(() => keepFocus(frame.current!), []);
+  // With the page, not a frame later: a Tab that is pressed in between would be lost.
   useLayoutEffect(() => {
     document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
     // A screen reader and the keyboard go on at the new page's heading.

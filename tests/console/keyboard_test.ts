@@ -141,4 +141,22 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await page.getByRole("button", { name: "Refund…" }).waitFor({ state: "detached" });
     await headingHasFocus("7.00 EUR");
   });
+
+  await step("a new page's heading has the focus before anything is drawn", async () => {
+    const at = await page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any
+      const { addEventListener, document, location } = globalThis as any;
+      return new Promise<string>((resolve) => {
+        // After the console's own listener, and after what it has queued, but in the same task.
+        addEventListener("hashchange", async () => {
+          for (let queued = 0; queued < 100; queued++) await null;
+          resolve(document.activeElement.textContent);
+        }, { once: true });
+        // What stays: for what goes with its page the focus is found another place anyway.
+        document.querySelector("nav a").focus();
+        location.hash = "#/balance";
+      });
+    });
+    assert.equal(at, "Balance");
+  });
 });

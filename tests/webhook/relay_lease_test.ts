@@ -1,6 +1,6 @@
 /**
- * Leases: what two relays may do at the same time, what becomes of the work of a dead one, and what
- * a relay does while the database is away.
+ * Claims and their leases: what is claimed together, what two relays may do at the same time, what
+ * becomes of the work of a dead one, and what a relay does while the database is away.
  */
 
 import assert from "node:assert/strict";
@@ -115,6 +115,8 @@ webhookCase("relay_turn() takes payment by payment what is due at once", async (
   // Sixteen of an endpoint: both events of eight payments, and not the first events of sixteen.
   assert.equal(claimed.length, 16);
   assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, 8);
+  // So the next claim meets no event that waits for one of these.
+  assert.equal((await turn(service, AT)).length, 16);
   const put_off = await service.sql`
     select id from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
   assert.deepEqual([...put_off], []);
