@@ -182,7 +182,7 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
 
 function sharedBuffers(): number {
   const { share, least, most } = SHARED_BUFFERS;
-  // A container's limit; 0 where there is none.
+  // With a container's limit, where Deno sees one; 0 where it does not.
   const total = Math.min(Deno.systemMemoryInfo().total, process.constrainedMemory() || Infinity);
   return Math.min(most, Math.max(least, Math.floor(total / share / 2 ** 20)));
 }

@@ -18,7 +18,7 @@ set role pay_owner;
 --
 -- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
 -- not at all; whoever claims them sends them one after another. What is due at the same moment is
--- taken subject by subject, so that the end of a claim parts the events of one at most.
+-- taken subject by subject, so that the end of a claim parts the events of one at each endpoint.
 -- What waits for another is let go when that one ends for good. It is looked at again when the other's
 -- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
