@@ -120,13 +120,14 @@ were measured. The ten thousand payments of reads and replays are read once befo
 the lines compare the work; what the disk adds for a payment that nobody has read since it was
 written is the difference between the first get of it and the second, above.
 
-The index of idempotency keys is also why \`wal_compression\` is off, as it is by default. After each checkpoint the first
-change of a page writes the whole page to the WAL; with many pages every create does so for one that
-nobody else has changed. Compressing it with pglz, all that the local PostgreSQL was built with, cost
-a create 55 µs of PostgreSQL in 210: at 1 000 000 payments, right after a checkpoint, creates ran at
-0.81 (0.77–0.86) of a fresh database's rate with it and at 1.09 (0.98–1.17) without. It is what to
-look for in \`pg_settings\` where creates are slow just after checkpoints. Without it the WAL grows by
-at most 8 kB more for such a create, so checkpoints come sooner; lz4 was not measured.
+The index of idempotency keys is also why \`wal_compression\` is off, as it is by default. After each
+checkpoint the first change of a page writes the whole page to the WAL; with many pages every create
+does so for one that nobody else has changed. Compressing it with pglz, all that the local
+PostgreSQL was built with, cost a create 55 µs of PostgreSQL in 210: at 1 000 000 payments, right
+after a checkpoint, creates ran at 0.81 (0.77–0.86) of a fresh database's rate with it and at 1.09
+(0.98–1.17) without. It is what to look for in \`pg_settings\` where creates are slow just after
+checkpoints. Without it the WAL grows by at most 8 kB more for each such page, so checkpoints come
+sooner; lz4 was not measured.
 
 What stays flat: a create, a get, a replay and a page are a fixed number of index probes; a page
 begins at its cursor's place in the primary key, so the millionth row costs what the first does; a
