@@ -188,7 +188,7 @@ comment on table pay.idempotency_keys is 'The first answer to a keyed request, r
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
 comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
-CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING brin (created_at) WITH (autosummarize='on');
+CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING btree (created_at);
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
@@ -2982,6 +2982,7 @@ begin
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
+    order by o.created_at
     limit p_batch for update skip locked
   )
   delete from pay.idempotency_keys t using old
@@ -3080,7 +3081,7 @@ alter function pay.purge_retired(text,integer) owner to pay_owner;
 
 -- function pay.put_off_deliveries(text[],text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamp with time zone)
- RETURNS void
+ RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3089,10 +3090,12 @@ CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids t
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
 AS $function$
+declare
+  v_moved integer;
 begin
   with
   left_over as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
     from unnest(p_environments, p_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     where d.leased_until is null or d.leased_until <= p_at
@@ -3120,17 +3123,25 @@ begin
     set status = 'cancelled', next_attempt_at = null, leased_until = null
     from judged j
     where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+    returning 1
+  ),
+  put_off as (
+    update pay.webhook_deliveries d
+    set next_attempt_at = case
+        when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+        else greatest(j.blocked_until, p_at + interval '1 second')
+      end,
+      -- One that has run out: its relay is dead, and it would pass for an attempt under way.
+      leased_until = null
+    from judged j
+    -- A blocker that would be taken first next time is no reason; one that comes later is: its turn
+    -- never came.
+    where j.enabled and (j.blocker_leased_until > p_at or j.blocked_until > j.next_attempt_at)
+      and d.environment_id = j.environment_id and d.id = j.id
+    returning 1
   )
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-    leased_until = null
-  from judged j
-  where j.enabled and j.blocked_until is not null
-    and d.environment_id = j.environment_id and d.id = j.id;
+  select (select count(*) from called_off) + (select count(*) from put_off) into v_moved;
+  return v_moved;
 end
 $function$;
 alter function pay.put_off_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
@@ -3463,6 +3474,7 @@ declare
   v_rooms integer[];
   v_due record;
   v_claimed integer;
+  v_moved integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -3491,12 +3503,13 @@ begin
   from waiting w
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select case when t.failing_since is null then least(f.room, p_limit) else least(f.room, 2) end
-      as room
-    from (select coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint) as room) f
+    select least(
+        coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint),
+        coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment),
+        case when t.failing_since is null then p_limit else 2 end
+      ) as room
   ) r
-  where r.room > 0
-    and coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) > 0;
+  where r.room > 0;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -3505,9 +3518,8 @@ begin
     array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
   into v_due
   from (
-    select l.*, rank() over (
-        partition by l.endpoint_id order by l.next_attempt_at, l.subject_id, l.sequence
-      )
+    select l.*, o.room,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id)
     from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
@@ -3516,10 +3528,11 @@ begin
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.room
+      limit o.room + 1
       for update skip locked
     ) l
-  ) c;
+  ) c
+  where c.rank <= c.room;
   exit when v_due.ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -3534,7 +3547,7 @@ begin
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode,
-      row_number() over (partition by c.environment_id order by c.rank_of_endpoint, c.id)
+      rank() over (partition by c.environment_id order by c.rank_of_endpoint, c.endpoint_id)
         <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
     from candidate c
     join pay.webhook_endpoints t
@@ -3544,8 +3557,8 @@ begin
   taken as materialized (
     select * from shared s
     where s.has_place
-    order by s.rank_of_endpoint, s.id
-    limit p_limit
+    order by s.rank_of_endpoint, s.endpoint_id
+    fetch first (p_limit) rows with ties
   ),
   judged as materialized (
     select k.*,
@@ -3581,10 +3594,9 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
   get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0;
+  exit when v_claimed = cardinality(v_due.ids);
+  v_moved := pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+  exit when v_claimed > 0 or v_moved = 0;
   end loop;
 end
 $function$;

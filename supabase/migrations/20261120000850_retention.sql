@@ -9,11 +9,12 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 
--- Finds the keys to purge. Rows come in the order of time, so a few blocks' summaries suffice, and
--- the path of creates pays next to nothing for it. Blocks are summarised as they fill: what is not is
--- read by each look for outlived keys, until a vacuum (measured: 40 000 new keys, 5 011 pages, not 19).
-create index idempotency_keys_created_at on pay.idempotency_keys using brin (created_at)
-  with (autosummarize = on);
+-- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
+-- whole, and the table with it, once vacuumed room is used again (a block's summary then reaches from
+-- the first rows it ever had to the newest) or a summary was interrupted (what follows counts as
+-- without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each look
+-- for what has outlived; here 0.1 ms, 4 ms with a million purged keys that no vacuum has seen.
+create index idempotency_keys_created_at on pay.idempotency_keys (created_at);
 
 -- The least id made at or after an instant, as shared/core/ids.ts makes them: an id begins with its
 -- milliseconds in base 32.
@@ -101,6 +102,7 @@ begin
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
+    order by o.created_at
     limit p_batch for update skip locked
   )
   delete from pay.idempotency_keys t using old

@@ -13,6 +13,9 @@ import { RETENTION } from "./recording_receiver.ts";
 const NOW = Date.parse("2026-08-09T10:11:12.013Z");
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
+/** Keys of each of three times, and pages that a look for outlived ones may read: all have a thousand. */
+const KEYS = 10_000;
+const MAX_PAGES = 300;
 /** Everything that is purged by age, children first. */
 const TABLES = [
   "webhook_deliveries",
@@ -152,6 +155,49 @@ serviceCase("POST /internal/retention purges keys from 24 hours on", async (t, s
       await purge(service, NOW + after_ms);
       assert.deepEqual(await kept(), expected);
     });
+  }
+});
+
+serviceCase("pay.purge() finds outlived keys without reading the others", async (t, service) => {
+  const { sql, key: { environment_id, id } } = service;
+  const makeKeys = (name: string, at_ms: number) =>
+    sql`
+      insert into pay.idempotency_keys
+        (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      select ${environment_id}, ${id}, ${name} || n, sha256('x'), 'req_' || n, 201,
+        repeat('x', 200), ${new Date(at_ms)}::timestamptz + n * interval '1 ms'
+      from generate_series(1, ${KEYS}::int) n`;
+  const connection = await sql.reserve();
+  const purgeKeys = async (at_ms: number) => {
+    const plan = await connection.unsafe<{ "QUERY PLAN": string }[]>(
+      "explain (analyze, buffers) select pay.purge($1::text::timestamptz, $2::int)",
+      [new Date(at_ms).toISOString(), KEYS],
+    );
+    const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
+    const [, hit, read = 0] = /Buffers: shared hit=(\d+)(?: read=(\d+))?/.exec(text)!;
+    return Number(hit) + Number(read);
+  };
+  const assertLittleIsRead = async (at_ms: number) => {
+    const pages = await purgeKeys(at_ms);
+    console.log(`${pages} pages for a look`);
+    assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
+  };
+  try {
+    // What a session reads once, of the catalog.
+    await purgeKeys(NOW);
+    await makeKeys("first", NOW);
+    await makeKeys("second", NOW + HOUR);
+    await t.step("in room that is new", () => assertLittleIsRead(NOW + DAY));
+    await t.step("in room that was used before", async () => {
+      await purgeKeys(NOW + DAY + KEYS);
+      const [left] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
+      assert.equal(left!.keys, KEYS);
+      await sql`vacuum pay.idempotency_keys`;
+      await makeKeys("third", NOW + 2 * HOUR);
+      await assertLittleIsRead(NOW + DAY + HOUR);
+    });
+  } finally {
+    connection.release();
   }
 });
 
