@@ -148,7 +148,7 @@ export class Relay {
     }
     this.#lanes.add(claimed, at_ms);
     this.#begin();
-    return claimed.length === limit && limit > 0;
+    return claimed.length >= limit && limit > 0;
   }
 
   /** Sends what has a place. */

@@ -84,16 +84,18 @@ export class RelayLanes {
     }
   }
 
-  /** The chains that may begin now; each has a place until `leave`. Endpoints take turns. */
+  /**
+   * The chains that may begin now; each has a place until `leave`. Endpoints take turns, also from one
+   * call to the next: who has had a place comes last.
+   */
   *enter(): Generator<Chain> {
-    for (let any = true; any;) {
-      any = false;
-      for (const lane of this.#lanes.values()) {
-        if (lane.waiting.length === 0 || !this.#hasPlace(lane)) continue;
-        this.#count(lane, "under_way", 1);
-        any = true;
-        yield lane.waiting.shift()!;
-      }
+    // A lane that is set again is met again by this loop.
+    for (const [endpoint_id, lane] of this.#lanes) {
+      if (lane.waiting.length === 0 || !this.#hasPlace(lane)) continue;
+      this.#lanes.delete(endpoint_id);
+      this.#lanes.set(endpoint_id, lane);
+      this.#count(lane, "under_way", 1);
+      yield lane.waiting.shift()!;
     }
   }
 

@@ -18,7 +18,8 @@ set role pay_owner;
 --
 -- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
 -- not at all; whoever claims them sends them one after another. What is due at the same moment is
--- taken subject by subject, so that the end of a claim parts the events of one at each endpoint.
+-- taken subject by subject, and one more than there is room for if that is the second of its subject:
+-- left behind, it would be put off and let go, which costs as much as sending it.
 -- What waits for another is let go when that one ends for good. It is looked at again when the other's
 -- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
@@ -49,6 +50,7 @@ declare
   v_rooms integer[];
   v_due record;
   v_claimed integer;
+  v_moved integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -77,12 +79,13 @@ begin
   from waiting w
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select case when t.failing_since is null then least(f.room, p_limit) else least(f.room, 2) end
-      as room
-    from (select coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint) as room) f
+    select least(
+        coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint),
+        coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment),
+        case when t.failing_since is null then p_limit else 2 end
+      ) as room
   ) r
-  where r.room > 0
-    and coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) > 0;
+  where r.room > 0;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -91,9 +94,8 @@ begin
     array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
   into v_due
   from (
-    select l.*, rank() over (
-        partition by l.endpoint_id order by l.next_attempt_at, l.subject_id, l.sequence
-      )
+    select l.*, o.room,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id)
     from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
@@ -102,10 +104,11 @@ begin
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.room
+      limit o.room + 1
       for update skip locked
     ) l
-  ) c;
+  ) c
+  where c.rank <= c.room;
   exit when v_due.ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -120,7 +123,7 @@ begin
   -- No environment takes more than its share, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode,
-      row_number() over (partition by c.environment_id order by c.rank_of_endpoint, c.id)
+      rank() over (partition by c.environment_id order by c.rank_of_endpoint, c.endpoint_id)
         <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
     from candidate c
     join pay.webhook_endpoints t
@@ -130,8 +133,8 @@ begin
   taken as materialized (
     select * from shared s
     where s.has_place
-    order by s.rank_of_endpoint, s.id
-    limit p_limit
+    order by s.rank_of_endpoint, s.endpoint_id
+    fetch first (p_limit) rows with ties
   ),
   judged as materialized (
     select k.*,
@@ -167,28 +170,30 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
   get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0;
+  exit when v_claimed = cardinality(v_due.ids);
+  v_moved := pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+  exit when v_claimed > 0 or v_moved = 0;
   end loop;
 end
 $$;
 
 -- Of deliveries that are due and were not claimed: calls off those whose endpoint is gone or off, and
--- has those look again later that wait for an earlier one. What was only one too many stays due.
+-- has those look again later that wait for an earlier one. What was only one too many stays due, and
+-- so does what waits for such a one: they are claimed together. Returns how many are not due any more.
 -- Concurrency: the caller holds the rows.
 create function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
-returns void
+returns integer
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off
 as $$
+declare
+  v_moved integer;
 begin
   with
   left_over as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
     from unnest(p_environments, p_ids) as c (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     where d.leased_until is null or d.leased_until <= p_at
@@ -216,17 +221,25 @@ begin
     set status = 'cancelled', next_attempt_at = null, leased_until = null
     from judged j
     where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+    returning 1
+  ),
+  put_off as (
+    update pay.webhook_deliveries d
+    set next_attempt_at = case
+        when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+        else greatest(j.blocked_until, p_at + interval '1 second')
+      end,
+      -- One that has run out: its relay is dead, and it would pass for an attempt under way.
+      leased_until = null
+    from judged j
+    -- A blocker that would be taken first next time is no reason; one that comes later is: its turn
+    -- never came.
+    where j.enabled and (j.blocker_leased_until > p_at or j.blocked_until > j.next_attempt_at)
+      and d.environment_id = j.environment_id and d.id = j.id
+    returning 1
   )
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-    leased_until = null
-  from judged j
-  where j.enabled and j.blocked_until is not null
-    and d.environment_id = j.environment_id and d.id = j.id;
+  select (select count(*) from called_off) + (select count(*) from put_off) into v_moved;
+  return v_moved;
 end
 $$;
 

@@ -90,6 +90,22 @@ Deno.test("RelayLanes.enter() endpoints take turns", () => {
   assert.equal(first.filter((id) => id === "whe_2").length, 4);
 });
 
+Deno.test("RelayLanes.enter() endpoints take turns as places become free one by one", () => {
+  const lanes = new RelayLanes();
+  // Five with sixteen places each, of an environment that has 64.
+  const ids = Array.from({ length: 5 }, (_, i) => `whe_${i}`);
+  for (const endpoint_id of ids) lanes.add(many(40, { endpoint_id }), 0);
+  const begun = [...lanes.enter()];
+  const freed = begun.filter(({ deliveries }) => deliveries[0]!.endpoint_id === "whe_0");
+  const next = freed.slice(0, 5).map((chain) => {
+    finish(lanes, chain, 1);
+    const [entered, ...others] = lanes.enter();
+    assert.equal(others.length, 0);
+    return entered!.deliveries[0]!.endpoint_id;
+  });
+  assert.deepEqual(next.toSorted(), ids);
+});
+
 /** [name, time of each attempt, delivered, room of the endpoint, room of the environment] */
 const ROOMS: [string, number, boolean, number, number][] = [
   ["that answers at once: 512 in all", 1, true, 512, 128 + 512 - 32],

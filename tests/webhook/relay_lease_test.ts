@@ -18,14 +18,19 @@ const LEASE_MS = 25_000;
 function turn(
   { deps }: TestService,
   at_ms: number,
-  { results = [], limit = 64 }: { results?: AttemptResult[]; limit?: number } = {},
+  { results = [], limit = 64, per_endpoint = 16, per_environment = 64 }: {
+    results?: AttemptResult[];
+    limit?: number;
+    per_endpoint?: number;
+    per_environment?: number;
+  } = {},
 ): Promise<ClaimedDelivery[]> {
   return deps.webhook_store.relayTurn({
     results,
     rooms: {},
     limit,
-    per_environment: 64,
-    per_endpoint: 16,
+    per_environment,
+    per_endpoint,
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
   });
@@ -63,10 +68,11 @@ async function makeWaiting(service: TestService, count: number): Promise<void> {
 const NO_RELAY = { webhook_master_secret: undefined } as never;
 
 /** An endpoint as a service with a master secret makes it. */
-async function insertEndpoint({ sql, key }: TestService, url = "http://127.0.0.1:1/") {
+async function insertEndpoint({ sql, key }: TestService, slot = 0) {
   await sql`insert into pay.webhook_endpoints
     (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-    values (${key.environment_id}, ${`whe_${"0".repeat(26)}`}, 0, ${url}, '{*}', 'enabled',
+    values (${key.environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot},
+      'http://127.0.0.1:1/', '{*}', 'enabled',
       '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
 }
 
@@ -107,19 +113,62 @@ webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, ser
   });
 }, NO_RELAY);
 
+/** Deliveries that are to be looked at later. */
+async function putOff({ sql }: TestService): Promise<number> {
+  const rows = await sql`
+    select from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
+  return rows.length;
+}
+
 webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
   service.setClock(AT);
   await insertEndpoint(service);
-  for (let i = 0; i < 20; i++) await service.make({ outcome: "success" });
-  const claimed = await turn(service, AT);
-  // Sixteen of an endpoint: both events of eight payments, and not the first events of sixteen.
-  assert.equal(claimed.length, 16);
-  assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, 8);
-  // So the next claim meets no event that waits for one of these.
-  assert.equal((await turn(service, AT)).length, 16);
-  const put_off = await service.sql`
-    select id from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
-  assert.deepEqual([...put_off], []);
+  for (let i = 0; i < 25; i++) await service.make({ outcome: "success" });
+  // Both events of eight payments, and not the first events of sixteen or a half of the eighth; so
+  // the next claim meets no event that waits for one of these. A bound may be passed by one.
+  for (
+    const [bounds, payments] of [
+      [{ per_endpoint: 16 }, 8],
+      [{ per_endpoint: 15 }, 8],
+      [{ per_endpoint: 1 }, 1],
+      [{ per_environment: 3 }, 2],
+      [{ limit: 5 }, 3],
+    ] as const
+  ) {
+    const claimed = await turn(service, AT, bounds);
+    assert.equal(claimed.length, 2 * payments, JSON.stringify(bounds));
+    assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, payments);
+  }
+  assert.equal(await putOff(service), 0);
+}, NO_RELAY);
+
+webhookCase("relay_turn() what was one too many stays due, whole payments", async (_, service) => {
+  service.setClock(AT);
+  for (const slot of [0, 1]) await insertEndpoint(service, slot);
+  for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
+  for (let left = 16; left > 0; left -= 4) {
+    const claimed = await turn(service, AT, { per_environment: 3 });
+    const chains = new Set(claimed.map(({ endpoint_id, subject_id }) => endpoint_id + subject_id));
+    assert.deepEqual([claimed.length, chains.size], [4, 2]);
+    assert.equal(await putOff(service), 0);
+  }
+  assert.equal((await turn(service, AT)).length, 0);
+}, NO_RELAY);
+
+webhookCase("relay_turn() an event that comes before what it waits for gives way", async (
+  _,
+  service,
+) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await service.make({ outcome: "success" });
+  // As when the first was tried and failed, and the second has been due for longer.
+  await service.sql`
+    update pay.webhook_deliveries set next_attempt_at = next_attempt_at - interval '1 s'
+    where sequence = 2`;
+  const claimed = await turn(service, AT, { per_endpoint: 1 });
+  assert.deepEqual(claimed.map(({ body }) => JSON.parse(body).sequence), [1]);
+  assert.equal(await putOff(service), 1);
 }, NO_RELAY);
 
 webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
