@@ -142,7 +142,7 @@ const UPKEEP = `## Vacuum and fillfactor
 | webhook_deliveries | fillfactor 50 | a claim writes many neighbours once more: with half a page free their new versions stay there, and no index hears of them |
 | webhook_deliveries | autovacuum at 2 % and 10 000 dead rows | each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which each turn of the relay steps until a vacuum: 20 000 of them cost 2 878 pages at the first look and 19 at each later one, a vacuumed index 1. The default fifth of a table of 30 days would be millions |
 | rate_counters | fillfactor 50, unlogged | at most 64 rows a key, each updated again and again on its page, pruned there without a vacuum |
-| idempotency_keys | a B-tree of their time, defaults | what has outlived is looked for every minute: 0.1 ms among 5 000 000, and with a million purged keys that no vacuum has seen yet 2 742 pages, 4 ms. A BRIN index would be read whole, and the table with it, once vacuumed room is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with either |
+| idempotency_keys | a B-tree of their time, defaults | what has outlived is looked for every minute: 0.1 ms among 5 000 000, and with a million purged keys that wait for a vacuum 2 742 pages, 4 ms (the first look, which marks them, 870 ms). A BRIN index would be read whole, and the table with it, once vacuumed room is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with either |
 | ledger_deltas | defaults | a queue with few live rows, so a fifth of them is soon reached: autovacuum comes with each of its rounds |
 
 The others are append-only. Autovacuum's defaults for inserts freeze them and set their visibility

@@ -188,7 +188,9 @@ function deliveredPairs(forge: RequestForge, receiver: LoopbackServer): Pair[] {
       const events = await bench.sql<{ id: string }[]>`
         select e.id from pay.environments n
         join lateral (select id from pay.events v where v.environment_id = n.id
-          and v.id >= pay.id_floor('evt_', ${formatTime(began_ms)}::text::timestamptz)) e on true`;
+          and v.id >= pay.id_floor('evt_', ${
+        formatTime(began_ms)
+      }::text::timestamptz) offset 0) e on true`;
       return { answers: run?.result.answered ?? 0, ids: events.map(({ id }) => id) };
     });
     const [run] = runs;

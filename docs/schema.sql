@@ -2977,7 +2977,8 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- Materialized, and below an array: a batch that is read again for each row has no limit.
+  -- Materialized, and below an array: a batch that is read again for each row has no limit. In order,
+  -- or a limit makes reading the table look cheap while its statistics are old.
   with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
@@ -3081,7 +3082,7 @@ alter function pay.purge_retired(text,integer) owner to pay_owner;
 
 -- function pay.put_off_deliveries(text[],text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamp with time zone)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3090,8 +3091,6 @@ CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_environments text[], p_ids t
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'
 AS $function$
-declare
-  v_moved integer;
 begin
   with
   left_over as materialized (
@@ -3101,13 +3100,13 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.next_attempt_at as blocked_until,
-      blocker.leased_until as blocker_leased_until
+    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.next_attempt_at, d.leased_until
+      select d.id, d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = l.environment_id
@@ -3123,25 +3122,23 @@ begin
     set status = 'cancelled', next_attempt_at = null, leased_until = null
     from judged j
     where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
-    returning 1
-  ),
-  put_off as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = case
-        when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-        else greatest(j.blocked_until, p_at + interval '1 second')
-      end,
-      -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-      leased_until = null
-    from judged j
-    -- A blocker that would be taken first next time is no reason; one that comes later is: its turn
-    -- never came.
-    where j.enabled and (j.blocker_leased_until > p_at or j.blocked_until > j.next_attempt_at)
-      and d.environment_id = j.environment_id and d.id = j.id
-    returning 1
   )
-  select (select count(*) from called_off) + (select count(*) from put_off) into v_moved;
-  return v_moved;
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end,
+    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
+    leased_until = null
+  from judged j
+  where j.enabled and j.blocker_id is not null
+    and (
+      -- Somebody has it, this turn or another.
+      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
+      -- Or it is due later: each time this one would be looked at in its place.
+      or j.blocked_until > j.next_attempt_at
+    )
+    and d.environment_id = j.environment_id and d.id = j.id;
 end
 $function$;
 alter function pay.put_off_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
@@ -3470,11 +3467,14 @@ AS $function$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
+  -- As many rows as one request makes due at a moment, but for the first.
+  c_rest constant integer := 3;
   v_endpoints text[];
   v_rooms integer[];
+  v_shares integer[];
+  v_reads integer[];
   v_due record;
   v_claimed integer;
-  v_moved integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -3498,16 +3498,25 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room)
-  into v_endpoints, v_rooms
+  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
+  into v_endpoints, v_rooms, v_shares, v_reads
   from waiting w
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select least(
-        coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint),
-        coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment),
-        case when t.failing_since is null then p_limit else 2 end
-      ) as room
+    select (v_rooms_known ->> w.endpoint_id)::integer as left_of_endpoint,
+      coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) as left_of_environment,
+      t.failing_since is not null as is_failing
+  ) k
+  cross join lateral (
+    select
+      -- A quick one, that may have more, is no more in need than others.
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end as share,
+      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_environment, p_limit,
+        case when k.is_failing then 2 end) as room,
+      -- At one that is failing most of what is claimed is given back.
+      case when k.is_failing then 0 else c_rest end as rest
   ) r
   where r.room > 0;
 
@@ -3515,12 +3524,13 @@ begin
   for v_round in 1..100 loop
   select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
     array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
+    array_agg(c.place - c.share) as ranks
   into v_due
   from (
-    select l.*, o.room,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id)
-    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at
@@ -3528,11 +3538,11 @@ begin
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.room + 1
+      limit o.reads
       for update skip locked
     ) l
   ) c
-  where c.rank <= c.room;
+  where c.place <= c.room;
   exit when v_due.ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -3594,9 +3604,10 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
   get diagnostics v_claimed = row_count;
-  exit when v_claimed = cardinality(v_due.ids);
-  v_moved := pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  exit when v_claimed > 0 or v_moved = 0;
+  if v_claimed < cardinality(v_due.ids) then
+    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+  end if;
+  exit when v_claimed > 0;
   end loop;
 end
 $function$;

@@ -18,8 +18,9 @@ set role pay_owner;
 --
 -- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
 -- not at all; whoever claims them sends them one after another. What is due at the same moment is
--- taken subject by subject, and one more than there is room for if that is the second of its subject:
--- left behind, it would be put off and let go, which costs as much as sending it.
+-- taken subject by subject, so a bound may be passed by the rest of one subject: left behind, it would
+-- be put off and let go, which costs as much as sending it.
+-- Endpoints share what there is room for: who has least comes first.
 -- What waits for another is let go when that one ends for good. It is looked at again when the other's
 -- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
@@ -46,11 +47,14 @@ as $$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
+  -- As many rows as one request makes due at a moment, but for the first.
+  c_rest constant integer := 3;
   v_endpoints text[];
   v_rooms integer[];
+  v_shares integer[];
+  v_reads integer[];
   v_due record;
   v_claimed integer;
-  v_moved integer;
 begin
   perform set_config('pay.worker', 'on', true);
 
@@ -74,16 +78,25 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room)
-  into v_endpoints, v_rooms
+  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
+  into v_endpoints, v_rooms, v_shares, v_reads
   from waiting w
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select least(
-        coalesce((v_rooms_known ->> w.endpoint_id)::integer, p_per_endpoint),
-        coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment),
-        case when t.failing_since is null then p_limit else 2 end
-      ) as room
+    select (v_rooms_known ->> w.endpoint_id)::integer as left_of_endpoint,
+      coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) as left_of_environment,
+      t.failing_since is not null as is_failing
+  ) k
+  cross join lateral (
+    select
+      -- A quick one, that may have more, is no more in need than others.
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end as share,
+      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_environment, p_limit,
+        case when k.is_failing then 2 end) as room,
+      -- At one that is failing most of what is claimed is given back.
+      case when k.is_failing then 0 else c_rest end as rest
   ) r
   where r.room > 0;
 
@@ -91,12 +104,13 @@ begin
   for v_round in 1..100 loop
   select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
     array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events, array_agg(c.rank) as ranks
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
+    array_agg(c.place - c.share) as ranks
   into v_due
   from (
-    select l.*, o.room,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id)
-    from unnest(v_endpoints, v_rooms) as o (endpoint_id, room)
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at
@@ -104,11 +118,11 @@ begin
       where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.room + 1
+      limit o.reads
       for update skip locked
     ) l
   ) c
-  where c.rank <= c.room;
+  where c.place <= c.room;
   exit when v_due.ids is null;
 
   -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
@@ -170,26 +184,26 @@ begin
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
   get diagnostics v_claimed = row_count;
-  exit when v_claimed = cardinality(v_due.ids);
-  v_moved := pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  exit when v_claimed > 0 or v_moved = 0;
+  if v_claimed < cardinality(v_due.ids) then
+    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+  end if;
+  exit when v_claimed > 0;
   end loop;
 end
 $$;
 
 -- Of deliveries that are due and were not claimed: calls off those whose endpoint is gone or off, and
 -- has those look again later that wait for an earlier one. What was only one too many stays due, and
--- so does what waits for such a one: they are claimed together. Returns how many are not due any more.
+-- so does what waits for it and comes after it: they are claimed together. If nothing was claimed at
+-- all, something is moved here: what is due first waits for nothing that is left over.
 -- Concurrency: the caller holds the rows.
 create function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
-returns integer
+returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off
 as $$
-declare
-  v_moved integer;
 begin
   with
   left_over as materialized (
@@ -199,13 +213,13 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.next_attempt_at as blocked_until,
-      blocker.leased_until as blocker_leased_until
+    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.next_attempt_at, d.leased_until
+      select d.id, d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id = l.environment_id
@@ -221,25 +235,23 @@ begin
     set status = 'cancelled', next_attempt_at = null, leased_until = null
     from judged j
     where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
-    returning 1
-  ),
-  put_off as (
-    update pay.webhook_deliveries d
-    set next_attempt_at = case
-        when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-        else greatest(j.blocked_until, p_at + interval '1 second')
-      end,
-      -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-      leased_until = null
-    from judged j
-    -- A blocker that would be taken first next time is no reason; one that comes later is: its turn
-    -- never came.
-    where j.enabled and (j.blocker_leased_until > p_at or j.blocked_until > j.next_attempt_at)
-      and d.environment_id = j.environment_id and d.id = j.id
-    returning 1
   )
-  select (select count(*) from called_off) + (select count(*) from put_off) into v_moved;
-  return v_moved;
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end,
+    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
+    leased_until = null
+  from judged j
+  where j.enabled and j.blocker_id is not null
+    and (
+      -- Somebody has it, this turn or another.
+      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
+      -- Or it is due later: each time this one would be looked at in its place.
+      or j.blocked_until > j.next_attempt_at
+    )
+    and d.environment_id = j.environment_id and d.id = j.id;
 end
 $$;
 

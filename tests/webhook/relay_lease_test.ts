@@ -18,8 +18,9 @@ const LEASE_MS = 25_000;
 function turn(
   { deps }: TestService,
   at_ms: number,
-  { results = [], limit = 64, per_endpoint = 16, per_environment = 64 }: {
+  { results = [], rooms = {}, limit = 64, per_endpoint = 16, per_environment = 64 }: {
     results?: AttemptResult[];
+    rooms?: Record<string, number>;
     limit?: number;
     per_endpoint?: number;
     per_environment?: number;
@@ -27,7 +28,7 @@ function turn(
 ): Promise<ClaimedDelivery[]> {
   return deps.webhook_store.relayTurn({
     results,
-    rooms: {},
+    rooms,
     limit,
     per_environment,
     per_endpoint,
@@ -123,20 +124,20 @@ async function putOff({ sql }: TestService): Promise<number> {
 webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
   service.setClock(AT);
   await insertEndpoint(service);
-  for (let i = 0; i < 25; i++) await service.make({ outcome: "success" });
-  // Both events of eight payments, and not the first events of sixteen or a half of the eighth; so
-  // the next claim meets no event that waits for one of these. A bound may be passed by one.
+  for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
+  // All four events of four payments, and not the first events of sixteen or a half of the fourth;
+  // so the next claim meets no event that waits for one of these.
   for (
     const [bounds, payments] of [
-      [{ per_endpoint: 16 }, 8],
-      [{ per_endpoint: 15 }, 8],
+      [{ per_endpoint: 16 }, 4],
+      [{ per_endpoint: 13 }, 4],
       [{ per_endpoint: 1 }, 1],
-      [{ per_environment: 3 }, 2],
-      [{ limit: 5 }, 3],
+      [{ per_environment: 3 }, 1],
+      [{ limit: 5 }, 2],
     ] as const
   ) {
     const claimed = await turn(service, AT, bounds);
-    assert.equal(claimed.length, 2 * payments, JSON.stringify(bounds));
+    assert.equal(claimed.length, 4 * payments, JSON.stringify(bounds));
     assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, payments);
   }
   assert.equal(await putOff(service), 0);
@@ -155,20 +156,69 @@ webhookCase("relay_turn() what was one too many stays due, whole payments", asyn
   assert.equal((await turn(service, AT)).length, 0);
 }, NO_RELAY);
 
-webhookCase("relay_turn() an event that comes before what it waits for gives way", async (
+webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, service) => {
+  service.setClock(AT);
+  for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
+  await makeWaiting(service, 4);
+  const [, one, two] = (await service.sql`select id from pay.webhook_endpoints order by id`)
+    .map(({ id }) => id);
+  const next = async (rooms: Record<string, number>) => {
+    const claimed = await turn(service, AT, { rooms, per_environment: 1 });
+    return claimed.map(({ endpoint_id }) => endpoint_id);
+  };
+  const zero = `whe_0${"0".repeat(25)}`;
+  assert.deepEqual(await next({ [zero]: 12, [one]: 14 }), [two]);
+  assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
+  // A quick one may have more claimed; that is not to say that it lacks anything.
+  assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
+}, NO_RELAY);
+
+webhookCase("relay_turn() what waits for an event that another has is put off", async (
   _,
   service,
 ) => {
   service.setClock(AT);
   await insertEndpoint(service);
   await service.make({ outcome: "success" });
+  await service.make({ outcome: "success" });
+  const [first] = await service.sql`
+    select id from pay.webhook_deliveries where sequence = 1
+    order by next_attempt_at, subject_id limit 1`;
+  const other = await service.sql.reserve();
+  try {
+    await other`begin`;
+    await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
+    // The second event of that payment, and then what stands behind it.
+    assert.equal((await turn(service, AT, { per_endpoint: 1 })).length, 2);
+    assert.equal(await putOff(service), 1);
+    await other`commit`;
+  } finally {
+    other.release();
+  }
+}, NO_RELAY);
+
+webhookCase("relay_turn() an event that comes before what it waits for gives way", async (
+  t,
+  service,
+) => {
+  service.setClock(AT);
+  for (const slot of [0, 1]) await insertEndpoint(service, slot);
+  await service.make({ outcome: "success" });
   // As when the first was tried and failed, and the second has been due for longer.
   await service.sql`
     update pay.webhook_deliveries set next_attempt_at = next_attempt_at - interval '1 s'
-    where sequence = 2`;
-  const claimed = await turn(service, AT, { per_endpoint: 1 });
-  assert.deepEqual(claimed.map(({ body }) => JSON.parse(body).sequence), [1]);
-  assert.equal(await putOff(service), 1);
+    where sequence = 2 and endpoint_id like 'whe_0%'`;
+  const next = async () => {
+    const claimed = await turn(service, AT, { per_environment: 2 });
+    return claimed.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
+  };
+  await t.step("to another endpoint's, where it has taken a place in vain", async () => {
+    assert.deepEqual(await next(), [["1", 1], ["1", 2]]);
+    assert.equal(await putOff(service), 1);
+  });
+  await t.step("to the first", async () => {
+    assert.deepEqual(await next(), [["0", 1]]);
+  });
 }, NO_RELAY);
 
 webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {

@@ -13,7 +13,7 @@ import { RETENTION } from "./recording_receiver.ts";
 const NOW = Date.parse("2026-08-09T10:11:12.013Z");
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Keys of each of three times, and pages that a look for outlived ones may read: all have a thousand. */
+/** Keys of each of three times, and pages that a look for outlived ones may read; the table has 1 000. */
 const KEYS = 10_000;
 const MAX_PAGES = 300;
 /** Everything that is purged by age, children first. */
@@ -168,7 +168,7 @@ serviceCase("pay.purge() finds outlived keys without reading the others", async 
         repeat('x', 200), ${new Date(at_ms)}::timestamptz + n * interval '1 ms'
       from generate_series(1, ${KEYS}::int) n`;
   const connection = await sql.reserve();
-  const purgeKeys = async (at_ms: number) => {
+  const pagesOfPurge = async (at_ms: number) => {
     const plan = await connection.unsafe<{ "QUERY PLAN": string }[]>(
       "explain (analyze, buffers) select pay.purge($1::text::timestamptz, $2::int)",
       [new Date(at_ms).toISOString(), KEYS],
@@ -178,18 +178,18 @@ serviceCase("pay.purge() finds outlived keys without reading the others", async 
     return Number(hit) + Number(read);
   };
   const assertLittleIsRead = async (at_ms: number) => {
-    const pages = await purgeKeys(at_ms);
+    const pages = await pagesOfPurge(at_ms);
     console.log(`${pages} pages for a look`);
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   };
   try {
     // What a session reads once, of the catalog.
-    await purgeKeys(NOW);
+    await pagesOfPurge(NOW);
     await makeKeys("first", NOW);
     await makeKeys("second", NOW + HOUR);
     await t.step("in room that is new", () => assertLittleIsRead(NOW + DAY));
     await t.step("in room that was used before", async () => {
-      await purgeKeys(NOW + DAY + KEYS);
+      await pagesOfPurge(NOW + DAY + KEYS);
       const [left] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
       assert.equal(left!.keys, KEYS);
       await sql`vacuum pay.idempotency_keys`;
