@@ -181,6 +181,7 @@ function deliveredPairs(forge: RequestForge, receiver: LoopbackServer): Pair[] {
   }
   const createWithEndpoint = async (name: string): Promise<Delivered | null> => {
     const began_ms = await markBooks();
+    const began_at = formatTime(began_ms);
     const runs: ServerRun[] = [];
     const delivered = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
       const run = await create(name);
@@ -188,9 +189,7 @@ function deliveredPairs(forge: RequestForge, receiver: LoopbackServer): Pair[] {
       const events = await bench.sql<{ id: string }[]>`
         select e.id from pay.environments n
         join lateral (select id from pay.events v where v.environment_id = n.id
-          and v.id >= pay.id_floor('evt_', ${
-        formatTime(began_ms)
-      }::text::timestamptz) offset 0) e on true`;
+          and v.id >= pay.id_floor('evt_', ${began_at}::text::timestamptz) offset 0) e on true`;
       return { answers: run?.result.answered ?? 0, ids: events.map(({ id }) => id) };
     });
     const [run] = runs;

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { serviceCase } from "../http/service_case.ts";
 import { fillSandbox } from "../support/filled_sandbox.ts";
+import { pagesRead } from "../support/pages_read.ts";
 
 const PAYMENTS = 20_000;
 /** Turns after which a connection has decided how to plan. */
@@ -32,7 +33,7 @@ serviceCase("a turn of the relay reads little, however much is pending", async (
       next_attempt_at: null,
       record: "{}",
     }));
-    return [JSON.stringify(results), EACH];
+    return [JSON.stringify(results), String(EACH)];
   };
   const turn = `select environment_id, id, attempt from pay.relay_turn(
     p_results => $1::text, p_rooms => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
@@ -58,12 +59,7 @@ serviceCase("a turn of the relay reads little, however much is pending", async (
     let claimed: Claimed[] = [];
     for (let i = 0; i < TURNS; i++) claimed = await take(claimed);
     assert.equal(claimed.length, EACH);
-    const plan = await connection.unsafe<{ "QUERY PLAN": string }[]>(
-      `explain (analyze, buffers) ${turn}`,
-      parameters(claimed),
-    );
-    const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
-    const pages = Number(/Buffers: shared hit=(\d+)/.exec(text)![1]);
+    const pages = await pagesRead(connection, turn, parameters(claimed));
     console.log(`${pages} pages for a turn of ${EACH}`);
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   } finally {

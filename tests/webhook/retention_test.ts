@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idFloor, type IdMint, idMint } from "../../shared/core/ids.ts";
 import { serviceCase } from "../http/service_case.ts";
+import { pagesRead } from "../support/pages_read.ts";
 import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service.ts";
 import { RETENTION } from "./recording_receiver.ts";
 
@@ -168,15 +169,11 @@ serviceCase("pay.purge() finds outlived keys without reading the others", async 
         repeat('x', 200), ${new Date(at_ms)}::timestamptz + n * interval '1 ms'
       from generate_series(1, ${KEYS}::int) n`;
   const connection = await sql.reserve();
-  const pagesOfPurge = async (at_ms: number) => {
-    const plan = await connection.unsafe<{ "QUERY PLAN": string }[]>(
-      "explain (analyze, buffers) select pay.purge($1::text::timestamptz, $2::int)",
-      [new Date(at_ms).toISOString(), KEYS],
-    );
-    const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
-    const [, hit, read = 0] = /Buffers: shared hit=(\d+)(?: read=(\d+))?/.exec(text)!;
-    return Number(hit) + Number(read);
-  };
+  const pagesOfPurge = (at_ms: number) =>
+    pagesRead(connection, "select pay.purge($1::text::timestamptz, $2::int)", [
+      new Date(at_ms).toISOString(),
+      String(KEYS),
+    ]);
   const assertLittleIsRead = async (at_ms: number) => {
     const pages = await pagesOfPurge(at_ms);
     console.log(`${pages} pages for a look`);
