@@ -96,7 +96,7 @@ function checkedKey(apiKey: unknown): string {
 }
 
 function checkedBaseUrl(baseUrl: unknown): string {
-  const text = String(baseUrl).replace(/\/+$/, "");
+  const text = String(baseUrl).replace(/(?<!\/)\/+$/, "");
   if (/^https?:\/\/[^\s?#]+$/.test(text) && isUrl(text)) return text;
   throw new TypeError(
     `baseUrl ${JSON.stringify(baseUrl)} is not the address that the functions are served under, ` +

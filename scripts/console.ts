@@ -35,7 +35,7 @@ function readArguments(args: string[]): { base_url: string; folder: string } {
   if (url.protocol !== "https:" && !(is_local && url.protocol === "http:")) {
     throw new Error(`--base-url "${url.href}" cannot be used: keys are sent there, so use https`);
   }
-  return { base_url: url.href.replace(/\/+$/, ""), folder: resolve(values.out) };
+  return { base_url: url.href.replace(/(?<!\/)\/+$/, ""), folder: resolve(values.out) };
 }
 
 /** Writes the files, and `_headers`, which Netlify and Cloudflare Pages read. */

@@ -41,7 +41,7 @@ export const CURRENCIES: ReadonlyMap<string, number> = new Map(
  * such as `uſd`, with a long s, into a code that was not sent.
  */
 export function normalizeCurrency(text: string): string {
-  return text.replace(/[a-z]/g, (letter) => letter.toUpperCase());
+  return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
 /** Whether the text, in upper case, is an accepted code. */

@@ -83,7 +83,7 @@ function checkUrl(name: string, text: string | undefined): string | undefined {
   if (url === null || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
     throw new Error(`${name} "${text}" must look like https://api.example.com/functions/v1`);
   }
-  return text.replace(/\/+$/, "");
+  return text.replace(/(?<!\/)\/+$/, "");
 }
 
 function readOrigins(text = ""): string[] {

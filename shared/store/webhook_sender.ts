@@ -212,7 +212,7 @@ async function useLink(
   until: number,
   pool?: WebhookConnectionPool,
 ): Promise<WebhookResult | "unused"> {
-  const answer = new AnswerReader();
+  const answer = await AnswerReader.open();
   let answered_at: number | undefined;
   let late = false;
   let timer = setTimeout(() => {
@@ -236,6 +236,7 @@ async function useLink(
     return CONNECTION_FAILED;
   } finally {
     clearTimeout(timer);
+    answer.close();
     if (answer.reusable && pool !== undefined) pool.put(target, connection);
     else connection.close();
   }

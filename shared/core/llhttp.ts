@@ -1,0 +1,177 @@
+/**
+ * llhttp, the HTTP/1.1 parser of Node.js, for responses.
+ *
+ * undici carries llhttp compiled to WebAssembly, because Node.js itself parses the answers of
+ * `fetch` with it. This module is the thin layer between its C interface and TypeScript. All
+ * leniency flags stay off. The parser is loaded when the first answer is read, so a cold start does
+ * not pay for it. Source: ADR 0007.
+ */
+
+import { Buffer } from "node:buffer";
+
+/** The head of a response. */
+export interface ResponseHead {
+  status: number;
+  /** Of the HTTP version. */
+  major: number;
+  /** The connection may carry another request after this response. */
+  keeps_alive: boolean;
+  /** Values of the one header that is read, each as sent, Latin-1. */
+  values: string[];
+}
+
+/** What is wanted of a response. The functions must not throw. */
+export interface ResponseHandlers {
+  /** Name of the one header to read, in lower case. */
+  header: string;
+  onHead(head: ResponseHead): void;
+  /** The end of a response. Returns true to stop in front of the bytes that follow. */
+  onEnd(): boolean;
+}
+
+/** How a call of `execute` ended: `read` all bytes, `stopped` by `onEnd`, or `malformed`. */
+export interface Executed {
+  outcome: "read" | "stopped" | "malformed";
+  /** Bytes that were read. */
+  length: number;
+}
+
+/** The functions of the module that are used here. Pointers are byte offsets into its memory. */
+interface Exports {
+  memory: WebAssembly.Memory;
+  malloc(size: number): number;
+  llhttp_alloc(type: number): number;
+  llhttp_free(parser: number): void;
+  llhttp_execute(parser: number, bytes: number, length: number): number;
+  llhttp_get_error_pos(parser: number): number;
+  llhttp_get_http_major(parser: number): number;
+}
+
+/** Numbers of llhttp's own enumerations (llhttp.h). */
+const TYPE_RESPONSE = 2;
+const OK = 0;
+const PAUSED = 21;
+/** Most bytes that one call of `llhttp_execute` is given; longer input is read in parts. */
+const INPUT_BYTES = 16 * 1024;
+
+/** One instance serves all parsers of an isolate; `input` is where the bytes to read are put. */
+interface Instance {
+  exports: Exports;
+  input: number;
+}
+
+let loading: Promise<Instance> | undefined;
+let memory: WebAssembly.Memory | undefined;
+/** The parser that is executing. Calls are synchronous, so it is one at a time. */
+let current: ResponseParser;
+
+/** Parses the bytes of one connection. Call `free` when done: it owns memory of the module. */
+export class ResponseParser {
+  readonly #module: Instance;
+  readonly #handlers: ResponseHandlers;
+  #parser: number;
+  /** Characters of the current header's name that are those of the wanted one; -1: it is another. */
+  #matched = 0;
+  #is_in_value = false;
+  #value = "";
+  #values: string[] = [];
+
+  private constructor(module: Instance, handlers: ResponseHandlers) {
+    this.#module = module;
+    this.#handlers = handlers;
+    this.#parser = module.exports.llhttp_alloc(TYPE_RESPONSE);
+  }
+
+  /** A parser at the beginning of a connection. */
+  static async open(handlers: ResponseHandlers): Promise<ResponseParser> {
+    return new ResponseParser(await (loading ??= load()), handlers);
+  }
+
+  /** Memory of the module, in bytes; it never shrinks. */
+  static get memory_bytes(): number {
+    return memory?.buffer.byteLength ?? 0;
+  }
+
+  /** Reads bytes; not to be called again after `stopped`, `malformed` or `free`. */
+  execute(bytes: Uint8Array): Executed {
+    const { exports, input } = this.#module;
+    current = this;
+    for (let from = 0; from < bytes.length; from += INPUT_BYTES) {
+      const part = bytes.subarray(from, from + INPUT_BYTES);
+      new Uint8Array(exports.memory.buffer, input, part.length).set(part);
+      const code = exports.llhttp_execute(this.#parser, input, part.length);
+      if (code === OK) continue;
+      const length = from + exports.llhttp_get_error_pos(this.#parser) - input;
+      return { outcome: code === PAUSED ? "stopped" : "malformed", length };
+    }
+    return { outcome: "read", length: bytes.length };
+  }
+
+  /** Gives the parser's memory back. May be called more than once. */
+  free(): void {
+    if (this.#parser !== 0) this.#module.exports.llhttp_free(this.#parser);
+    this.#parser = 0;
+  }
+
+  /** The functions that the module calls. A name or value may come in several parts. */
+  static readonly callbacks = {
+    wasm_on_message_begin: () => OK,
+    wasm_on_url: () => OK,
+    wasm_on_status: () => OK,
+    wasm_on_header_field: (_parser: number, at: number, length: number) =>
+      current.#readName(at, length),
+    wasm_on_header_value: (_parser: number, at: number, length: number) =>
+      current.#readValue(at, length),
+    wasm_on_headers_complete: (parser: number, status: number, _upgrade: number, keeps: number) =>
+      current.#endHead(parser, status, keeps === 1),
+    wasm_on_body: () => OK,
+    wasm_on_message_complete: () => current.#handlers.onEnd() ? PAUSED : OK,
+  };
+
+  #readName(at: number, length: number): number {
+    if (this.#is_in_value) this.#endHeader();
+    const { header } = this.#handlers;
+    const name = new Uint8Array(this.#module.exports.memory.buffer, at, length);
+    for (let i = 0; i < length && this.#matched >= 0; i++) {
+      // Upper case to lower case; what else the bit changes is no character of a name.
+      this.#matched = (name[i]! | 0x20) === header.charCodeAt(this.#matched)
+        ? this.#matched + 1
+        : -1;
+    }
+    return OK;
+  }
+
+  #readValue(at: number, length: number): number {
+    this.#is_in_value = true;
+    if (this.#matched === this.#handlers.header.length) {
+      const { buffer } = this.#module.exports.memory;
+      this.#value += Buffer.from(buffer, at, length).toString("latin1");
+    }
+    return OK;
+  }
+
+  #endHeader(): void {
+    if (this.#matched === this.#handlers.header.length) this.#values.push(this.#value);
+    this.#matched = 0;
+    this.#is_in_value = false;
+    this.#value = "";
+  }
+
+  #endHead(parser: number, status: number, keeps_alive: boolean): number {
+    this.#endHeader();
+    const values = this.#values;
+    this.#values = [];
+    const major = this.#module.exports.llhttp_get_http_major(parser);
+    this.#handlers.onHead({ status, major, keeps_alive, values });
+    return OK;
+  }
+}
+
+async function load(): Promise<Instance> {
+  const { default: wasm } = await import("undici/lib/llhttp/llhttp-wasm.js");
+  const env = ResponseParser.callbacks;
+  const { instance } = await WebAssembly.instantiate(wasm as BufferSource, { env });
+  const exports = instance.exports as unknown as Exports;
+  memory = exports.memory;
+  return { exports, input: exports.malloc(INPUT_BYTES) };
+}

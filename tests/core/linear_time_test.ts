@@ -1,0 +1,90 @@
+/**
+ * Whatever reads the bytes of a stranger takes time linear in their number.
+ *
+ * Each reader is given generated hostile texts (support/hostile_text.ts) of growing length. A text
+ * that takes noticeable time is measured at n, 2n and 4n characters (growth.ts).
+ */
+
+import assert from "node:assert/strict";
+import { ANSWER_BYTES_MAX } from "../../shared/core/http_answer.ts";
+import { createDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { findSlowText, type Reader } from "./growth.ts";
+import { asked, HEAD_BYTES, KEY, type NamedReader, READERS } from "./readers.ts";
+
+/** HOSTILE_SEED tries other texts. */
+const SEED = Number(Deno.env.get("HOSTILE_SEED") ?? 1);
+
+for (const reader of READERS) {
+  Deno.test(`${reader.name} takes linear time`, async () => {
+    assert.equal(await findSlowText(reader, SEED), null);
+  });
+}
+
+Deno.test("createPaymentsFunction() takes linear time for addresses and headers", async () => {
+  const dependencies = createDependencies({
+    // Nothing here has a key, so nothing asks the database.
+    database_url: "postgres://nobody@127.0.0.1:1/none",
+    base_url: "http://127.0.0.1:1/functions/v1",
+    allowed_origins: ["http://localhost:*", "https://console.example.com"],
+    log: () => {},
+  });
+  const serve = createPaymentsFunction(dependencies);
+  const places: [name: string, samples: string[], makeRequest: (text: string) => Request][] = [
+    ["path", ["v1/payments/pay_01arz3/refund?limit=1", "v1//%2e%2e/a;b"], (text) => asked(text)],
+    ["Authorization", [`Bearer ${KEY}x`], (text) => asked("v1/payments", "Authorization", text)],
+    ["Origin", ["http://localhost:3000"], (text) => asked("v1/payments", "Origin", text)],
+    [
+      "X-Forwarded-For",
+      ["203.0.113.9, 198.51.100.7"],
+      (text) => asked("v1/payments", "X-Forwarded-For", text),
+    ],
+    [
+      "Accept-Encoding",
+      ["gzip;q=0.5, br"],
+      (text) => asked("openapi.json", "Accept-Encoding", text),
+    ],
+    ["If-None-Match", ['"a", W/"b"'], (text) => asked("openapi.json", "If-None-Match", text)],
+  ];
+  try {
+    for (const [name, samples, makeRequest] of places) {
+      const reader: Reader = {
+        samples,
+        longest: HEAD_BYTES,
+        prepare: makeRequest,
+        read: async (request: Request) => await (await serve(request)).text(),
+      };
+      const slow = await findSlowText(reader, SEED);
+      assert.equal(slow, null, `${name}: ${slow}`);
+    }
+  } finally {
+    await dependencies.close();
+  }
+});
+
+/** Readers that are slow on purpose: the measurement has to find them. */
+const CARELESS: NamedReader[] = [
+  {
+    name: "an expression with adjacent repetitions",
+    samples: ["a: b c \t"],
+    longest: ANSWER_BYTES_MAX,
+    read: (text: string) => /^([a-z]+):[ \t]*(.*?)[ \t]*$/i.exec(text),
+  },
+  {
+    name: "a loop that begins anew at each character",
+    samples: ["4242 4242"],
+    longest: ANSWER_BYTES_MAX,
+    read(text: string) {
+      let sum = 0;
+      for (let from = 0; from < text.length; from++) {
+        for (let at = from; text.charCodeAt(at) >= 48; at++) sum += at;
+      }
+      return sum;
+    },
+  },
+];
+for (const reader of CARELESS) {
+  Deno.test(`the measurement finds ${reader.name}`, async () => {
+    assert.notEqual(await findSlowText(reader, SEED), null);
+  });
+}
