@@ -19,6 +19,7 @@ import { ALL_BOOKS, auditAgreement, readBooks } from "./books.ts";
 import { writeDocument } from "./document.ts";
 import { measureFilled } from "./filled.ts";
 import { measureFootprint } from "./footprint.ts";
+import { prepareHostileReaderPair } from "./hostile_reader.ts";
 import { type Line, prepareLines, RequestForge } from "./line.ts";
 import { startLoadProcess } from "./load_process.ts";
 import { type Bench, counts, measureFloor, measureServer, openBench } from "./measure.ts";
@@ -68,6 +69,8 @@ type AtEnd = (step: () => Promise<unknown>) => void;
 const FLOOR_CLIENTS = [8, 16];
 /** Payments of the sandbox that is reset (performance targets), and in a quick run. */
 const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
+/** Payments of the hostile reader, and in a quick run: more than a page reads. */
+const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
 /** Creates over which the server's memory is watched. */
 const MEMORY_CREATES = { standard: 100_000, quick: 2_000 };
 
@@ -205,10 +208,12 @@ async function measureStandard(
     all.filter(({ name }) => name.includes(only));
   const lines = asked(await prepareLines(forge, recorder));
   const reset = prepareResetPair(forge, RESET_PAYMENTS[size]);
+  const hostile = prepareHostileReaderPair(forge, HOSTILE_PAYMENTS[size]);
   const pairs = asked([
     ...await prepareServerPairs(forge, atEnd),
     ...await prepareWebhookPairs(forge, atEnd),
     reset.pair,
+    hostile.pair,
   ]);
   // As after autovacuum's first visit, which would otherwise come at any moment of the run.
   await sql`analyze`;
@@ -231,7 +236,7 @@ async function measureStandard(
       of_pairs[index]!.repetitions.push(await measurePair(pair));
     }
   }
-  figures.push(reset.figure);
+  figures.push(reset.figure, hostile.figure);
   const resident = residentMb(bench);
   if (resident !== null) {
     figures.push({ name: "resident after all lines", unit: "MB", values: [resident] });

@@ -56,7 +56,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
       return database.attempt(text, parameters);
     },
   };
-  const store = createStore(recording);
+  const store = createStore(recording, recording);
   const own = createDependencies({
     database_url,
     base_url,

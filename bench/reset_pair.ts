@@ -3,8 +3,6 @@
  * and what is left meanwhile of the other's rate.
  */
 
-import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
-import { idMint } from "../shared/core/ids.ts";
 import { fillEnvironment } from "./fill.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
 import { SLOT_MS } from "./load_order.ts";
@@ -12,6 +10,7 @@ import { counts, measureServer, type Run } from "./measure.ts";
 import type { Figure } from "./measurement.ts";
 import type { Pair } from "./pair.ts";
 import type { Product } from "./product.ts";
+import { makeSandbox } from "./sandbox.ts";
 
 /** The other environment creates for so long before the reset and at least so long with it. */
 const BEFORE_MS = 1500;
@@ -34,7 +33,7 @@ export function prepareResetPair(
   async function resetWhileCreating(): Promise<void> {
     [before, meanwhile] = [null, null];
     // Each time another: what a refused reset has left is in nobody's way.
-    const sandbox: Product = { ...product, test_key: await makeSandbox(forge) };
+    const sandbox: Product = { ...product, test_key: await makeSandbox(sql, "Reset") };
     await fillEnvironment(sql, { product: sandbox, payments, deliveries: true, vacuum: false });
     const creating = measureServer(bench, name, CONNECTIONS, {
       ...createPlan(forge),
@@ -98,23 +97,6 @@ async function reset({ base_url, test_key }: Product, payments: number): Promise
   return Object.entries(due).flatMap(([kind, count]) =>
     deleted[kind] === count ? [] : [`${deleted[kind]} ${kind} deleted, there were ${count}`]
   );
-}
-
-/** A sandbox of another account; its key. */
-async function makeSandbox({ bench: { sql } }: RequestForge): Promise<string> {
-  const mint = idMint(Date.now());
-  const environment_id = mint("env_");
-  const key = generateApiKey("test");
-  const { hash, prefix, last_four } = parseApiKey(key)!;
-  await sql`
-    select pay.create_environment(
-      p_id => ${environment_id}, p_account => 'benchmark', p_livemode => false, p_name => 'Reset')`;
-  await sql`
-    select pay.create_api_key(
-      p_id => ${mint("key_")}, p_environment_id => ${environment_id}, p_name => 'Reset',
-      p_scopes => ${null}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
-      p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`;
-  return key;
 }
 
 function now(): number {

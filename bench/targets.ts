@@ -60,6 +60,11 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
     judge("creates elsewhere during it × before", ratio("create during a reset of 100000"), {
       least: 0.8,
     }),
+    judge(
+      "creates beside a hostile reader × without",
+      ratio("create beside a hostile reader of 200000"),
+      { least: 0.9 },
+    ),
     judge("webhooks × fetch loop of 16", ratio("webhooks beside fetch"), { least: 0.7 }),
     judge("create to arrival at 100/s, p50", latency("create to arrival, 100/s", "p50_ms"), {
       most: 15,

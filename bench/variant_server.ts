@@ -71,9 +71,9 @@ function storeOf(
   database: ReturnType<typeof openDatabase>,
 ): Store {
   if (variant === "uncoalesced") {
-    return createStore(database, () => {}, { under_way: Infinity, requests: 1 });
+    return createStore(database, database, () => {}, { under_way: Infinity, requests: 1 });
   }
-  const store = createStore(database);
+  const store = createStore(database, database);
   if (variant === "profiled") return store;
   const sql = postgres(database_url, { max: SEVEN_CONNECTIONS, onnotice: () => {} });
   return { ...store, commit: commitInSevenRoundTrips(sql) };

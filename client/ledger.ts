@@ -35,7 +35,11 @@ export interface ListLedgerEntriesParams extends ListParams {
   account?: LedgerAccount | undefined;
 }
 
-/** `GET /v1/balance`: what each account of each currency holds. */
+/**
+ * `GET /v1/balance`: what each account of each currency holds. The service's sums are exact. A number of
+ * JavaScript holds integers exactly up to `Number.MAX_SAFE_INTEGER`; a greater sum is rounded here, to
+ * about 16 digits.
+ */
 export interface Balance {
   object: "balance";
   livemode: boolean;

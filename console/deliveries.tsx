@@ -7,7 +7,7 @@ import { type Failure, failureOf } from "./failure.ts";
 import { say } from "./flash.tsx";
 import type { Live } from "./live.ts";
 import { Mention } from "./mention.tsx";
-import { Empty, FailureNotice, Reading } from "./notice.tsx";
+import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
 import { href } from "./route.ts";
 import { Status, Time } from "./text.tsx";
 
@@ -19,19 +19,21 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
   const { live, shows } = props;
   return (
     <Reading label="deliveries" live={live} rows={2}>
-      {({ data }) =>
-        data.length === 0
+      {(page) =>
+        page.data.length === 0
           ? (
-            <Empty title="No deliveries">
-              <p>
-                Events are sent to <a href={href(["webhooks"])}>webhook endpoints</a>{" "}
-                that exist when they happen.
-              </p>
-            </Empty>
+            <NoItems page={page}>
+              <Empty title="No deliveries">
+                <p>
+                  Events are sent to <a href={href(["webhooks"])}>webhook endpoints</a>{" "}
+                  that exist when they happen.
+                </p>
+              </Empty>
+            </NoItems>
           )
           : (
             <ul class="deliveries">
-              {data.map((delivery) => (
+              {page.data.map((delivery) => (
                 <Delivery key={delivery.id} delivery={delivery} shows={shows} />
               ))}
             </ul>

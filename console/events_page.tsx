@@ -4,7 +4,7 @@ import type { EventType } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { EVENT_TYPES } from "./event_types.ts";
 import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
+import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go } from "./route.ts";
 import { Events } from "./timeline.tsx";
@@ -46,17 +46,22 @@ export function EventsPage({ query }: { query: Readonly<Record<string, string>> 
         </label>
       </form>
       <Reading label="events" live={live} rows={6}>
-        {(page) =>
-          page.data.length === 0
-            ? <Empty title={type ? "No event of this kind" : "No events yet"} />
-            : (
-              <>
+        {(page) => (
+          <>
+            {page.data.length === 0
+              ? (
+                <NoItems page={page}>
+                  <Empty title={type ? "No event of this kind" : "No events yet"} />
+                </NoItems>
+              )
+              : (
                 <section class="card" aria-label="Events">
                   <Events events={page.data} is_elsewhere />
                 </section>
-                <Pager page={page} query={query} steps={["events"]} />
-              </>
-            )}
+              )}
+            <Pager page={page} query={query} steps={["events"]} />
+          </>
+        )}
       </Reading>
     </>
   );

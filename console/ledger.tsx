@@ -4,7 +4,7 @@ import type { LedgerEntry, Payment } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
-import { Cut, Empty, Reading } from "./notice.tsx";
+import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 
 /** As many as a page of the API holds. */
@@ -16,14 +16,20 @@ export function Ledger({ payment }: { payment: Payment }) {
   return (
     <Reading label="ledger entries" live={live} rows={2}>
       {(page) =>
-        page.data.length === 0 ? <Empty title="No money has moved" /> : (
-          <div class="transactions">
-            {transactionsOf(page.data).map((entries) => (
-              <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
-            ))}
-            <Cut page={page} />
-          </div>
-        )}
+        page.data.length === 0
+          ? (
+            <NoItems page={page}>
+              <Empty title="No money has moved" />
+            </NoItems>
+          )
+          : (
+            <div class="transactions">
+              {transactionsOf(page.data).map((entries) => (
+                <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
+              ))}
+              <Cut page={page} />
+            </div>
+          )}
     </Reading>
   );
 }

@@ -44,6 +44,19 @@ export function Cut({ page: { data, has_more } }: { page: Page<unknown> }) {
   return <p class="quiet">The newest {data.length} are shown. The API has more.</p>;
 }
 
+/**
+ * A page without items: the list is empty, or the API has looked through as many as it does for one
+ * page and found none.
+ */
+export function NoItems(props: { page: Page<unknown>; children: ComponentChildren }) {
+  if (!props.page.has_more) return props.children;
+  return (
+    <Empty title="None found yet">
+      <p>The API has looked through the newest ones. Go on with the older ones.</p>
+    </Empty>
+  );
+}
+
 /** Rows that stand where data will be. */
 function Loading({ rows = 3, label }: { rows?: number; label: string }) {
   return (

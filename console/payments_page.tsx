@@ -7,7 +7,7 @@ import { concerns, type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
+import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href } from "./route.ts";
 import { METHOD_KINDS } from "./test_values.ts";
@@ -66,13 +66,18 @@ export function PaymentsPage({ query }: { query: Readonly<Record<string, string>
         ? <Empty title="Nothing is listed by these filters" />
         : (
           <Reading label="payments" live={live} rows={6}>
-            {(page) =>
-              page.data.length === 0 ? <NoPayments is_filtered={is_filtered} /> : (
-                <>
-                  <PaymentTable payments={page.data} busy={live.is_stale} />
-                  <Pager page={page} query={query} steps={["payments"]} />
-                </>
-              )}
+            {(page) => (
+              <>
+                {page.data.length === 0
+                  ? (
+                    <NoItems page={page}>
+                      <NoPayments is_filtered={is_filtered} />
+                    </NoItems>
+                  )
+                  : <PaymentTable payments={page.data} busy={live.is_stale} />}
+                <Pager page={page} query={query} steps={["payments"]} />
+              </>
+            )}
           </Reading>
         )}
     </>

@@ -6,7 +6,7 @@ import { call } from "./calls.ts";
 import { Json } from "./json.tsx";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
-import { Cut, Empty, Reading } from "./notice.tsx";
+import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 
 /** As many as a page of the API holds. */
@@ -33,12 +33,18 @@ export function Timeline({ payment_id }: { payment_id: string }) {
   return (
     <Reading label="events" live={live} rows={2}>
       {(page) =>
-        page.data.length === 0 ? <Empty title="No events" /> : (
-          <>
-            <Events events={page.data} />
-            <Cut page={page} />
-          </>
-        )}
+        page.data.length === 0
+          ? (
+            <NoItems page={page}>
+              <Empty title="No events" />
+            </NoItems>
+          )
+          : (
+            <>
+              <Events events={page.data} />
+              <Cut page={page} />
+            </>
+          )}
     </Reading>
   );
 }

@@ -894,8 +894,8 @@ comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
 comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
-CREATE INDEX payments_reference ON pay.payments USING btree (environment_id, reference, id) WHERE (reference IS NOT NULL);
-CREATE INDEX payments_status ON pay.payments USING btree (environment_id, status, id) WHERE (status <> 'completed'::text);
+CREATE INDEX payments_reference ON pay.payments USING btree (reference, environment_id, id) WHERE (reference IS NOT NULL);
+CREATE INDEX payments_status ON pay.payments USING btree (status, environment_id, id) WHERE (status <> 'completed'::text);
 alter table pay.payments enable row level security;
 alter table pay.payments force row level security;
 create policy payments_of_environment on pay.payments as permissive for all to pay_owner
@@ -934,7 +934,7 @@ create table pay.refunds (
 );
 alter table pay.refunds owner to pay_owner;
 comment on table pay.refunds is 'Money given back on a payment. Never changes.';
-CREATE INDEX refunds_payment ON pay.refunds USING btree (environment_id, payment_id, id);
+CREATE INDEX refunds_payment ON pay.refunds USING btree (payment_id, environment_id, id);
 alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
 create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
@@ -993,7 +993,7 @@ alter table pay.transfers owner to pay_owner;
 comment on table pay.transfers is 'A transfer as it stands now.';
 comment on column pay.transfers.sequence is 'Number of the transfer''s newest event; what a change compares and sets.';
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
-CREATE INDEX transfers_status ON pay.transfers USING btree (environment_id, status, id);
+CREATE INDEX transfers_status ON pay.transfers USING btree (status, environment_id, id);
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;
 create policy transfers_of_environment on pay.transfers as permissive for all to pay_owner
@@ -1026,9 +1026,9 @@ comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON 
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE (next_attempt_at IS NOT NULL);
-CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, id);
+CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
-CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, id);
+CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, environment_id, id);
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
@@ -1167,7 +1167,7 @@ alter function pay.available_minor(text,text) owner to pay_owner;
 
 -- function pay.balance(text,text,timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer)
- RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
+ RETURNS TABLE(outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1179,22 +1179,21 @@ begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  environment_id := v_access.environment_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
     perform pay.roll_up_if_many(v_access.environment_id);
-    select json_build_object(
-      'object', 'balance',
-      'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),
-      'balances', coalesce(json_agg(json_build_object(
-        'currency', s.currency,
-        'account', s.account,
-        'debits_minor', s.debits_minor,
-        'credits_minor', s.credits_minor,
-        'amount_minor', s.credits_minor - s.debits_minor
-      ) order by s.currency, s.account), '[]'::json)
-    )::text
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
     into body
-    from pay.account_sums(v_access.environment_id) s;
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay.account_sums(v_access.environment_id) s
+    ) b;
   end if;
   return next;
 end
@@ -2382,7 +2381,7 @@ alter function pay.limited_changes(json) owner to pay_owner;
 
 -- function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text)
 CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
- RETURNS TABLE(outcome text, api_key_id text, remaining integer, data text, has_more boolean, next_cursor text)
+ RETURNS TABLE(outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2392,105 +2391,39 @@ CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestam
  SET enable_material TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_sort TO 'off'
+ SET enable_incremental_sort TO 'off'
+ SET jit TO 'off'
 AS $function$
 #variable_conflict use_column
 declare
   v_access record;
-  v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
-  v_body text := 't.body';
-  v_columns text[];
-  v_where text := '';
-  v_column text;
   v_known boolean;
 begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  environment_id := v_access.environment_id;
   remaining := v_access.remaining;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-  if p_parent_id is not null and not exists (
+  if outcome = 'ok' and p_parent_id is not null and not exists (
     select from pay.payments t
     where t.environment_id = v_access.environment_id and t.id = p_parent_id
   ) then
     outcome := 'not_found';
-    return next;
-    return;
   end if;
-
-  case p_kind
-    when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
-    when 'refunds' then v_columns := array['payment_id'];
-    when 'transfers' then v_columns := array['status', 'currency'];
-    when 'events' then v_columns := array['type', 'subject_id'];
-    when 'api_keys' then
-      v_columns := '{}'::text[];
-      v_body := 'pay.api_key_body(t)';
-    when 'webhook_endpoints' then v_columns := '{}'::text[];
-    when 'webhook_deliveries' then
-      v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
-      v_body := 'pay.webhook_delivery_body(t)';
-    when 'ledger_entries' then
-      v_columns := array['subject_id', 'transaction_id', 'account'];
-      v_body := 'pay.ledger_entry_body(t)';
-  end case;
-
-  if p_starting_after is not null then
+  if outcome = 'ok' and p_starting_after is not null then
     execute format(
       'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
     ) into v_known using v_access.environment_id, p_starting_after;
     if not v_known then
       outcome := 'unknown_cursor';
-      return next;
-      return;
     end if;
-    v_where := v_where || ' and t.id < $3';
   end if;
-  if v_filters ? 'id_from' then
-    v_where := v_where || ' and t.id >= $4 ->> ''id_from''';
-  end if;
-  if v_filters ? 'id_before' then
-    v_where := v_where || ' and t.id < $4 ->> ''id_before''';
-  end if;
-  -- A transaction's entries are found through its subject, which the index begins with.
-  if p_kind = 'ledger_entries' and v_filters ? 'transaction_id' then
-    v_where := v_where || ' and t.subject_id = (
-      select x.subject_id from pay.ledger_transactions x
-      where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
-  end if;
-  -- So are an event's deliveries, which then need no index of their own.
-  if p_kind = 'webhook_deliveries' and v_filters ? 'event_id' then
-    v_where := v_where || ' and t.subject_id = (
-      select x.subject_id from pay.events x
-      where x.environment_id = $1 and x.id = $4 ->> ''event_id'')';
-  end if;
-  foreach v_column in array v_columns loop
-    if v_filters ? v_column then
-      v_where := v_where || format(' and t.%I = $4 ->> %L', v_column, v_column);
-    end if;
-  end loop;
-
-  execute format(
-    'select
-       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
-       count(*) > $2,
-       min(page.id) filter (where page.rank <= $2)
-     from (
-       select t.id, %s as body, row_number() over (order by t.id desc) as rank
-       from pay.%I t
-       where t.environment_id = $1%s
-       order by t.id desc
-       limit $2 + 1
-     ) page',
-    v_body, p_kind, v_where
-  )
-  into data, has_more, next_cursor
-  using v_access.environment_id, p_limit, p_starting_after, v_filters;
-  data := coalesce(data, '');
-  if not has_more then
-    next_cursor := null;
+  if outcome = 'ok' then
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.list_page(
+      v_access.environment_id, p_kind, p_limit, p_starting_after,
+      coalesce(p_filters, '{}')::jsonb
+    ) p;
   end if;
   return next;
 end
@@ -2525,6 +2458,94 @@ end
 $function$;
 alter function pay.list_api_keys() owner to pay_owner;
 grant execute on function pay.list_api_keys() to pay_operator;
+
+-- function pay.list_column(text,jsonb)
+CREATE OR REPLACE FUNCTION pay.list_column(p_kind text, p_filters jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select coalesce(
+    case p_kind
+      when 'payments' then case
+        when p_filters ? 'reference' then 'reference'
+        when p_filters ->> 'status' <> 'completed' then 'status'
+      end
+      when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
+      when 'transfers' then case when p_filters ? 'status' then 'status' end
+      when 'webhook_deliveries' then case
+        when p_filters ? 'subject_id' then 'subject_id'
+        when p_filters ? 'endpoint_id' then 'endpoint_id'
+      end
+    end,
+    'environment_id'
+  )
+$function$;
+alter function pay.list_column(text,jsonb) owner to pay_owner;
+
+-- function pay.list_page(text,text,integer,text,jsonb)
+CREATE OR REPLACE FUNCTION pay.list_page(p_environment_id text, p_kind text, p_limit integer, p_starting_after text, p_filters jsonb, OUT data text, OUT has_more boolean, OUT next_cursor text)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_filters jsonb := p_filters;
+  v_subject text;
+  v_few text;
+  v_column text;
+  v_match text;
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  -- A transaction's entries and an event's deliveries are found through their subject.
+  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
+    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
+    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
+  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
+    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+  end if;
+  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
+    data := '';
+    has_more := false;
+    return;
+  end if;
+  if v_subject is not null then
+    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+
+  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
+  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  execute pay.list_query(
+    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    pay.list_range(p_kind, v_column),
+    array_remove(array[v_column, 'id'], null),
+    v_match,
+    case p_kind
+      when 'api_keys' then 'pay.api_key_body(t)'
+      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
+      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
+      else 't.body'
+    end
+  )
+  into data, v_is_left, v_last_shown, v_last_read
+  using p_environment_id, v_filters,
+    -- No id is as great as '~'.
+    least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
+    coalesce(v_filters ->> 'id_from', ''),
+    p_limit;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$function$;
+alter function pay.list_page(text,text,integer,text,jsonb) owner to pay_owner;
 
 -- function pay.list_payments(text)
 CREATE OR REPLACE FUNCTION pay.list_payments(p_requests text)
@@ -2578,13 +2599,17 @@ begin
     ) cursor on true
     left join lateral (
       select
-        string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= c.limit) as data,
-        count(*) > c.limit as has_more,
-        min(page.id) filter (where page.rank <= c.limit) as next_cursor
+        string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown) as data,
+        bool_or(not page.is_shown) as has_more,
+        min(page.id) filter (where page.is_shown) as next_cursor
       from (
-        select t.id, t.body, row_number() over (order by t.id desc) as rank
+        select t.id, t.body, row_number() over newest = 1 or (
+          row_number() over newest <= c.limit
+          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+        ) as is_shown
         from pay.payments t
         where t.environment_id = s.environment_id and t.id < c.before
+        window newest as (order by t.id desc rows unbounded preceding)
         order by t.id desc
         limit c.limit + 1
       ) page
@@ -2595,7 +2620,7 @@ begin
     api_key_id := v_row.api_key_id;
     environment_id := v_row.environment_id;
     data := coalesce(v_row.data, '');
-    has_more := v_row.has_more;
+    has_more := coalesce(v_row.has_more, false);
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
     if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
@@ -2612,6 +2637,95 @@ end
 $function$;
 alter function pay.list_payments(text) owner to pay_owner;
 grant execute on function pay.list_payments(text) to pay_api;
+
+-- function pay.list_query(text,text,text[],text,text)
+CREATE OR REPLACE FUNCTION pay.list_query(p_source text, p_range text, p_columns text[], p_match text, p_body text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select format(
+    'select
+       string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
+       bool_or(page.body is not null and not page.is_shown),
+       min(page.id) filter (where page.is_shown),
+       min(page.id) filter (where page.n = pay.page_rows())
+     from (
+       select t.n, t.id, t.body,
+         t.body is not null and (row_number() over shown = 1 or (
+           row_number() over shown <= $5
+           and sum(octet_length(t.body)) over shown <= pay.page_bytes()
+         )) as is_shown
+       from (
+         select %3$s, case when %5$s then %6$s end as body, row_number() over (order by %4$s) as n
+         from %1$s t
+         where %2$s
+         order by %4$s
+         limit pay.page_rows()
+       ) t
+       where t.body is not null or t.n = pay.page_rows()
+       window shown as (order by %4$s rows unbounded preceding)
+       limit $5 + 1
+     ) page',
+    p_source, p_range,
+    (select string_agg('t.' || c, ', ') from unnest(p_columns) c),
+    (select string_agg('t.' || c || ' desc', ', ') from unnest(p_columns) c),
+    p_match, p_body
+  )
+$function$;
+alter function pay.list_query(text,text,text[],text,text) owner to pay_owner;
+
+-- function pay.list_range(text,text)
+CREATE OR REPLACE FUNCTION pay.list_range(p_kind text, p_column text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select case
+    when p_column is null then 'true'
+    when p_column = 'environment_id' then 't.environment_id = any (array[$1])'
+    else format('t.%1$I = any (array[$2 ->> %1$L]) and t.environment_id = $1', p_column)
+  end
+  || ' and t.id < $3 and t.id >= $4'
+  -- The predicates of the partial indexes.
+  || case
+    when p_column = 'reference' then ' and t.reference is not null'
+    when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
+    else ''
+  end
+$function$;
+alter function pay.list_range(text,text) owner to pay_owner;
+
+-- function pay.list_subject(text,text,jsonb)
+CREATE OR REPLACE FUNCTION pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows text := 'select t.* from pay.%I t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_are_few boolean;
+begin
+  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+    return null;
+  end if;
+  if p_filters ? 'transaction_id' then
+    v_rows := v_rows || '
+      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
+  end if;
+  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
+    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
+  execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
+  into v_are_few
+  using p_environment_id, p_filters;
+  return case when v_are_few then v_rows end;
+end
+$function$;
+alter function pay.list_subject(text,text,jsonb) owner to pay_owner;
 
 -- function pay.load(text,text,timestamp with time zone,integer,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
@@ -2951,6 +3065,24 @@ end
 $function$;
 alter function pay.open_environments(json) owner to pay_owner;
 comment on function pay.open_environments(json) is 'Internal.';
+
+-- function pay.page_bytes()
+CREATE OR REPLACE FUNCTION pay.page_bytes()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 1048576 $function$;
+alter function pay.page_bytes() owner to pay_owner;
+
+-- function pay.page_rows()
+CREATE OR REPLACE FUNCTION pay.page_rows()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 2000 $function$;
+alter function pay.page_rows() owner to pay_owner;
 
 -- function pay.patterns_of(text)
 CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)

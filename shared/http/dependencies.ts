@@ -41,6 +41,9 @@ export interface Dependencies {
   log: (line: LogLine) => void;
 }
 
+/** The connection of reads that are not cheap is closed when none was asked for so long. */
+const READS_IDLE_S = 20;
+
 /** What can be set; everything has a default but the database. */
 export interface Settings {
   /** `postgres://…`; a role that is a member of `pay_api`. */
@@ -76,20 +79,24 @@ export type OpenDependencies = Dependencies & { close(): Promise<void> };
 /** Builds the dependencies of a set of settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
   const { max_connections, prepare, on_statement, database_authority } = settings;
-  const database = openDatabase({
+  const address = {
     url: settings.database_url,
     ...(database_authority !== undefined && { authority: database_authority }),
-    ...(max_connections !== undefined && { max_connections }),
     ...(prepare !== undefined && { prepare }),
     ...(on_statement && { on_statement }),
+  };
+  const database = openDatabase({
+    ...address,
+    ...(max_connections !== undefined && { max_connections }),
   });
+  const reads = openDatabase({ ...address, max_connections: 1, idle_s: READS_IDLE_S });
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
   const log = settings.log ?? writeLogLine;
   const wakeRelay = () => {
     if (webhooks) inBackground(webhooks.relay.nudge());
   };
-  const store = createStore(database, wakeRelay);
+  const store = createStore(database, reads, wakeRelay);
   const changes = new Changes(store);
   const webhook_store = createWebhookStore(database, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
@@ -124,7 +131,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     log,
     async close() {
       await webhooks?.close();
-      await database.close();
+      await Promise.all([database.close(), reads.close()]);
     },
   };
 }

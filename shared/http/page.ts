@@ -4,7 +4,7 @@
 
 import { idFloor } from "../core/ids.ts";
 import type { Answer } from "../store/change.ts";
-import type { PageRequest } from "../store/store.ts";
+import type { PageRequest } from "../store/page_request.ts";
 import type { Call } from "./operation.ts";
 
 /** Query parameters that every list has. */
@@ -13,15 +13,25 @@ interface PageQuery {
   starting_after?: string | undefined;
 }
 
+/** What a list is of, its filters as the query has them. */
+type Asked = Pick<PageRequest, "kind" | "parent_id"> & {
+  filters: Record<string, string | undefined>;
+};
+
 /** Answers a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
 export async function answerPage(
   call: Call<unknown, PageQuery>,
   url: string,
-  request: Pick<PageRequest, "kind" | "filters" | "parent_id">,
+  { filters, ...request }: Asked,
 ): Promise<Answer> {
   const { limit, starting_after } = call.query;
   const page = await call.deps.store.list(call.request.access, {
     ...request,
+    filters: Object.fromEntries(
+      Object.entries(filters).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]]
+      ),
+    ),
     limit,
     starting_after: starting_after ?? null,
   });

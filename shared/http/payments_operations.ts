@@ -171,14 +171,17 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     id: "getBalance",
     group: "Ledger",
     summary: "Get the balance",
-    description: "What can be transferred is `amount_minor` of the account `available`.",
+    description:
+      "What can be transferred is `amount_minor` of the account `available`. Sums are exact " +
+      "JSON integers and can be greater than 2^53: a client whose numbers are doubles, as those of " +
+      "JavaScript are, rounds such a sum unless it reads the text of the answer.",
     method: "GET",
     paths: ["/v1/balance"],
     scope: "ledger:read",
     answer: Balance,
     async run({ deps, request }) {
-      const balance = JSON.parse(await deps.store.balance(request.access));
-      return { status: 200, body: JSON.stringify(balance) };
+      // The database's text as it is: sums can be beyond the integers that JavaScript holds.
+      return { status: 200, body: await deps.store.balance(request.access) };
     },
   }),
   // The console's address of a sandbox operation.

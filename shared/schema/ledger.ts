@@ -32,13 +32,20 @@ export const LedgerEntry = z.object({
 }).describe("One side of a ledger transaction. It never changes");
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
+/**
+ * A sum of amounts: a JSON integer without a bound. zod's own `int()` is bounded by the integers that
+ * JavaScript holds exactly.
+ */
+const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
+const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
+
 /** What one account of one currency holds. */
 export const AccountBalance = z.object({
   currency: CurrencyCode,
   account: LedgerAccount,
-  debits_minor: z.number().int().min(0).describe("Sum of all debits, in minor units"),
-  credits_minor: z.number().int().min(0).describe("Sum of all credits, in minor units"),
-  amount_minor: z.number().int().describe("Credits less debits, in minor units"),
+  debits_minor: SumOfOneSide.describe("Sum of all debits, in minor units"),
+  credits_minor: SumOfOneSide.describe("Sum of all credits, in minor units"),
+  amount_minor: Sum.describe("Credits less debits, in minor units"),
 }).describe("What one account of one currency holds");
 
 /** `GET /v1/balance`: what each account of each currency holds. */

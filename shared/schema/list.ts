@@ -25,7 +25,7 @@ const After = Time.optional().describe("Only those created after this RFC 3339 t
 const Before = Time.optional().describe("Only those created before this RFC 3339 time");
 
 /** What a cursor is, for readers. */
-export const CURSOR = "The `next_cursor` of the page before: the id of its last item";
+export const CURSOR = "The `next_cursor` of the page before";
 
 /** `GET /v1/payments` */
 export const ListPaymentsQuery = z.object({
@@ -82,10 +82,14 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     object: z.literal("list"),
     url: z.string().describe("Path of the list"),
-    data: z.array(item).describe("Newest first"),
-    has_more: z.boolean().describe("Whether there is a next page"),
-    next_cursor: z.string().nullable()
-      .describe("What to send as `starting_after` for the next page"),
+    data: z.array(item).describe(
+      "Newest first. Can have fewer items than `limit`, and none, while `has_more` is true",
+    ),
+    has_more: z.boolean().describe("Whether the list goes on. Only this tells its end"),
+    next_cursor: z.string().nullable().describe(
+      "What to send as `starting_after` for the next page: the id of the last row that this page " +
+        "has read, which need not be one of its items. Null when `has_more` is false",
+    ),
   });
 }
 

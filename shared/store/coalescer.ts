@@ -9,6 +9,7 @@
  */
 
 import { isAway, isLockTimeout, isOverdue, toApiError } from "./database.ts";
+import type { KnownEnvironments } from "./known_environments.ts";
 import type { Access, Row } from "./outcome.ts";
 
 /** How much of it there is. */
@@ -26,8 +27,6 @@ export interface CoalescerLimits {
 const LIMITS: CoalescerLimits = { under_way: 1, requests: 64 };
 /** Characters that the requests of one statement bring; a first one goes whatever it has. */
 const MAX_CHARACTERS = 1_000_000;
-/** Keys whose environment is remembered. */
-const KNOWN_KEYS_MAX = 10_000;
 
 /** A row that answers one request of a list. */
 export interface ListRow extends Row {
@@ -63,12 +62,17 @@ export class Coalescer<
   readonly #limits: CoalescerLimits;
   /** By environment, or by key while that is not known; each in order of arrival. */
   readonly #waiting = new Map<string, Waiting<Request, Answer>[]>();
-  readonly #environments = new Map<string, string>();
+  readonly #environments: KnownEnvironments;
   #under_way = 0;
 
   /** @param limits others only in measurements */
-  constructor(kind: Coalesced<Request, Answer>, limits: CoalescerLimits = LIMITS) {
+  constructor(
+    kind: Coalesced<Request, Answer>,
+    environments: KnownEnvironments,
+    limits: CoalescerLimits = LIMITS,
+  ) {
     this.#kind = kind;
+    this.#environments = environments;
     this.#limits = limits;
   }
 
@@ -76,7 +80,7 @@ export class Coalescer<
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { key_hash } = request.access;
-      const lane = this.#environments.get(key_hash) ?? key_hash;
+      const lane = this.#environments.of(key_hash) ?? key_hash;
       const entry = { request, characters: this.#kind.weigh(request), resolve, reject };
       const waiting = this.#waiting.get(lane);
       if (waiting) waiting.push(entry);
@@ -138,15 +142,8 @@ export class Coalescer<
     if (rows.length !== list.length) throw new Error("an entry function gave too few rows");
     for (const row of rows) {
       const { request, resolve } = list[row.n - 1]!;
-      if (row.environment_id) this.#learn(request.access.key_hash, row.environment_id);
+      this.#environments.learn(request.access.key_hash, row.environment_id);
       resolve(row);
     }
-  }
-
-  #learn(key_hash: string, environment_id: string): void {
-    // A reset gives a key another.
-    if (this.#environments.get(key_hash) === environment_id) return;
-    if (this.#environments.size >= KNOWN_KEYS_MAX) this.#environments.clear();
-    this.#environments.set(key_hash, environment_id);
   }
 }

@@ -21,6 +21,8 @@ export interface DatabaseOptions {
   authority?: string;
   /** Connections of this isolate; small, because a platform runs many isolates. */
   max_connections?: number;
+  /** A connection is closed that was not needed for so long; 60 unless given. */
+  idle_s?: number;
   /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
   prepare?: boolean;
   /** Called for each statement as it is sent; tests count round trips with it. */
@@ -29,6 +31,8 @@ export interface DatabaseOptions {
 
 /** Connections of one isolate. More were measured slower on two cores (4 and 8 alike). */
 const DEFAULT_CONNECTIONS = 4;
+/** A connection is closed that was not needed for so long. */
+const IDLE_S = 60;
 /** Longest time a statement may take: over the 3 s for which a twin waits for the first request. */
 const STATEMENT_DEADLINE_MS = 5_000;
 /** A statement that takes longer makes us ask whether the database answers at all. */
@@ -61,7 +65,9 @@ export interface Database {
 export function openDatabase(options: DatabaseOptions): Database {
   outliveLostWrites();
   const prepare = isPrepared(options);
-  let pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
+  const open = () =>
+    connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, options.idle_s ?? IDLE_S);
+  let pool = open();
   const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
   const end = async (old: postgres.Sql) => {
     clearTimeout(retired.get(old));
@@ -71,7 +77,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   /** Leaves a pool whose connections cannot be relied on; statements under way may go on. */
   const replace = (old: postgres.Sql, drain_ms: number) => {
     if (pool !== old) return;
-    pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
+    pool = open();
     retired.set(old, setTimeout(() => end(old), drain_ms));
   };
   const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0));

@@ -47,11 +47,13 @@ comment on column pay.payments.reference is 'The merchant''s own reference, here
 comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
 
+-- Only the primary key begins with the environment, here and in the other indexes for lists: the planner
+-- then has no other index for a payment that is sought by its key (pay.list_range says how lists use them).
 -- Lists with reference=.
-create index payments_reference on pay.payments (environment_id, reference, id)
+create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;
 -- Lists with status= other than completed; completed is common enough for the primary key.
-create index payments_status on pay.payments (environment_id, status, id)
+create index payments_status on pay.payments (status, environment_id, id)
   where status <> 'completed';
 
 create table pay.refunds (
@@ -67,7 +69,7 @@ create table pay.refunds (
 );
 comment on table pay.refunds is 'Money given back on a payment. Never changes.';
 -- Lists the refunds of a payment.
-create index refunds_payment on pay.refunds (environment_id, payment_id, id);
+create index refunds_payment on pay.refunds (payment_id, environment_id, id);
 
 create table pay.events (
   environment_id text collate "C" not null,

@@ -25,7 +25,7 @@ comment on column pay.transfers.sequence is 'Number of the transfer''s newest ev
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
 
 -- Lists with status=.
-create index transfers_status on pay.transfers (environment_id, status, id);
+create index transfers_status on pay.transfers (status, environment_id, id);
 
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;

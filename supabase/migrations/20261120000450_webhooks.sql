@@ -92,9 +92,13 @@ create index webhook_deliveries_due
 -- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
--- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=.
-create index webhook_deliveries_subject on pay.webhook_deliveries (subject_id, id);
-create index webhook_deliveries_endpoint on pay.webhook_deliveries (endpoint_id, id);
+-- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. The
+-- environment is in them because a reset leaves the deliveries of the environment before under the same
+-- endpoint, and anybody can name another environment's ids: a list must not read those rows.
+create index webhook_deliveries_subject
+  on pay.webhook_deliveries (subject_id, environment_id, id);
+create index webhook_deliveries_endpoint
+  on pay.webhook_deliveries (endpoint_id, environment_id, id);
 
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;

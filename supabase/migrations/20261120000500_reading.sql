@@ -1,7 +1,7 @@
 -- Purpose: the entry functions that read. Each is one round trip: it authenticates the key's hash,
 -- opens its environment and answers. Called with named arguments by shared/store.
 --
--- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict | unknown_cursor |
+-- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict |
 --           resetting (the sandbox is being reset: ask again soon).
 
 grant pay_owner to current_user;
@@ -198,244 +198,12 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
--- A ledger entry as JSON text, in the order of the contract (§3).
-create function pay.ledger_entry_body(e pay.ledger_entries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      e.id,
-      'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
-  ) t
-$$;
-
--- A page of a list, newest first. data is the page's bodies, joined by commas.
--- p_filters: equality on the columns named below; id_from (inclusive) and id_before (exclusive)
--- bound the id, which is how times are filtered. p_parent_id must be a payment of the environment.
-create function pay.list(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer,
-  p_kind text,
-  p_limit integer,
-  p_starting_after text,
-  p_filters text,
-  p_parent_id text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, data text, has_more boolean, next_cursor text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off set enable_sort = off
-as $$
-#variable_conflict use_column
-declare
-  v_access record;
-  v_filters jsonb := coalesce(p_filters, '{}')::jsonb;
-  v_body text := 't.body';
-  v_columns text[];
-  v_where text := '';
-  v_column text;
-  v_known boolean;
-begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  remaining := v_access.remaining;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-  if p_parent_id is not null and not exists (
-    select from pay.payments t
-    where t.environment_id = v_access.environment_id and t.id = p_parent_id
-  ) then
-    outcome := 'not_found';
-    return next;
-    return;
-  end if;
-
-  case p_kind
-    when 'payments' then v_columns := array['status', 'currency', 'method_kind', 'reference'];
-    when 'refunds' then v_columns := array['payment_id'];
-    when 'transfers' then v_columns := array['status', 'currency'];
-    when 'events' then v_columns := array['type', 'subject_id'];
-    when 'api_keys' then
-      v_columns := '{}'::text[];
-      v_body := 'pay.api_key_body(t)';
-    when 'webhook_endpoints' then v_columns := '{}'::text[];
-    when 'webhook_deliveries' then
-      v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
-      v_body := 'pay.webhook_delivery_body(t)';
-    when 'ledger_entries' then
-      v_columns := array['subject_id', 'transaction_id', 'account'];
-      v_body := 'pay.ledger_entry_body(t)';
-  end case;
-
-  if p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
-    if not v_known then
-      outcome := 'unknown_cursor';
-      return next;
-      return;
-    end if;
-    v_where := v_where || ' and t.id < $3';
-  end if;
-  if v_filters ? 'id_from' then
-    v_where := v_where || ' and t.id >= $4 ->> ''id_from''';
-  end if;
-  if v_filters ? 'id_before' then
-    v_where := v_where || ' and t.id < $4 ->> ''id_before''';
-  end if;
-  -- A transaction's entries are found through its subject, which the index begins with.
-  if p_kind = 'ledger_entries' and v_filters ? 'transaction_id' then
-    v_where := v_where || ' and t.subject_id = (
-      select x.subject_id from pay.ledger_transactions x
-      where x.environment_id = $1 and x.id = $4 ->> ''transaction_id'')';
-  end if;
-  -- So are an event's deliveries, which then need no index of their own.
-  if p_kind = 'webhook_deliveries' and v_filters ? 'event_id' then
-    v_where := v_where || ' and t.subject_id = (
-      select x.subject_id from pay.events x
-      where x.environment_id = $1 and x.id = $4 ->> ''event_id'')';
-  end if;
-  foreach v_column in array v_columns loop
-    if v_filters ? v_column then
-      v_where := v_where || format(' and t.%I = $4 ->> %L', v_column, v_column);
-    end if;
-  end loop;
-
-  execute format(
-    'select
-       string_agg(page.body, '','' order by page.id desc) filter (where page.rank <= $2),
-       count(*) > $2,
-       min(page.id) filter (where page.rank <= $2)
-     from (
-       select t.id, %s as body, row_number() over (order by t.id desc) as rank
-       from pay.%I t
-       where t.environment_id = $1%s
-       order by t.id desc
-       limit $2 + 1
-     ) page',
-    v_body, p_kind, v_where
-  )
-  into data, has_more, next_cursor
-  using v_access.environment_id, p_limit, p_starting_after, v_filters;
-  data := coalesce(data, '');
-  if not has_more then
-    next_cursor := null;
-  end if;
-  return next;
-end
-$$;
-
--- Pages of payments without filters, as pay.list gives one, for requests that were made at the same
--- time: one statement for all, whose plan is made once. n ties a row to its request.
--- p_requests  [{n, key_hash, scope, at, rate, limit, starting_after}]
-create function pay.list_payments(p_requests text)
-returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
-  has_more boolean, next_cursor text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off
-as $$
-#variable_conflict use_column
-declare
-  v_has_rates boolean := p_requests like '%"rate":%';
-  v_opened text[] := pay.open_environments(p_requests::json);
-  v_row record;
-begin
-  for v_row in
-    with asked as materialized (
-      select c.*, decode(c.key_hash, 'hex') as hash,
-        -- No id is as great as the second. Here, and not in the comparison: below row-level security a
-        -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
-        coalesce(c.starting_after, 'pay_~') as before
-      from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
-        starting_after text
-      )
-    )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
-      case
-        when s.hash is null then 'unauthorized'
-        when s.environment_id <> all (v_opened) then 'resetting'
-        when k.id is null then 'forbidden'
-        when not cursor.is_known then 'unknown_cursor'
-        else 'ok'
-      end as outcome
-    from asked c
-    left join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-    left join pay.api_keys k
-      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join lateral (
-      select c.starting_after is null or exists (
-        select from pay.payments t
-        where t.environment_id = s.environment_id and t.id = c.starting_after
-      ) as is_known
-    ) cursor on true
-    left join lateral (
-      select
-        string_agg(page.body, ',' order by page.id desc) filter (where page.rank <= c.limit) as data,
-        count(*) > c.limit as has_more,
-        min(page.id) filter (where page.rank <= c.limit) as next_cursor
-      from (
-        select t.id, t.body, row_number() over (order by t.id desc) as rank
-        from pay.payments t
-        where t.environment_id = s.environment_id and t.id < c.before
-        order by t.id desc
-        limit c.limit + 1
-      ) page
-    ) l on k.id is not null and cursor.is_known
-  loop
-    n := v_row.n;
-    outcome := v_row.outcome;
-    api_key_id := v_row.api_key_id;
-    environment_id := v_row.environment_id;
-    data := coalesce(v_row.data, '');
-    has_more := v_row.has_more;
-    next_cursor := case when has_more then v_row.next_cursor end;
-    remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
-      remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
-      if remaining < 0 then
-        outcome := 'rate_limited';
-        remaining := 0;
-        data := null;
-      end if;
-    end if;
-    return next;
-  end loop;
-end
-$$;
-
--- What each account of each currency holds, as JSON text (contract §3).
+-- What each account of each currency holds, as JSON text (contract §3). Sums are numeric: their text is
+-- exact, also beyond 2^53.
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
 create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer)
 returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
+  outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -447,22 +215,21 @@ begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
+  environment_id := v_access.environment_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
     perform pay.roll_up_if_many(v_access.environment_id);
-    select json_build_object(
-      'object', 'balance',
-      'livemode', (select e.livemode from pay.environments e where e.id = v_access.environment_id),
-      'balances', coalesce(json_agg(json_build_object(
-        'currency', s.currency,
-        'account', s.account,
-        'debits_minor', s.debits_minor,
-        'credits_minor', s.credits_minor,
-        'amount_minor', s.credits_minor - s.debits_minor
-      ) order by s.currency, s.account), '[]'::json)
-    )::text
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
     into body
-    from pay.account_sums(v_access.environment_id) s;
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay.account_sums(v_access.environment_id) s
+    ) b;
   end if;
   return next;
 end
@@ -470,10 +237,7 @@ $$;
 
 grant execute on function pay.balance(text, text, timestamptz, integer) to pay_api;
 grant execute on function pay.load_payments(text) to pay_api;
-grant execute on function pay.list_payments(text) to pay_api;
 grant execute on function pay.load(text, text, timestamptz, integer, text, text, text, text) to pay_api;
-grant execute on function
-  pay.list(text, text, timestamptz, integer, text, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -39,6 +39,38 @@ Deno.test("list() iterated is every item, a request for each page", () =>
     ]);
   }));
 
+Deno.test("list() iterated goes on after pages that are short or empty", async (t) => {
+  const answers: Record<string, { data: number[]; next: string | null }> = {
+    "": { data: [9], next: "pay_7" },
+    "pay_7": { data: [], next: "pay_5" },
+    "pay_5": { data: [], next: "pay_3" },
+    "pay_3": { data: [2, 1], next: "pay_0" },
+    "pay_0": { data: [], next: null },
+  };
+  const gaps = ({ path }: Asked) => {
+    const query = new URL(path, "http://localhost").searchParams;
+    const { data, next } = answers[query.get("starting_after") ?? ""]!;
+    return Response.json({
+      object: "list",
+      url: "/v1/payments",
+      data: data.map((n) => ({ id: `pay_${n}` })),
+      has_more: next !== null,
+      next_cursor: next,
+    });
+  };
+  await t.step("every item", () =>
+    withServer([gaps], async ({ client, asked }) => {
+      const items = await Array.fromAsync(client.payments.list({ limit: 3 }));
+      assert.deepEqual(items.map(({ id }) => id), ["pay_9", "pay_2", "pay_1"]);
+      assert.equal(asked.length, 5);
+    }));
+  await t.step("every page", () =>
+    withServer([gaps], async ({ client }) => {
+      const pages = await Array.fromAsync(client.payments.list({ limit: 3 }).pages());
+      assert.deepEqual(pages.map(({ data }) => data.length), [1, 0, 0, 2, 0]);
+    }));
+});
+
 Deno.test("list() iterated goes on from starting_after, and from a page that was awaited", () =>
   withServer([pages], async ({ client, asked }) => {
     const list = client.payments.list({ limit: 2, starting_after: "pay_1" });

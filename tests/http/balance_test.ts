@@ -51,6 +51,40 @@ serviceCase("GET /v1/balance", async (t, service) => {
   });
 });
 
+serviceCase("the balance is exact beyond the integers of JavaScript", async (_t, service) => {
+  const { environment_id } = service.key;
+  // 2^53 + 1 is the first integer that a double does not hold.
+  const sums: [currency: string, debits: string, credits: string][] = [
+    ["EUR", "9007199254740993", "0"],
+    ["GBP", "1", "9007199254740994"],
+    ["USD", "123456789012345678901234567890", "123456789012345678901234567891"],
+  ];
+  for (const [currency, debits, credits] of sums) {
+    await service.sql`
+      insert into pay.ledger_totals (environment_id, currency, account, debits_minor, credits_minor)
+      values (${environment_id}, ${currency}, 'available', ${debits}, ${credits})`;
+  }
+  await service.make({ amount_minor: 2, currency: "EUR", outcome: "success" });
+  const { status, text } = await service.call("GET", BALANCE);
+  assert.equal(status, 200, text);
+  const row = (
+    currency: string,
+    debits: string,
+    credits: string,
+    amount: string,
+    account: string,
+  ) =>
+    `{"currency":"${currency}","account":"${account}","debits_minor":${debits},` +
+    `"credits_minor":${credits},"amount_minor":${amount}}`;
+  const rows = [
+    row("EUR", "9007199254740993", "2", "-9007199254740991", "available"),
+    row("EUR", "2", "0", "-2", "processor"),
+    row("GBP", "1", "9007199254740994", "9007199254740993", "available"),
+    row("USD", sums[2]![1], sums[2]![2], "1", "available"),
+  ];
+  assert.equal(text, `{"object":"balance","livemode":false,"balances":[${rows}]}`);
+});
+
 serviceCase("the balance equals the entries at every moment", async (_t, first) => {
   const second = startSecondService(first);
   const environment_id = first.key.environment_id;

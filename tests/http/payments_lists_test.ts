@@ -229,3 +229,67 @@ serviceCase("GET /v1/payments filters", async (t, service) => {
     });
   }
 });
+
+/** As `pay.page_bytes()`. */
+const PAGE_BYTES = 2 ** 20;
+
+/** Every page of a list by its parts of an answer: how many items, how many bytes they have. */
+async function pagesOf(service: TestService, path: string) {
+  const ids: string[] = [];
+  const sizes: [items: number, bytes: number][] = [];
+  for (let cursor = "";;) {
+    const { body, text, status } = await service.call("GET", `${path}?limit=100${cursor}`, {
+      unchecked: true,
+    });
+    assert.equal(status, 200, text);
+    ids.push(...body.data.map(({ id }: Shown) => id));
+    sizes.push([body.data.length, new TextEncoder().encode(text).length]);
+    assert.equal(body.next_cursor, body.has_more ? ids.at(-1) : null);
+    if (!body.has_more) return { ids, sizes };
+    cursor = `&starting_after=${body.next_cursor}`;
+  }
+}
+
+serviceCase("a page's items have a bounded number of bytes", async (t, service) => {
+  const id = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
+  /** A hundred items; `bytes` of each, in characters of two bytes. */
+  const fill = async (bytes: (n: number) => number) => {
+    for (const table of ["events", "payments"]) {
+      await service.sql.unsafe(`delete from pay.${table}`);
+    }
+    for (let n = 1; n <= 100; n++) {
+      const body = (id: string) => JSON.stringify({ id, text: "ü".repeat(bytes(n) / 2) });
+      await service.sql`
+        insert into pay.events (environment_id, id, type, subject_id, created_at, body)
+        values (${service.key.environment_id}, ${id("evt_", n)}, 'payment.completed',
+          ${id("pay_", 1)}, now(), ${body(id("evt_", n))})`;
+      await service.sql`
+        insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded, currency,
+          method_kind, sequence, created_at, updated_at, body)
+        values (${service.key.environment_id}, ${id("pay_", n)}, 'pending', 1, 0, 'EUR', 'card', 1,
+          now(), now(), ${body(id("pay_", n))})`;
+    }
+  };
+  const lists: [path: string, prefix: string][] = [
+    ["/api-v1-payments/v1/events", "evt_"],
+    [PAYMENTS, "pay_"],
+  ];
+  const all = (prefix: string) => Array.from({ length: 100 }, (_, i) => id(prefix, 100 - i));
+  await fill(() => 50_000);
+  for (const [path, prefix] of lists) {
+    await t.step(`${path}: items of 50 kB in pages of 20`, async () => {
+      const { ids, sizes } = await pagesOf(service, path);
+      assert.deepEqual(ids, all(prefix));
+      assert.deepEqual(sizes.map(([items]) => items), [20, 20, 20, 20, 20]);
+      for (const [, bytes] of sizes) assert.ok(bytes <= PAGE_BYTES + 200, `${bytes} bytes`);
+    });
+  }
+  await fill((n) => n % 50 === 0 ? 2 * PAGE_BYTES : 1_000);
+  for (const [path, prefix] of lists) {
+    await t.step(`${path}: an item beyond the bound is a page of its own`, async () => {
+      const { ids, sizes } = await pagesOf(service, path);
+      assert.deepEqual(ids, all(prefix));
+      assert.deepEqual(sizes.map(([items]) => items), [1, 49, 1, 49]);
+    });
+  }
+});

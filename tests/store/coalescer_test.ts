@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { Coalescer } from "../../shared/store/coalescer.ts";
+import { KnownEnvironments } from "../../shared/store/known_environments.ts";
 import { PAYMENTS, serviceCase } from "../http/service_case.ts";
 import type { TestAnswer, TestService } from "../support/service.ts";
 
@@ -152,7 +153,7 @@ Deno.test("who waits behind a connection that cannot be had is told with it", as
       return fails.promise;
     },
     weigh: () => 0,
-  });
+  }, new KnownEnvironments());
   const access = { key_hash: "", scope: null, at_ms: 0, request_id: "", rate_limit: 0 };
   const asked = Array.from(
     { length: 3 },

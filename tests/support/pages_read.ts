@@ -1,9 +1,13 @@
 /** What a statement costs, in pages of tables and indexes. */
 
-import type { Sql } from "postgres";
+import type { ReservedSql, Sql } from "postgres";
 
 /** Runs a statement and counts the pages that it reads, inside of functions too, cached or not. */
-export async function pagesRead(sql: Sql, query: string, parameters: string[]): Promise<number> {
+export async function pagesRead(
+  sql: Sql,
+  query: string,
+  parameters: (string | null)[],
+): Promise<number> {
   const plan = await sql.unsafe<{ "QUERY PLAN": string }[]>(
     `explain (analyze, buffers) ${query}`,
     parameters,
@@ -14,4 +18,38 @@ export async function pagesRead(sql: Sql, query: string, parameters: string[]): 
   if (whole === undefined) throw new Error(`A plan without buffers:\n${text}`);
   const count = (kind: string) => Number(new RegExp(` ${kind}=(\\d+)`).exec(whole)?.[1] ?? 0);
   return count("hit") + count("read");
+}
+
+/** What a statement reads: rows that indexes or whole tables gave, visible or not, and pages. */
+export interface Reading {
+  rows: number;
+  pages: number;
+}
+
+/**
+ * Runs a statement and counts the rows of our tables that it reads, inside of functions too: entries
+ * that indexes give and rows of tables that are read whole. Entries that an index passes over are
+ * counted by no one, but the pages that hold them are.
+ */
+export async function rowsRead(
+  sql: ReservedSql,
+  query: string,
+  parameters: (string | null)[],
+): Promise<Reading> {
+  // The counters hold what the session has not reported yet; it reports between transactions.
+  const count = async () => {
+    const [counted] = await sql<{ rows: number }[]>`
+      select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows
+      from pg_class c
+      where c.relnamespace = 'pay'::regnamespace and c.relkind in ('r', 'i')`;
+    return counted!.rows;
+  };
+  await sql`begin`;
+  try {
+    const before = await count();
+    const pages = await pagesRead(sql, query, parameters);
+    return { rows: await count() - before, pages };
+  } finally {
+    await sql`rollback`;
+  }
 }

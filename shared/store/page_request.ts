@@ -1,0 +1,41 @@
+/**
+ * A page of a list, as it is asked for, and what it costs the database.
+ */
+
+import type { ResourceKind } from "./store.ts";
+
+/** Kinds of resources that can be listed. */
+export type ListKind = ResourceKind | "ledger_entries";
+
+/** A page to read. */
+export interface PageRequest {
+  kind: ListKind;
+  limit: number;
+  starting_after: string | null;
+  /** Equality by column; `id_from` (inclusive) and `id_before` (exclusive) bound the id. */
+  filters: Record<string, string>;
+  /** A payment that must exist for the list to exist. */
+  parent_id?: string;
+}
+
+/** The filters whose index has the order of the list (pay.list_column). */
+const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
+  payments: ["reference", "status"],
+  refunds: ["payment_id"],
+  transfers: ["status"],
+  webhook_deliveries: ["subject_id", "endpoint_id"],
+};
+
+/**
+ * Whether the database reads no more rows for the page than the page has items. So it is where an
+ * index has the order of the list for all that is asked: no filter, or one that has such an index.
+ * Bounds of the id cost nothing beside either. Any other page can read many rows for few items.
+ */
+export function isCheap({ kind, filters }: PageRequest): boolean {
+  const columns = Object.keys(filters).filter((name) => name !== "id_from" && name !== "id_before");
+  if (columns.length === 0) return true;
+  const [column] = columns;
+  // Most payments are completed: their status is in no index.
+  if (kind === "payments" && filters["status"] === "completed") return false;
+  return columns.length === 1 && (INDEXED[kind] ?? []).includes(column!);
+}

@@ -1,0 +1,33 @@
+/** Lists of the console whose pages are empty before the list has ended. */
+
+import { consoleCase } from "./console_case.ts";
+
+consoleCase("an empty page leads on to the older ones", async (step, { start, enter }) => {
+  const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
+    amount: 777,
+    currency: "CHF",
+  });
+  const first = `pay_${"1".repeat(26)}`;
+  const { page } = await enter("#/payments");
+  // The first page of the filtered list finds nothing, the second one does.
+  await page.route("**/v1/payments?*currency=CHF*", async (route) => {
+    const cursor = new URL(route.request().url()).searchParams.get("starting_after");
+    await route.fulfill({
+      headers: { "Access-Control-Allow-Origin": "*" },
+      json: cursor === first
+        ? { object: "list", url: "/v1/payments", data: [body], has_more: false, next_cursor: null }
+        : { object: "list", url: "/v1/payments", data: [], has_more: true, next_cursor: first },
+    });
+  });
+  await step("it says that none was found yet, not that there is none", async () => {
+    await page.getByLabel("Currency").fill("CHF");
+    await page.getByLabel("Currency").blur();
+    await page.getByText("None found yet").waitFor();
+  });
+  await step("the older ones are a link away, and the newest again", async () => {
+    await page.getByRole("link", { name: "Older" }).click();
+    await page.getByText("7.77 CHF").waitFor();
+    await page.getByRole("link", { name: "Newest" }).click();
+    await page.getByText("None found yet").waitFor();
+  });
+});

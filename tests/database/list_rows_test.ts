@@ -1,0 +1,176 @@
+/**
+ * `pay.list` with every combination of its filters: each page reads a bounded number of rows, whatever
+ * the filters match and whatever the planner believes of the tables, and the pages together are the
+ * list. `LIST_ROWS` sets how many rows each list has.
+ */
+
+import assert from "node:assert/strict";
+import type { ReservedSql } from "postgres";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { isCheap } from "../../shared/store/page_request.ts";
+import { serviceCase } from "../http/service_case.ts";
+import { everyCombination, fillLists, type FilteredList } from "../support/filled_lists.ts";
+import { rowsRead } from "../support/pages_read.ts";
+import type { TestService } from "../support/service.ts";
+
+const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 40_000);
+const LIMIT = 100;
+/** As `pay.page_rows()`. */
+const PAGE_ROWS = 2000;
+/** The key, its environment, the cursor, an item beyond the page. */
+const OTHER_ROWS = 40;
+/** A subject's rows are counted before they are read. */
+const MAX_ROWS = 2 * PAGE_ROWS + OTHER_ROWS;
+/** Of a page that reads nothing but its items. */
+const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
+/** A row is on one page of its table and shares one of its index; the rest is the catalogue's. */
+const pagesFor = (rows: number) => 1.2 * rows + 200;
+/** Rows of the test that reads lists to their end: several times what a page reads. */
+const WALKED_ROWS = 3.5 * PAGE_ROWS;
+const WALKED_LIMIT = 700;
+
+const LIST = `select data, has_more, next_cursor from pay.list(
+  p_key_hash => $1::text, p_scope => null, p_at => now(), p_rate => 0, p_kind => $2::text,
+  p_limit => $3::int, p_starting_after => $4::text, p_filters => $5::text, p_parent_id => null)`;
+
+serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
+  const connection = await service.sql.reserve();
+  const lists = everyCombination(ROWS);
+  const hash = parseApiKey(service.key.text)!.hash;
+  const cost = ({ kind, filters }: FilteredList) =>
+    rowsRead(connection, LIST, [hash, kind, String(LIMIT), null, JSON.stringify(filters)]);
+  const assertBounded = async () => {
+    let most = 0;
+    for (const list of lists) {
+      const { rows, pages } = await cost(list);
+      const bound = isCheap({ ...list, limit: LIMIT, starting_after: null })
+        ? MAX_CHEAP_ROWS
+        : MAX_ROWS;
+      const name = `${list.kind} ${JSON.stringify(list.filters)}`;
+      assert.ok(rows <= bound, `${name}: ${rows} rows were read`);
+      assert.ok(pages <= pagesFor(rows), `${name}: ${pages} pages were read for ${rows} rows`);
+      most = Math.max(most, rows);
+    }
+    console.log(`${lists.length} lists of ${ROWS} rows: at most ${most} rows were read`);
+  };
+  try {
+    await keepStatistics(connection);
+    // Plans that a connection keeps are made while there is nothing.
+    for (const list of lists) await cost(list);
+    await fillLists(connection, service.key.environment_id, { rows: 500 });
+    await connection`update pay.payments set status = 'pending', reference = 'often'`;
+    await connection`analyze`;
+    await fillLists(connection, service.key.environment_id, { first: 501, rows: ROWS - 500 });
+    await fillLists(connection, service.other.environment_id, { rows: ROWS });
+    await t.step("with statistics of another time", assertBounded);
+    await t.step("with statistics of now", async () => {
+      await connection`analyze`;
+      await assertBounded();
+    });
+    await t.step("without statistics", async () => {
+      await forgetStatistics(connection);
+      await assertBounded();
+    });
+    await t.step("of a key whose environment has no such rows", async () => {
+      const empty = parseApiKey(service.live.text)!.hash;
+      for (const { kind, filters } of lists) {
+        const parameters = [empty, kind, String(LIMIT), null, JSON.stringify(filters)];
+        const { rows, pages } = await rowsRead(connection, LIST, parameters);
+        const name = `${kind} ${JSON.stringify(filters)}`;
+        assert.ok(rows <= OTHER_ROWS && pages <= pagesFor(rows), `${name}: ${rows}, ${pages}`);
+      }
+    });
+  } finally {
+    connection.release();
+  }
+});
+
+serviceCase("pay.list() gives each item once, whatever a page may read", async (t, service) => {
+  const connection = await service.sql.reserve();
+  const { environment_id } = service.key;
+  try {
+    await fillLists(connection, environment_id, { rows: WALKED_ROWS });
+    await fillLists(connection, service.other.environment_id, { rows: WALKED_ROWS });
+    await connection`analyze`;
+    const short = { pages: 0, empty: 0 };
+    const lists = everyCombination(WALKED_ROWS);
+    for (const kind of new Set(lists.map(({ kind }) => kind))) {
+      await t.step(kind, async () => {
+        for (const list of lists.filter((list) => list.kind === kind)) {
+          const { ids, pages } = await walk(connection, service, list);
+          assert.deepEqual(
+            ids,
+            await matching(connection, environment_id, list),
+            JSON.stringify(list),
+          );
+          short.pages += pages.filter((size) => size < WALKED_LIMIT).length;
+          short.empty += pages.filter((size) => size === 0).length;
+        }
+      });
+    }
+    assert.ok(short.empty > 0 && short.pages > short.empty, JSON.stringify(short));
+  } finally {
+    connection.release();
+  }
+});
+
+/** All pages of a list: the ids of their items, and how many items each page but the last one had. */
+async function walk(
+  sql: ReservedSql,
+  service: TestService,
+  { kind, filters }: FilteredList,
+): Promise<{ ids: string[]; pages: number[] }> {
+  const ids: string[] = [];
+  const pages: number[] = [];
+  const hash = parseApiKey(service.key.text)!.hash;
+  for (let cursor: string | null = null;;) {
+    const parameters: (string | null)[] = [hash, kind, String(WALKED_LIMIT), cursor];
+    const [page]: { data: string; has_more: boolean; next_cursor: string | null }[] = await sql
+      .unsafe(LIST, [...parameters, JSON.stringify(filters)], { prepare: true });
+    const { data, has_more, next_cursor } = page!;
+    const items: { id: string }[] = JSON.parse(`[${data}]`);
+    ids.push(...items.map(({ id }) => id.replace(/^[a-z]+_0*/, "")));
+    assert.equal(next_cursor !== null, has_more);
+    assert.ok(cursor === null || next_cursor === null || next_cursor < cursor, "it goes on");
+    if (!has_more) return { ids, pages };
+    pages.push(items.length);
+    cursor = next_cursor;
+  }
+}
+
+/** The numbers of the rows that a list is of, newest first. */
+async function matching(
+  sql: ReservedSql,
+  environment_id: string,
+  { kind, filters }: FilteredList,
+): Promise<string[]> {
+  const where = Object.entries(filters).map(([name, value]) => {
+    if (name === "id_from") return `id >= '${value}'`;
+    if (name === "id_before") return `id < '${value}'`;
+    return `${name} = '${value}'`;
+  });
+  const rows = await sql.unsafe<{ n: string }[]>(
+    `select ltrim(substr(id, strpos(id, '_') + 1), '0') as n from pay.${kind}
+     where ${[`environment_id = '${environment_id}'`, ...where].join(" and ")} order by id desc`,
+  );
+  return rows.map(({ n }) => n);
+}
+
+/** Autovacuum would analyze the tables at some moment. */
+async function keepStatistics(sql: ReservedSql): Promise<void> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = 'pay'::regnamespace and relkind = 'r'`;
+  for (const { name } of tables) {
+    await sql.unsafe(`alter table pay.${name} set (autovacuum_enabled = off)`);
+  }
+}
+
+async function forgetStatistics(sql: ReservedSql): Promise<void> {
+  await sql`
+    delete from pg_statistic using pg_class c
+    where starelid = c.oid and c.relnamespace = 'pay'::regnamespace`;
+  await sql`
+    update pg_class set reltuples = -1, relpages = 0, relallvisible = 0
+    where relnamespace = 'pay'::regnamespace and relkind in ('r', 'i')`;
+}

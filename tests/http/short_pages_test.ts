@@ -1,0 +1,78 @@
+/**
+ * Pages that end before they are full (contract §5): the cursor goes on from a row that no filter asks
+ * for, until `has_more` is false. And the lane in which such pages are read: nothing else waits for it.
+ */
+
+import assert from "node:assert/strict";
+import { fillLists } from "../support/filled_lists.ts";
+import { APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./service_case.ts";
+
+const V1 = "/api-v1-payments/v1";
+/** Several times what a page reads (`pay.page_rows()`). */
+const ROWS = 7_000;
+/** Lists that match nothing, and how many pages they take: one for each 2 000 rows that are read. */
+const LISTS: [path: string, pages: number][] = [
+  [`${PAYMENTS}?currency=GBP`, 4],
+  [`${PAYMENTS}?method_kind=swift&status=completed`, 4],
+  // One row in two has this reference, one in three was declined.
+  [`${PAYMENTS}?reference=often&currency=GBP`, 2],
+  [`${PAYMENTS}?status=declined&currency=GBP`, 2],
+  [`${PAYMENTS}?status=pending`, 1],
+  [`${V1}/transfers?currency=GBP`, 4],
+  [`${V1}/events?type=payment.failed`, 4],
+  [`${V1}/webhook_deliveries?status=failed`, 4],
+  [`${LEDGER}?account=chargebacks`, 4],
+];
+
+serviceCase("a page that finds nothing goes on", async (t, service) => {
+  await fillLists(service.sql, service.key.environment_id, { rows: ROWS });
+  for (const [path, expected] of LISTS) {
+    await t.step(`GET ${path} → ${expected} empty pages`, async () => {
+      let pages = 0;
+      for (let cursor = ""; pages <= expected;) {
+        const { status, text, body } = await service.call("GET", `${path}&limit=100${cursor}`);
+        assert.equal(status, 200, text);
+        assert.deepEqual(body.data, []);
+        assert.equal(body.has_more, body.next_cursor !== null);
+        pages++;
+        if (!body.has_more) break;
+        cursor = `&starting_after=${body.next_cursor}`;
+      }
+      assert.equal(pages, expected);
+    });
+  }
+  await t.step("a cursor whose row is gone is unknown, as any other", async () => {
+    const path = `${PAYMENTS}?currency=GBP`;
+    const { next_cursor } = (await service.call("GET", path)).body;
+    await service.sql`delete from pay.payments where id = ${next_cursor}`;
+    const answer = await service.call("GET", `${path}&starting_after=${next_cursor}`);
+    assertRefused(answer, 400, "invalid_parameter", "starting_after");
+  });
+});
+
+serviceCase("nothing waits for reads that are not cheap", async (_t, service) => {
+  await service.pay();
+  await service.call("GET", `${V1}/balance`);
+  const holder = await service.sql.reserve();
+  try {
+    await holder`begin`;
+    await holder`lock table pay.ledger_totals in access exclusive mode`;
+    // More than the other connections are.
+    let answered = 0;
+    const reads = Array.from({ length: 12 }, async () => {
+      const { status } = await service.call("GET", `${V1}/balance`);
+      answered++;
+      return status;
+    });
+    const { body } = await service.pay(APPROVED.card);
+    assert.equal((await service.call("GET", `${PAYMENTS}/${body.id}`)).status, 200);
+    assert.equal((await service.call("GET", PAYMENTS)).body.data.length, 2);
+    assert.equal((await service.call("GET", `${PAYMENTS}?status=pending`)).body.data.length, 1);
+    assert.equal(answered, 0);
+    await holder`rollback`;
+    for (const status of await Promise.all(reads)) assert.ok(status === 200 || status === 503);
+    assert.equal((await service.call("GET", `${V1}/balance`)).status, 200);
+  } finally {
+    holder.release();
+  }
+});

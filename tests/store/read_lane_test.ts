@@ -1,0 +1,147 @@
+/**
+ * The lane of reads that are not cheap: one at a time, tenants in turns, with rests between, and never
+ * a request that hangs.
+ */
+
+import assert from "node:assert/strict";
+import { tryAgain } from "../../shared/core/errors.ts";
+import { KnownEnvironments } from "../../shared/store/known_environments.ts";
+import { ReadLane } from "../../shared/store/read_lane.ts";
+
+const UNPACED = {
+  rest_factor: 0,
+  waiting_of_tenant: 50,
+  waiting: 1_000,
+  patience_ms: 60_000,
+};
+
+/** A lane whose reads end when they are told to. */
+class Lane {
+  readonly environments = new KnownEnvironments();
+  readonly begun: string[] = [];
+  readonly ends: PromiseWithResolvers<void>[] = [];
+  readonly lane: ReadLane;
+
+  constructor(limits: Partial<typeof UNPACED> = {}) {
+    this.lane = new ReadLane(this.environments, { ...UNPACED, ...limits });
+  }
+
+  read(key_hash: string): Promise<void> {
+    return this.lane.run(key_hash, () => {
+      this.begun.push(key_hash);
+      const end = Promise.withResolvers<void>();
+      this.ends.push(end);
+      return end.promise;
+    });
+  }
+
+  /** The end of the read number `n`, once it has begun. */
+  async end(n: number): Promise<PromiseWithResolvers<void>> {
+    while (this.ends.length < n) await new Promise((resolve) => setTimeout(resolve));
+    return this.ends[n - 1]!;
+  }
+
+  /** Ends so many reads, one after another. */
+  async endAll(count: number): Promise<void> {
+    for (let n = 1; n <= count; n++) (await this.end(n)).resolve();
+  }
+}
+
+function refusalOf(promise: Promise<unknown>) {
+  return promise.then(() => null, (error) => [error.code, error.headers["Retry-After"]]);
+}
+
+Deno.test("run() has one read under way, and gives what it gives", async () => {
+  const lane = new ReadLane(new KnownEnvironments(), UNPACED);
+  let under_way = 0;
+  const results = await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      lane.run("key", async () => {
+        assert.equal(++under_way, 1);
+        await new Promise((resolve) => setTimeout(resolve));
+        under_way--;
+        return i;
+      })),
+  );
+  assert.deepEqual(results, Array.from({ length: 20 }, (_, i) => i));
+});
+
+Deno.test("run() passes a failure on and goes on", async () => {
+  const lane = new ReadLane(new KnownEnvironments(), UNPACED);
+  const failure = new Error("of this read");
+  const failing = lane.run("key", () => Promise.reject(failure));
+  const next = lane.run("key", () => Promise.resolve("read"));
+  await assert.rejects(failing, failure);
+  assert.equal(await next, "read");
+});
+
+Deno.test("run() lets tenants take turns, however many keys one has", async () => {
+  const lane = new Lane();
+  for (const key of ["a1", "a2", "a3"]) lane.environments.learn(key, "env_a");
+  lane.environments.learn("b", "env_b");
+  const reads = ["a1", "a1", "a2", "a3", "a2", "b", "stranger 1", "stranger 2", "b"]
+    .map((key) => lane.read(key));
+  await lane.endAll(reads.length);
+  await Promise.all(reads);
+  assert.deepEqual(lane.begun, [
+    ...["a1", "a1", "b", "stranger 1"],
+    ...["a2", "b", "stranger 2"],
+    ...["a3", "a2"],
+  ]);
+});
+
+Deno.test("run() refuses what finds its tenant's queue full, and nobody else", async () => {
+  const lane = new Lane({ waiting_of_tenant: 3, waiting: 5 });
+  for (const tenant of ["a", "b", "c"]) lane.environments.learn(tenant, `env_${tenant}`);
+  const busy = lane.read("a");
+  const reads = ["a", "a", "a"].map((key) => lane.read(key));
+  assert.deepEqual(await refusalOf(lane.read("a")), ["service_unavailable", "1"]);
+  reads.push(lane.read("b"), lane.read("b"));
+  // Too many of all tenants together.
+  assert.deepEqual(await refusalOf(lane.read("c")), ["service_unavailable", "1"]);
+  await lane.endAll(1 + reads.length);
+  await Promise.all([busy, ...reads]);
+});
+
+Deno.test("run() refuses what waits too long, behind a read that does not end", async () => {
+  const lane = new Lane({ patience_ms: 20 });
+  const hanging = lane.read("a");
+  const waiting = [lane.read("a"), lane.read("b"), lane.read("b")];
+  for (const read of waiting) {
+    assert.deepEqual(await refusalOf(read), ["service_unavailable", "1"]);
+  }
+  (await lane.end(1)).resolve();
+  await hanging;
+  // The queues are whole: what comes next is read.
+  const next = lane.read("b");
+  (await lane.end(2)).resolve();
+  await next;
+  assert.deepEqual(lane.begun, ["a", "b"]);
+});
+
+Deno.test("run() tells all who wait when the database is away", async () => {
+  const lane = new Lane();
+  const reads = ["a", "b", "a"].map((key) => lane.read(key));
+  (await lane.end(1)).reject(tryAgain("service_unavailable", "away"));
+  for (const read of reads) assert.equal((await refusalOf(read))![0], "service_unavailable");
+  assert.deepEqual(lane.begun, ["a"]);
+});
+
+Deno.test("run() rests after a read for a multiple of its time", async () => {
+  const lane = new ReadLane(new KnownEnvironments(), { ...UNPACED, rest_factor: 5 });
+  const spans: { began: number; ended: number }[] = [];
+  const read = async () => {
+    const began = performance.now();
+    while (performance.now() - began < 4);
+    await Promise.resolve();
+    spans.push({ began, ended: performance.now() });
+  };
+  await Promise.all([1, 2, 3, 4].map(() => lane.run("key", read)));
+  for (const [i, { began }] of spans.entries()) {
+    const before = spans[i - 1];
+    if (before === undefined) continue;
+    // A timer may come a millisecond early.
+    const least = 5 * (before.ended - before.began) - 1;
+    assert.ok(began - before.ended >= least, `${began - before.ended} of ${least} ms`);
+  }
+});
