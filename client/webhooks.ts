@@ -132,7 +132,7 @@ export interface DeliveryAttempt {
   response_status: number | null;
   /** Rounded up to 100. */
   duration_ms: number;
-  error: "timeout" | "connection_failed" | null;
+  error: "timeout" | "connection_failed" | "crashed" | null;
 }
 
 /** Status of a delivery. */

@@ -1013,8 +1013,10 @@ create table pay.webhook_deliveries (
   attempts text default ''::text not null,
   next_attempt_at timestamp with time zone,
   leased_until timestamp with time zone,
+  lost_claims smallint default 0 not null,
   created_at timestamp with time zone not null,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
+  constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
@@ -1025,10 +1027,12 @@ comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the n
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
-CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE (next_attempt_at IS NOT NULL);
+comment on column pay.webhook_deliveries.lost_claims is 'Claims that ran out without a record, since the last record. From 3 on the delivery has crashed, and the count stays.';
+CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_subject ON pay.webhook_deliveries USING btree (subject_id, environment_id, id);
+CREATE INDEX webhook_deliveries_suspect ON pay.webhook_deliveries USING btree (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims > 0));
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
@@ -1496,6 +1500,79 @@ end
 $function$;
 alter function pay.check_ledger_transactions() owner to pay_owner;
 
+-- function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_candidates(p_environments text[], p_ids text[], p_ranks bigint[], p_rooms jsonb, p_limit integer, p_per_environment integer, p_per_account integer, p_leased_until timestamp with time zone)
+ RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  with
+  candidate as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+      c.rank_of_endpoint
+    from unnest(p_environments, p_ids, p_ranks) as c (environment_id, id, rank_of_endpoint)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+  ),
+  -- No environment and no account takes more than its share, whatever its endpoints do.
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from candidate c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = c.environment_id
+  ),
+  taken as materialized (
+    select * from shared s
+    where s.has_place
+    order by s.rank_of_endpoint, s.endpoint_id
+    fetch first (p_limit) rows with ties
+  ),
+  judged as materialized (
+    select k.*,
+      -- All that is earlier is taken as well.
+      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      )) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from taken k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id = k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        limit 100
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$function$;
+alter function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) owner to pay_owner;
+comment on function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) is 'Internal.';
+
 -- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
@@ -1561,6 +1638,121 @@ begin
 end
 $function$;
 alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text) owner to pay_owner;
+
+-- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  c_most_lost constant integer := 3;
+  v_locked record;
+  v_is_claimed boolean;
+begin
+  for v_round in 1..100 loop
+    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    exit when v_locked.ids is null;
+    -- A new statement and so a new snapshot, as in pay.claim_candidates.
+    return query
+    with
+    chosen as materialized (
+      select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+        e.account, d.leased_until is not null as is_lost,
+        d.leased_until is not null and d.lost_claims + 1 >= c_most_lost as crashed
+      from unnest(v_locked.environments, v_locked.ids) with ordinality as c (environment_id, id, n)
+      join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+      join pay.webhook_endpoints t
+        on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+      join pay.environments e on e.id = d.environment_id
+      where not exists (
+        select from pay.webhook_deliveries w
+        where w.status = 'pending'
+          and w.environment_id = d.environment_id
+          and w.endpoint_id = d.endpoint_id
+          and w.subject_id = d.subject_id
+          and w.sequence < d.sequence
+      )
+      order by c.n
+      limit 1
+    ),
+    claimed as (
+      update pay.webhook_deliveries d
+      set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+        lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+        leased_until = p_leased_until
+      from chosen c
+      where d.environment_id = c.environment_id and d.id = c.id
+      returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+    )
+    select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+      c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, true, c.crashed, v.body
+    from claimed c
+    join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+    v_is_claimed := found;
+    -- Those that wait for one that is being tried, or whose endpoint is off, make way for others.
+    perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
+    exit when v_is_claimed;
+  end loop;
+end
+$function$;
+alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) is 'Internal.';
+
+-- function pay.claimable_endpoints(jsonb,integer,integer,integer,integer)
+CREATE OR REPLACE FUNCTION pay.claimable_endpoints(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  -- As many rows as one request makes due at a moment, but for the first.
+  c_rest constant integer := 3;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
+  into endpoints, rooms, shares, reads
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      least(
+        coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+        coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account)
+      ) as left_of_tenant,
+      t.failing_since is not null as is_failing
+  ) k
+  cross join lateral (
+    select
+      -- A quick one, that may have more, is no more in need than others.
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end as share,
+      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room,
+      -- At one that is failing most of what is claimed is given back.
+      case when k.is_failing then 0 else c_rest end as rest
+  ) r
+  where r.room > 0;
+end
+$function$;
+alter function pay.claimable_endpoints(jsonb,integer,integer,integer,integer) owner to pay_owner;
+comment on function pay.claimable_endpoints(jsonb,integer,integer,integer,integer) is 'Internal.';
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -2797,9 +2989,11 @@ begin
         select t.body into body from pay.events t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'webhook_endpoints' then
-        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets)
+        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+          'public_id', e.public_id, 'account', e.account)
         into body, detail
         from pay.webhook_endpoints t
+        join pay.environments e on e.id = t.environment_id
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'webhook_deliveries' then
         select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
@@ -2918,6 +3112,51 @@ $function$;
 alter function pay.load_webhook_endpoint(text,text) owner to pay_owner;
 grant execute on function pay.load_webhook_endpoint(text,text) to pay_api;
 
+-- function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.lock_due_deliveries(p_endpoints text[], p_rooms integer[], p_shares integer[], p_reads integer[], p_at timestamp with time zone, OUT environments text[], OUT ids text[], OUT ranks bigint[], OUT suspects_found integer)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_lost_environments text[];
+  v_lost_ids text[];
+begin
+  select
+    array_agg(c.environment_id) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.id) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.place - c.share) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.environment_id) filter (where c.is_lost),
+    array_agg(c.id) filter (where c.is_lost)
+  into environments, ids, ranks, v_lost_environments, v_lost_ids
+  from (
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.next_attempt_at,
+        d.leased_until is not null as is_lost
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.subject_id, d.sequence
+      limit o.reads
+      for update skip locked
+    ) l
+  ) c;
+  suspects_found := coalesce(cardinality(v_lost_ids), 0);
+  if suspects_found > 0 then
+    update pay.webhook_deliveries d
+    set lost_claims = 1, leased_until = null
+    from unnest(v_lost_environments, v_lost_ids) as l (environment_id, id)
+    where d.environment_id = l.environment_id and d.id = l.id;
+  end if;
+end
+$function$;
+alter function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone) owner to pay_owner;
+comment on function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone) is 'Internal.';
+
 -- function pay.lock_funds(json,json)
 CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json)
  RETURNS integer[]
@@ -2961,6 +3200,48 @@ begin
 end
 $function$;
 alter function pay.lock_funds(json,json) owner to pay_owner;
+
+-- function pay.lock_suspects(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.lock_suspects(p_after text, p_at timestamp with time zone, OUT environments text[], OUT ids text[])
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  with recursive suspected as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from suspected s
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select
+    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
+      l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
+      l.next_attempt_at, l.subject_id, l.sequence)
+  into environments, ids
+  from suspected s
+  join pay.environments e on e.id = s.environment_id
+  cross join lateral (
+    select d.environment_id, d.id, d.subject_id, d.sequence, d.lost_claims, d.next_attempt_at
+    from pay.webhook_deliveries d
+    where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+      and (d.leased_until is null or d.leased_until <= p_at)
+    order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+    limit 2
+    for update skip locked
+  ) l;
+end
+$function$;
+alter function pay.lock_suspects(text,timestamp with time zone) owner to pay_owner;
+comment on function pay.lock_suspects(text,timestamp with time zone) is 'Internal.';
 
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
@@ -3259,9 +3540,7 @@ begin
   set next_attempt_at = case
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-    leased_until = null
+    end
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
@@ -3326,10 +3605,16 @@ begin
       select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
       from pay.webhook_endpoints t
       cross join lateral (
-        select d.next_attempt_at as since from pay.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = t.id and d.next_attempt_at <= now()
+        (
+          select d.next_attempt_at as since from pay.webhook_deliveries d
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+            and (d.leased_until is null or d.leased_until <= now())
+          order by d.next_attempt_at limit 1
+        )
+        union all
+        select d.next_attempt_at from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
           and (d.leased_until is null or d.leased_until <= now())
-        order by d.next_attempt_at limit 1
       ) o
     ),
     (
@@ -3449,6 +3734,8 @@ begin
       end,
       next_attempt_at = r.next_attempt_at,
       leased_until = null,
+      -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
@@ -3584,9 +3871,9 @@ $function$;
 alter function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) owner to pay_owner;
 grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
 
--- function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
- RETURNS TABLE(environment_id text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, body text)
+-- function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspect_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3598,153 +3885,42 @@ CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit 
 AS $function$
 #variable_conflict use_column
 declare
-  v_rooms_known jsonb := p_rooms::jsonb;
-  -- As many rows as one request makes due at a moment, but for the first.
-  c_rest constant integer := 3;
-  v_endpoints text[];
-  v_rooms integer[];
-  v_shares integer[];
-  v_reads integer[];
+  v_rooms jsonb := p_rooms::jsonb;
+  v_open record;
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at);
   end if;
   if p_limit <= 0 then
     return;
   end if;
-
-  -- Endpoints with something pending, one index probe for each, and how much more each may have.
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
-  from waiting w
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (v_rooms_known ->> w.endpoint_id)::integer as left_of_endpoint,
-      coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) as left_of_environment,
-      t.failing_since is not null as is_failing
-  ) k
-  cross join lateral (
-    select
-      -- A quick one, that may have more, is no more in need than others.
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_environment, p_limit,
-        case when k.is_failing then 2 end) as room,
-      -- At one that is failing most of what is claimed is given back.
-      case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
-
+  select * into v_open from pay.claimable_endpoints(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
-    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
-    array_agg(c.place - c.share) as ranks
-  into v_due
-  from (
-    select l.*, o.room, o.share,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at
-      from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.reads
-      for update skip locked
-    ) l
-  ) c
-  where c.place <= c.room;
-  exit when v_due.ids is null;
-
-  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
-  -- committed, and is seen, or will let the row go once we have.
-  return query
-  with
-  candidate as materialized (
-    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
-      v_due.sequences, v_due.events, v_due.ranks) as c (environment_id, id, endpoint_id, subject_id,
-      sequence, event_id, rank_of_endpoint)
-  ),
-  -- No environment takes more than its share, whatever its endpoints do.
-  shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode,
-      rank() over (partition by c.environment_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
-    from candidate c
-    join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
-    join pay.environments e on e.id = c.environment_id
-  ),
-  taken as materialized (
-    select * from shared s
-    where s.has_place
-    order by s.rank_of_endpoint, s.endpoint_id
-    fetch first (p_limit) rows with ties
-  ),
-  judged as materialized (
-    select k.*,
-      -- All that is earlier is taken as well.
-      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
-        partition by k.endpoint_id, k.subject_id order by k.sequence
-        range between unbounded preceding and 1 preceding
-      )) as is_next,
-      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
-    from taken k
-    cross join lateral (
-      select count(*) as known from (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id = k.environment_id
-          and d.endpoint_id = k.endpoint_id
-          and d.subject_id = k.subject_id
-          and d.sequence < k.sequence
-        limit 100
-      ) l
-    ) earlier
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
-    from judged j
-    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count
-  )
-  select c.environment_id, c.id, c.endpoint_id, c.event_id, c.subject_id, c.attempt_count, c.url,
-    c.secrets::text, c.livemode, c.failing_since, v.body
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
-  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-  get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0;
+    select * into v_due from pay.lock_due_deliveries(
+      v_open.endpoints, v_open.rooms, v_open.shares, v_open.reads, p_at);
+    exit when v_due.ids is null and v_due.suspects_found = 0;
+    continue when v_due.ids is null;
+    return query select * from pay.claim_candidates(
+      v_due.environments, v_due.ids, v_due.ranks, v_rooms, p_limit, p_per_environment,
+      p_per_account, p_leased_until);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due.ids) then
+      perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+    end if;
+    exit when v_claimed > 0;
   end loop;
+  if p_suspect_after is not null then
+    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until);
+  end if;
 end
 $function$;
-alter function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
-grant execute on function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone) to pay_api;
+alter function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone) to pay_api;
 
 -- function pay.release_idempotency_key(text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.release_idempotency_key(p_environment_id text, p_api_key_id text, p_request_id text, p_key text)

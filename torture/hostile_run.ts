@@ -1,10 +1,12 @@
 /**
- * R13: one hostile endpoint delays no other. Payments are made at a steady rate in sandboxes with 49
- * healthy endpoints, with and without a fiftieth that takes every connection and never answers, in
- * turn; the healthy ones' time from event to arrival is compared.
+ * R13: hostile endpoints delay no other. Payments are made at a steady rate in sandboxes with 49
+ * healthy endpoints, with and without a fiftieth that takes every connection and never answers and an
+ * account that wants all places of the relay (attacker.ts), in turn; the healthy ones' time from event
+ * to arrival is compared.
  */
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
+import { openAttacker } from "./attacker.ts";
 import type { Verdict } from "./audit.ts";
 import { untilWell } from "./main_run.ts";
 import { type SandboxKey, type Stage, until } from "./stage.ts";
@@ -15,12 +17,19 @@ const PAYMENTS_PER_S = 12;
 /** Below this a machine's own hiccups decide; a tarpit costs seconds. */
 const FLOOR_MS = 100;
 const EVENT = "payment.completed";
+/**
+ * Longest time of an attempt, and a lease to go with it: near the product's own, so that whoever holds
+ * all places holds them for long. The attacker's receiver answers just before.
+ */
+const ATTEMPT_MS = 10_000;
+const LEASE_MS = 18_000;
+const ATTACKER_ANSWERS_MS = 9_000;
 /** Longest wait for the last deliveries of a phase: two retries, and the tarpit's timeouts. */
-const DRAIN_MS = 15_000;
+const DRAIN_MS = 45_000;
 
 /** Runs it. @param seconds of each of four phases */
 export async function runHostile(stage: Stage, seconds: number): Promise<Verdict[]> {
-  const server = await stage.startServer();
+  const server = await stage.startServer({ attempt_ms: ATTEMPT_MS, lease_ms: LEASE_MS });
   await untilWell(server);
   /** Milliseconds from event to first arrival at healthy endpoints, by path and event. */
   const arrived = new Map<string, number>();
@@ -61,7 +70,11 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     `http://127.0.0.1:${tarpit.addr.port}/`,
     [EVENT],
   );
+  const attacker_key = (await stage.makeSandbox("attacker", "attacker")).text;
+  const attacker = openAttacker(server.base_url, attacker_key, ATTACKER_ANSWERS_MS);
+  stage.atEnd(() => attacker.close());
   const turn = async (status: "enabled" | "disabled") => {
+    if (status === "disabled") await attacker.stop();
     const response = await fetch(`${server.base_url}${ENDPOINTS}/${id}`, {
       method: "PUT",
       headers: { Authorization: `Bearer ${text}`, "Content-Type": "application/json" },
@@ -69,8 +82,8 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     });
     await response.body?.cancel();
     if (response.status !== 200) throw new Error(`the tarpit is not ${status}`);
-    if (status === "enabled") return;
-    await until("nothing hangs at the tarpit", DRAIN_MS, () => hanging === 0);
+    if (status === "enabled") return attacker.start();
+    await until("nothing is under way", DRAIN_MS, () => hanging === 0 && attacker.held.now === 0);
   };
   const pay = async (i: number) => {
     const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
@@ -106,10 +119,13 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   const limit = Math.max(FLOOR_MS, 2 * calm);
   if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
   if (caught === 0) findings.push("the tarpit has caught nothing");
+  const { held } = attacker;
+  if (held.all === 0) findings.push("the attacker was sent nothing");
   return [{
     promise: "R13",
     says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms, ` +
-      `beside a tarpit (${caught} connections caught) ${hostile} ms`,
+      `beside a tarpit (${caught} connections caught) and an attacker (${held.most} of its ` +
+      `attempts under way at most, ${held.all} in all) ${hostile} ms`,
     findings,
   }];
 }

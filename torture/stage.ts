@@ -39,7 +39,8 @@ export interface Stage {
   functions_url: string;
   /** As superuser, past row-level security. */
   sql: postgres.Sql;
-  makeSandbox(name: string): Promise<SandboxKey>;
+  /** @param account whose it is; all are of one account unless said otherwise */
+  makeSandbox(name: string, account?: string): Promise<SandboxKey>;
   /** @param database_url the functions' own unless it leads through a proxy */
   startServer(settings?: Partial<ServerSettings>): Promise<ApiServer>;
   /** Faults of the servers' own: 500s and what failed behind an answer. */
@@ -91,7 +92,7 @@ export async function setStage(): Promise<Stage> {
       postgres: server,
       functions_url,
       sql,
-      makeSandbox: (name) => makeSandbox(sql, name),
+      makeSandbox: (name, account) => makeSandbox(sql, name, account),
       server_faults,
       startServer: (settings = {}) =>
         startServer(
@@ -136,10 +137,14 @@ export async function until(
   }
 }
 
-async function makeSandbox(sql: postgres.Sql, name: string): Promise<SandboxKey> {
+async function makeSandbox(
+  sql: postgres.Sql,
+  name: string,
+  account = "torture",
+): Promise<SandboxKey> {
   const mint = idMint(Date.now());
   const environment_id = mint("env_");
-  await sql`select pay.create_environment(${environment_id}, 'torture', false, ${name})`;
+  await sql`select pay.create_environment(${environment_id}, ${account}, false, ${name})`;
   const text = generateApiKey("test");
   const { hash, prefix, last_four } = parseApiKey(text)!;
   await sql`

@@ -33,6 +33,21 @@ export interface EndedAttempt {
   retry_after: string | undefined;
 }
 
+/** The record of an attempt that nobody saw the end of: the process died, more than once. */
+export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
+  return {
+    delivered: false,
+    record: {
+      number,
+      at: formatTime(at_ms),
+      response_status: null,
+      duration_ms: 0,
+      error: "crashed",
+    },
+    retry_after: undefined,
+  };
+}
+
 /** Makes one attempt, at `at_ms`. */
 export async function makeAttempt(
   attempt: AttemptToMake,

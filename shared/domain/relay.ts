@@ -1,27 +1,29 @@
 /**
  * The relay: takes due deliveries out of the outbox and sends them, with bounded concurrency per
- * endpoint, per environment and in all. The database is the record; this only works on what it has
+ * endpoint, per environment, per account and in all. The database is the record; this only works on what it has
  * claimed there.
  *
  * A turn records what has ended and claims what is due, in one statement. While that statement is
  * under way further results gather for the next, so a busy relay needs few statements and an idle
  * one none. Of endpoints that answer quickly more is claimed than is sent at once, so that a turn has
  * much to do. Guarantees: at least once, and in order per endpoint and subject.
+ *
+ * A claim that runs out without a record makes its delivery a suspect: the process may have died of
+ * it. The relay has one suspect at a time, so a poisonous delivery takes another one with it at most
+ * once. After the third lost claim it is recorded as crashed instead of being sent (ADR 0032).
  */
 
 import type { Clock } from "../core/clock.ts";
 import { formatTime } from "../core/clock.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../store/webhook_store.ts";
-import { type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
+import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
-import { type Chain, FIRST_CLAIM, RelayLanes } from "./relay_lanes.ts";
+import { type Chain, FIRST_CLAIM, MAX_CLAIMED, RelayLanes } from "./relay_lanes.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
-/** Deliveries claimed in all, of this isolate. */
-const MAX_CLAIMED = 1024;
 /** How long a claim lasts: the 15 s of an attempt, and as long as it may wait and be recorded. */
 const LEASE_MS = 25_000;
 /** How much of its lease a delivery may wait for a place: 8 s; later it is given back. */
@@ -52,7 +54,14 @@ export class Relay {
   readonly #options: RelayOptions;
   readonly #lanes = new RelayLanes();
   readonly #secrets: EndpointSecrets;
+  /** Attempts whose end is waited for. */
+  readonly #under_way = new Set<ClaimedDelivery>();
   #results: AttemptResult[] = [];
+  /** Accounts take turns with their suspects: the one that had the last turn. */
+  #suspect_account = "";
+  #has_suspect = false;
+  /** A suspect has ended: the next one waits for a turn alone. */
+  #hurries = false;
   #wanted = false;
   #wake: () => void = () => {};
   #gathered: () => void = () => {};
@@ -72,11 +81,23 @@ export class Relay {
     return this.#running;
   }
 
-  /** Claims nothing more; resolves when what is claimed has ended and is recorded. */
-  async stop(): Promise<void> {
+  /**
+   * Claims nothing more, gives back what waits for a place, and waits for the attempts under way.
+   * Those that have not ended when `patience` resolves are given back as well: the next relay sends
+   * them again. Resolves when all of it is recorded, so that no claim is lost.
+   */
+  async stop(patience: Promise<void> = new Promise(() => {})): Promise<void> {
     this.#stopped = true;
-    if (this.#lanes.claimed > 0 || this.#results.length > 0) await this.nudge();
-    else await this.#running;
+    for (const waiting of this.#lanes.empty()) this.#release(waiting);
+    let is_over = false;
+    const has_more = this.#lanes.claimed > 0 || this.#results.length > 0;
+    const over = (has_more ? this.nudge() : this.#running ?? Promise.resolve())
+      .then(() => is_over = true);
+    await Promise.race([over, patience]);
+    if (is_over) return;
+    for (const delivery of this.#under_way) this.#give(delivery);
+    this.#under_way.clear();
+    await this.#turn().catch(this.#options.on_error);
   }
 
   async #run(): Promise<void> {
@@ -104,7 +125,7 @@ export class Relay {
 
   /** Lets results gather: for a time, or until they are many. */
   async #gather(longest_ms: number): Promise<void> {
-    if (longest_ms <= 0 || this.#results.length >= TURN_RESULTS) return;
+    if (longest_ms <= 0 || this.#hurries || this.#results.length >= TURN_RESULTS) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, longest_ms);
       this.#gathered = () => {
@@ -127,6 +148,8 @@ export class Relay {
   async #turn(): Promise<boolean> {
     const { store, clock, lease_ms } = this.#options;
     const at_ms = clock();
+    this.#hurries = false;
+    for (const surplus of this.#lanes.surplus()) this.#release(surplus);
     const limit = this.#stopped ? 0 : MAX_CLAIMED - this.#lanes.claimed;
     if (limit <= 0 && this.#results.length === 0) return false;
     const results = this.#results;
@@ -138,7 +161,9 @@ export class Relay {
         limit,
         per_endpoint: FIRST_CLAIM.endpoint,
         per_environment: FIRST_CLAIM.environment,
+        per_account: FIRST_CLAIM.account,
         rooms: this.#lanes.rooms(),
+        suspect_after: this.#has_suspect ? null : this.#suspect_account,
         at_ms,
         leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
       });
@@ -146,7 +171,10 @@ export class Relay {
       this.#results = [...results, ...this.#results];
       throw error;
     }
+    const suspect = claimed.find((delivery) => delivery.suspect);
+    if (suspect) [this.#has_suspect, this.#suspect_account] = [true, suspect.account];
     this.#lanes.add(claimed, at_ms);
+    if (this.#stopped) { for (const waiting of this.#lanes.empty()) this.#release(waiting); }
     this.#begin();
     return claimed.length >= limit && limit > 0;
   }
@@ -164,16 +192,17 @@ export class Relay {
   }
 
   /** Sends one after another, as long as each is taken; what is left is let go. */
-  async #send({ deliveries, claimed_at_ms }: Chain): Promise<void> {
+  async #send(chain: Chain): Promise<void> {
     const { clock, on_error, lease_ms = LEASE_MS } = this.#options;
+    const { deliveries, claimed_at_ms } = chain;
     let goes_on = true;
     for (const delivery of deliveries) {
-      goes_on &&= clock() - claimed_at_ms <= lease_ms * WAIT_SHARE;
-      if (!goes_on) {
+      goes_on &&= !this.#stopped && clock() - claimed_at_ms <= lease_ms * WAIT_SHARE;
+      if (!goes_on && !delivery.crashed) {
         this.#release(delivery);
         continue;
       }
-      const began = performance.now();
+      this.#under_way.add(delivery);
       try {
         goes_on = await this.#attempt(delivery);
       } catch (error) {
@@ -181,14 +210,28 @@ export class Relay {
         on_error(error);
         goes_on = false;
       }
-      this.#lanes.end(delivery, performance.now() - began, goes_on);
+      this.#under_way.delete(delivery);
+      this.#lanes.end(chain, goes_on);
+      if (delivery.suspect) this.#endSuspect();
     }
   }
 
-  /** Gives a claimed delivery back. */
+  /** Gives a claimed delivery back, of which no attempt is made. */
   #release(delivery: ClaimedDelivery): void {
-    const { environment_id, id, attempt } = delivery;
-    this.#lanes.end(delivery, null, false);
+    this.#lanes.release(delivery);
+    if (delivery.suspect) this.#endSuspect();
+    this.#give(delivery);
+  }
+
+  /** The next suspect may be claimed. */
+  #endSuspect(): void {
+    this.#has_suspect = false;
+    this.#hurries = true;
+    this.#gathered();
+  }
+
+  /** Has the next turn set a delivery free; another relay, or this one, claims it anew. */
+  #give({ environment_id, id, attempt }: ClaimedDelivery): void {
     this.#add({
       environment_id,
       id,
@@ -199,12 +242,33 @@ export class Relay {
     });
   }
 
-  /** Makes an attempt; true when the receiver took it. */
+  /** Makes an attempt and has it recorded; true when the receiver took it. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
-    const { settings, send, clock, on_attempt } = this.#options;
+    const at_ms = this.#options.clock();
+    const ended = delivery.crashed
+      ? crashedAttempt(delivery.attempt, at_ms)
+      : await this.#make(delivery, at_ms);
+    // Given back meanwhile: the number may be another relay's by now.
+    if (!this.#under_way.has(delivery)) return false;
+    this.#options.on_attempt(delivery, ended);
+    let is_off = false;
+    try {
+      // Before the result, so that nothing that waits for it is sent to an endpoint that is gone.
+      const reason = disablingReason(delivery, ended, at_ms);
+      if (reason) is_off = await this.#disable(delivery, reason, at_ms);
+    } finally {
+      this.#add(this.#judge(delivery, ended, at_ms, is_off));
+    }
+    if (is_off) {
+      for (const waiting of this.#lanes.empty(delivery.endpoint_id)) this.#release(waiting);
+    }
+    return ended.delivered;
+  }
+
+  #make(delivery: ClaimedDelivery, at_ms: number): Promise<EndedAttempt> {
+    const { settings, send } = this.#options;
     const { endpoint_id, event_id, body, url, attempt } = delivery;
-    const at_ms = clock();
-    const ended = await makeAttempt(
+    return makeAttempt(
       {
         event_id,
         body,
@@ -216,17 +280,6 @@ export class Relay {
       at_ms,
       send,
     );
-    on_attempt(delivery, ended);
-    let is_off = false;
-    try {
-      // Before the result, so that nothing that waits for it is sent to an endpoint that is gone.
-      const reason = disablingReason(delivery, ended, at_ms);
-      if (reason) is_off = await this.#disable(delivery, reason, at_ms);
-    } finally {
-      this.#add(this.#judge(delivery, ended, at_ms, is_off));
-    }
-    if (is_off) { for (const waiting of this.#lanes.empty(endpoint_id)) this.#release(waiting); }
-    return ended.delivered;
   }
 
   #judge(

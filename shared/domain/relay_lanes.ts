@@ -3,31 +3,45 @@
  * deliveries that have to go one after another. Pure bookkeeping; the relay sends.
  *
  * Two bounds: how much is under way (places at receivers), and how much is claimed (what may wait
- * here for a place). An endpoint that answers quickly may have more waiting than others: it is
- * worked off in a moment, and a turn that claims much costs little more than one that claims one.
+ * here for a place). Both are counted of an endpoint, of an environment under the id that a reset
+ * leaves (its public one), and of an account. An endpoint that answers quickly may have more waiting
+ * than others: it is worked off in a moment, and a turn that claims much costs little more than one
+ * that claims one.
  */
 
-import type { ClaimedDelivery } from "../store/webhook_store.ts";
+import type { ClaimedDelivery, RelayRooms } from "../store/webhook_store.ts";
+import { type PlaceBounds, Places } from "./places.ts";
 
 /** Attempts under way in all, of this isolate. */
 const MAX_UNDER_WAY = 256;
-/** Attempts under way of one environment: a tenant whose receivers never answer stops no other. */
-const MAX_OF_ENVIRONMENT = 64;
-/** Attempts under way at one endpoint; at one that is failing. */
-const MAX_OF_ENDPOINT = { healthy: 16, failing: 2 };
+/** How many of them are for accounts that have few, and how many are few. */
+const RESERVED = { places: 64, few: 4 };
+/** Attempts under way at one endpoint; when it is failing. */
+const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
+const MAX_OF_FAILING = 2;
+/** Of one environment: one whose receivers never answer stops no other, nor half of its account. */
+const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 8 };
+/** Of one account: two that are slow together leave the reserved places to all others. */
+const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 16 };
 
-/** Claimed of one endpoint and of one environment, for each place: the next are at hand. */
+/** Claimed of one endpoint, environment or account, for each place: the next are at hand. */
 const CLAIMED_PER_PLACE = 2;
 /** An endpoint may have as much claimed as it takes in this time, up to a number. */
 const AHEAD_MS = 100;
 const AHEAD_MAX = 512;
-/** Weight of the newest attempt in an endpoint's pace. */
-const PACE_WEIGHT = 1 / 8;
+/** Deliveries claimed in all, of this isolate; of one account, so that others can be claimed too. */
+export const MAX_CLAIMED = 1024;
+const MAX_CLAIMED_OF_ACCOUNT = 768;
+/** An endpoint that has become slow gives back what is this many times too much. */
+const SURPLUS_FACTOR = 2;
+/** Environments and accounts whose pace is remembered while they have nothing here. */
+const MAX_REMEMBERED = 4096;
 
-/** Claimed when a relay knows nothing of an endpoint or environment yet. */
+/** Claimed when a relay has nothing of an endpoint, environment or account yet. */
 export const FIRST_CLAIM = {
-  endpoint: MAX_OF_ENDPOINT.healthy * CLAIMED_PER_PLACE,
-  environment: MAX_OF_ENVIRONMENT * CLAIMED_PER_PLACE,
+  endpoint: OF_ENDPOINT.first * CLAIMED_PER_PLACE,
+  environment: OF_ENVIRONMENT.first * CLAIMED_PER_PLACE,
+  account: OF_ACCOUNT.first * CLAIMED_PER_PLACE,
 } as const;
 
 /** Deliveries of one endpoint and subject. */
@@ -35,40 +49,42 @@ export interface Chain {
   /** In the order to send them in; at least one. */
   deliveries: ClaimedDelivery[];
   claimed_at_ms: number;
+  /** When the attempt that is under way began, by the lanes' clock. */
+  began_ms: number;
 }
 
 /** What there is of one endpoint. */
 interface Lane {
-  readonly environment: Environment;
+  readonly public_id: string;
+  readonly account: string;
+  readonly places: Places;
+  /** Of the endpoint, its environment and its account. */
+  readonly holders: readonly [Places, Places, Places];
   readonly waiting: Chain[];
-  claimed: number;
-  under_way: number;
   failing: boolean;
-  /** Mean time of an attempt; null before the first has ended. */
-  pace_ms: number | null;
-}
-
-/** What there is of one environment. */
-interface Environment {
-  readonly id: string;
-  readonly lanes: Set<Lane>;
-  claimed: number;
-  under_way: number;
 }
 
 /** The lanes of one relay. */
 export class RelayLanes {
+  readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
-  readonly #environments = new Map<string, Environment>();
+  readonly #environments = new Remembered(OF_ENVIRONMENT);
+  readonly #accounts = new Remembered(OF_ACCOUNT);
+  readonly #suspects: Chain[] = [];
   #claimed = 0;
   #under_way = 0;
+
+  /** @param now milliseconds of a clock that only goes forward */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /** Deliveries that are claimed and have not ended. */
   get claimed(): number {
     return this.#claimed;
   }
 
-  /** Takes what a turn has claimed; a chain's deliveries follow each other. */
+  /** Takes what a turn has claimed; a chain's deliveries follow each other. A suspect is a chain. */
   add(deliveries: readonly ClaimedDelivery[], claimed_at_ms: number): void {
     let chain: Chain | undefined;
     for (const delivery of deliveries) {
@@ -76,102 +92,199 @@ export class RelayLanes {
       const lane = this.#laneOf(delivery);
       lane.failing = delivery.failing_since !== null;
       if (
-        last?.endpoint_id === delivery.endpoint_id && last.subject_id === delivery.subject_id
+        !delivery.suspect && last?.endpoint_id === delivery.endpoint_id &&
+        last.subject_id === delivery.subject_id
       ) {
         chain!.deliveries.push(delivery);
-      } else lane.waiting.push(chain = { deliveries: [delivery], claimed_at_ms });
-      this.#count(lane, "claimed", 1);
+      } else {
+        chain = { deliveries: [delivery], claimed_at_ms, began_ms: 0 };
+        (delivery.suspect ? this.#suspects : lane.waiting).push(chain);
+      }
+      this.#countClaimed(lane, 1);
     }
   }
 
   /**
    * The chains that may begin now; each has a place until `leave`. Endpoints take turns, also from one
-   * call to the next: who has had a place comes last.
+   * call to the next: who has had a place comes last. A suspect waits for no place: there is one at a
+   * time, and others wait for it.
    */
   *enter(): Generator<Chain> {
+    for (let chain = this.#suspects.shift(); chain; chain = this.#suspects.shift()) {
+      yield this.#begin(this.#laneOf(chain.deliveries[0]!), chain);
+    }
     // A lane that is set again is met again by this loop.
     for (const [endpoint_id, lane] of this.#lanes) {
       if (lane.waiting.length === 0 || !this.#hasPlace(lane)) continue;
       this.#lanes.delete(endpoint_id);
       this.#lanes.set(endpoint_id, lane);
-      this.#count(lane, "under_way", 1);
-      yield lane.waiting.shift()!;
+      yield this.#begin(lane, lane.waiting.shift()!);
     }
   }
 
-  /** An attempt has ended, or was let go without one (`took_ms` null). */
-  end(delivery: ClaimedDelivery, took_ms: number | null, delivered: boolean): void {
-    const lane = this.#laneOf(delivery);
-    this.#count(lane, "claimed", -1);
-    if (took_ms === null) return;
+  /** An attempt of a chain has ended; the next of the chain begins with it. */
+  end(chain: Chain, delivered: boolean): void {
+    const lane = this.#laneOf(chain.deliveries[0]!);
+    const now = this.#now();
     lane.failing = !delivered;
-    lane.pace_ms = lane.pace_ms === null
-      ? took_ms
-      : lane.pace_ms + (took_ms - lane.pace_ms) * PACE_WEIGHT;
+    for (const places of lane.holders) {
+      places.learn(now - chain.began_ms, delivered);
+      places.leave(chain.began_ms);
+      places.enter(now);
+    }
+    chain.began_ms = now;
+    this.#countClaimed(lane, -1);
+  }
+
+  /** A claimed delivery is given back without an attempt. */
+  release(delivery: ClaimedDelivery): void {
+    this.#countClaimed(this.#laneOf(delivery), -1);
+    this.#forget(delivery.endpoint_id);
   }
 
   /** A chain is over, all of its deliveries have ended. */
-  leave({ deliveries: [delivery] }: Chain): void {
-    const lane = this.#laneOf(delivery!);
-    this.#count(lane, "under_way", -1);
-    if (lane.claimed > 0 || lane.under_way > 0) return;
-    const { environment } = lane;
-    this.#lanes.delete(delivery!.endpoint_id);
-    environment.lanes.delete(lane);
-    if (environment.lanes.size === 0) this.#environments.delete(environment.id);
+  leave({ deliveries: [delivery], began_ms }: Chain): void {
+    for (const places of this.#laneOf(delivery!).holders) places.leave(began_ms);
+    this.#under_way--;
+    this.#forget(delivery!.endpoint_id);
   }
 
-  /** Takes what waits of an endpoint out of its lane; the caller ends each delivery. */
-  empty(endpoint_id: string): ClaimedDelivery[] {
-    return this.#lanes.get(endpoint_id)?.waiting.splice(0).flatMap(({ deliveries }) =>
-      deliveries
-    ) ?? [];
+  /** Takes what waits of an endpoint, or of all, out of its lane; the caller releases each. */
+  empty(endpoint_id?: string): ClaimedDelivery[] {
+    const lanes = endpoint_id === undefined
+      ? [...this.#lanes.values()]
+      : [this.#lanes.get(endpoint_id)].filter((lane) => lane !== undefined);
+    return lanes.flatMap(({ waiting }) => waiting.splice(0)).flatMap((chain) => chain.deliveries);
   }
 
-  /** How much more there may be of each endpoint and environment that has something here. */
-  rooms(): Record<string, number> {
-    const rooms: Record<string, number> = {};
+  /**
+   * Takes what waits at endpoints that have become too slow for it out of their lanes; the caller
+   * releases each. It would keep others from being claimed.
+   */
+  surplus(): ClaimedDelivery[] {
+    const now = this.#now();
+    const taken: ClaimedDelivery[] = [];
+    for (const lane of this.#lanes.values()) {
+      const { waiting, places: { claimed } } = lane;
+      if (waiting.length === 0) continue;
+      const most = mayClaim(lane, now);
+      if (claimed <= SURPLUS_FACTOR * most) continue;
+      for (let left = claimed - most; left > 0 && waiting.length > 0;) {
+        const { deliveries } = waiting.pop()!;
+        taken.push(...deliveries);
+        left -= deliveries.length;
+      }
+    }
+    return taken;
+  }
+
+  /** How much more there may be of each endpoint, environment and account that has something here. */
+  rooms(): RelayRooms {
+    const now = this.#now();
+    const endpoints: Record<string, number> = {};
+    const environments: Record<string, number> = {};
+    // Named by the operator: `__proto__` is a name like any other.
+    const accounts: Record<string, number> = Object.create(null);
     for (const [endpoint_id, lane] of this.#lanes) {
-      rooms[endpoint_id] = Math.max(0, mayClaim(lane) - lane.claimed);
+      const [own, environment, account] = lane.holders;
+      const most = mayClaim(lane, now);
+      endpoints[endpoint_id] = most - own.claimed;
+      environments[lane.public_id] ??= environment.count(now) * CLAIMED_PER_PLACE -
+        environment.claimed;
+      accounts[lane.account] ??= account.count(now) * CLAIMED_PER_PLACE - account.claimed;
+      // Beyond that it may have what its quick endpoints have ahead.
+      const ahead = Math.max(0, most - OF_ENDPOINT.most * CLAIMED_PER_PLACE);
+      environments[lane.public_id]! += ahead;
+      accounts[lane.account]! += ahead;
     }
-    for (const { id, lanes, claimed } of this.#environments.values()) {
-      let most = FIRST_CLAIM.environment;
-      for (const lane of lanes) most += Math.max(0, mayClaim(lane) - FIRST_CLAIM.endpoint);
-      rooms[id] = Math.max(0, most - claimed);
+    for (const { account, holders } of this.#lanes.values()) {
+      accounts[account] = Math.min(accounts[account]!, MAX_CLAIMED_OF_ACCOUNT - holders[2].claimed);
     }
-    return rooms;
+    return {
+      endpoints: atLeastZero(endpoints),
+      environments: atLeastZero(environments),
+      accounts: atLeastZero(accounts),
+    };
   }
 
-  #hasPlace({ under_way, failing, environment }: Lane): boolean {
-    return under_way < (failing ? MAX_OF_ENDPOINT.failing : MAX_OF_ENDPOINT.healthy) &&
-      environment.under_way < MAX_OF_ENVIRONMENT && this.#under_way < MAX_UNDER_WAY;
+  #hasPlace({ failing, places, holders }: Lane): boolean {
+    const now = this.#now();
+    const account = holders[2];
+    const most = account.under_way < RESERVED.few ? MAX_UNDER_WAY : MAX_UNDER_WAY - RESERVED.places;
+    return this.#under_way < most && !(failing && places.under_way >= MAX_OF_FAILING) &&
+      holders.every((holder) => holder.hasPlace(now));
   }
 
-  #count(lane: Lane, what: "claimed" | "under_way", by: 1 | -1): void {
-    lane[what] += by;
-    lane.environment[what] += by;
-    if (what === "claimed") this.#claimed += by;
-    else this.#under_way += by;
+  #begin(lane: Lane, chain: Chain): Chain {
+    chain.began_ms = this.#now();
+    for (const places of lane.holders) places.enter(chain.began_ms);
+    this.#under_way++;
+    return chain;
   }
 
-  #laneOf({ endpoint_id, environment_id }: ClaimedDelivery): Lane {
+  #countClaimed({ holders }: Lane, by: 1 | -1): void {
+    for (const places of holders) places.claimed += by;
+    this.#claimed += by;
+  }
+
+  /** An endpoint of which nothing is left begins anew; its environment and account are remembered. */
+  #forget(endpoint_id: string): void {
+    if (this.#lanes.get(endpoint_id)?.places.is_idle) this.#lanes.delete(endpoint_id);
+  }
+
+  #laneOf({ endpoint_id, public_id, account }: ClaimedDelivery): Lane {
     let lane = this.#lanes.get(endpoint_id);
     if (lane !== undefined) return lane;
-    let environment = this.#environments.get(environment_id);
-    if (environment === undefined) {
-      environment = { id: environment_id, lanes: new Set(), claimed: 0, under_way: 0 };
-      this.#environments.set(environment_id, environment);
-    }
-    lane = { environment, waiting: [], claimed: 0, under_way: 0, failing: false, pace_ms: null };
-    environment.lanes.add(lane);
+    const places = new Places(OF_ENDPOINT);
+    lane = {
+      public_id,
+      account,
+      places,
+      holders: [places, this.#environments.of(public_id), this.#accounts.of(account)],
+      waiting: [],
+      failing: false,
+    };
     this.#lanes.set(endpoint_id, lane);
     return lane;
   }
 }
 
+/** Places by name that outlive what is under way, so that a slow holder is slow when it comes back. */
+class Remembered {
+  readonly #bounds: PlaceBounds;
+  /** The one that was made busy last comes last. */
+  readonly #by_name = new Map<string, Places>();
+
+  constructor(bounds: PlaceBounds) {
+    this.#bounds = bounds;
+  }
+
+  of(name: string): Places {
+    const places = this.#by_name.get(name) ?? new Places(this.#bounds);
+    this.#by_name.delete(name);
+    this.#by_name.set(name, places);
+    if (this.#by_name.size > MAX_REMEMBERED) this.#dropOldest();
+    return places;
+  }
+
+  #dropOldest(): void {
+    for (const [name, places] of this.#by_name) {
+      if (!places.is_idle) continue;
+      this.#by_name.delete(name);
+      return;
+    }
+  }
+}
+
 /** How much of an endpoint may be claimed at a time. */
-function mayClaim({ failing, pace_ms }: Lane): number {
-  if (failing) return MAX_OF_ENDPOINT.failing;
-  const ahead = pace_ms === null ? 0 : MAX_OF_ENDPOINT.healthy * AHEAD_MS / Math.max(1, pace_ms);
-  return Math.max(FIRST_CLAIM.endpoint, Math.min(AHEAD_MAX, Math.floor(ahead)));
+function mayClaim({ failing, places }: Lane, now_ms: number): number {
+  if (failing) return MAX_OF_FAILING;
+  const count = places.count(now_ms);
+  const ahead = places.pace_ms === null ? 0 : count * AHEAD_MS / Math.max(1, places.pace_ms);
+  return Math.max(count * CLAIMED_PER_PLACE, Math.min(AHEAD_MAX, Math.floor(ahead)));
+}
+
+function atLeastZero(rooms: Record<string, number>): Record<string, number> {
+  for (const name in rooms) rooms[name] = Math.max(0, rooms[name]!);
+  return rooms;
 }

@@ -16,12 +16,16 @@ import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
+import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** How long the relay leaves a triggered delivery alone: longer than its one attempt can take. */
 const LEASE_MS = 60_000;
 
-/** Delivers an event on demand. Throws `ApiError`; a receiver's failure is an answer, not an error. */
+/**
+ * Delivers an event on demand. Throws `ApiError`, `rate_limited` also when too many attempts are under
+ * way; a receiver's failure is an answer, not an error.
+ */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
 /** The trigger over a store. */
@@ -34,13 +38,16 @@ export function createTrigger(options: {
 }): Trigger {
   const { store, webhook_store, settings, send, clock } = options;
   const endpoint_secrets = new EndpointSecrets(settings.master_secret);
+  const places = new TriggerPlaces();
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency);
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
     const counted = countedAlready(access);
     const { url } = JSON.parse(loaded.body);
-    const { secrets } = JSON.parse(loaded.detail!) as { secrets: SecretSource[] };
+    const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
+      loaded.detail!,
+    );
     const paid = await store.load(counted, "payments", body.payment_id);
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
     const payment: Payment = JSON.parse(paid.body);
@@ -53,37 +60,42 @@ export function createTrigger(options: {
       triggered: true,
     }, context);
     const delivery_id = idMint(context.at_ms, context.random)("whd_");
-    const kept = await webhook_store.beginTrigger(counted, {
-      endpoint_id: body.endpoint_id,
-      event_id: event.id,
-      type: body.event,
-      subject_id: payment.id,
-      body: event.body,
-      delivery_id,
-      leased_until_ms: context.at_ms + LEASE_MS,
-    }, idempotency);
-    if (kept) return { answer: kept, replayed: true };
-    const at_ms = clock();
-    const attempt = await makeAttempt(
-      {
+    const leave = places.enter(owner);
+    try {
+      const kept = await webhook_store.beginTrigger(counted, {
+        endpoint_id: body.endpoint_id,
         event_id: event.id,
+        type: body.event,
+        subject_id: payment.id,
         body: event.body,
-        url,
-        number: 1,
-        secrets: endpoint_secrets.signing(body.endpoint_id, JSON.stringify(secrets), at_ms),
-        allow_private: settings.allow_private && !context.livemode,
-      },
-      at_ms,
-      send,
-    );
-    const answer = await webhook_store.endTrigger(
-      counted,
-      delivery_id,
-      attempt.delivered,
-      JSON.stringify(attempt.record),
-      idempotency,
-    );
-    return { answer, replayed: false };
+        delivery_id,
+        leased_until_ms: context.at_ms + LEASE_MS,
+      }, idempotency);
+      if (kept) return { answer: kept, replayed: true };
+      const at_ms = clock();
+      const attempt = await makeAttempt(
+        {
+          event_id: event.id,
+          body: event.body,
+          url,
+          number: 1,
+          secrets: endpoint_secrets.signing(body.endpoint_id, JSON.stringify(secrets), at_ms),
+          allow_private: settings.allow_private && !context.livemode,
+        },
+        at_ms,
+        send,
+      );
+      const answer = await webhook_store.endTrigger(
+        counted,
+        delivery_id,
+        attempt.delivered,
+        JSON.stringify(attempt.record),
+        idempotency,
+      );
+      return { answer, replayed: false };
+    } finally {
+      leave();
+    }
   };
 }
 

@@ -17,7 +17,7 @@ import {
   type WebhookSettings,
 } from "./webhook_endpoints.ts";
 
-/** How long attempts under way are waited for at the end; the lease of others runs out by itself. */
+/** How long attempts under way are waited for at the end; those that take longer are given back. */
 const CLOSE_MS = 3_000;
 
 /** Everything that has to do with webhooks. */
@@ -54,7 +54,7 @@ export function createWebhooks(options: {
     async close() {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
-      await Promise.race([relay.stop(), too_long]);
+      await relay.stop(too_long);
       clearTimeout(timer);
       pool.close();
     },

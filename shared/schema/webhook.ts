@@ -92,7 +92,10 @@ export const DeliveryAttempt = z.object({
   at: Instant,
   response_status: z.number().int().nullable().describe("What the receiver answered, if it did"),
   duration_ms: z.number().int().min(0).describe("Rounded up to 100"),
-  error: z.enum(["timeout", "connection_failed"]).nullable(),
+  error: z.enum(["timeout", "connection_failed", "crashed"]).nullable().describe(
+    "Why there is no answer. `crashed`: the service stopped three times during this delivery, and " +
+      "takes the attempt for failed",
+  ),
 }).describe("One HTTP try of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 

@@ -61,7 +61,7 @@ export interface Row {
   remaining?: number | null;
   status: number | null;
   body: string | null;
-  /** Of a webhook endpoint: its revision and secrets, as JSON text. */
+  /** Of a webhook endpoint: its revision, its secrets and whose it is, as JSON text. */
   detail?: string | null;
   /** Of a commit: how many deliveries it made due; a bigint as text. */
   deliveries?: string | null;

@@ -42,7 +42,7 @@ export type ResourceKind =
   | "webhook_deliveries";
 /** A stored resource, or the kept answer of an earlier request with the same key. */
 export type Loaded =
-  /** `detail`: of a webhook endpoint its revision and secrets, as JSON text. */
+  /** `detail`: of a webhook endpoint its revision, its secrets and whose it is, as JSON text. */
   | { outcome: "found"; body: string; detail: string | null }
   | { outcome: "replay"; answer: Answer };
 

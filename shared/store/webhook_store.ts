@@ -55,6 +55,9 @@ export type Written =
 /** An attempt to make, claimed from the outbox. */
 export interface ClaimedDelivery {
   environment_id: string;
+  /** The environment's id that a reset leaves as it is; what places are counted by, and the account. */
+  public_id: string;
+  account: string;
   id: string;
   endpoint_id: string;
   event_id: string;
@@ -67,6 +70,10 @@ export interface ClaimedDelivery {
   secrets: string;
   livemode: boolean;
   failing_since: Date | null;
+  /** Its claim was lost before, or it has crashed: a relay sends one such delivery at a time. */
+  suspect: boolean;
+  /** The third claim was lost: to be recorded as an attempt that crashed, and not to be sent. */
+  crashed: boolean;
   /** The payload. */
   body: string;
 }
@@ -84,15 +91,25 @@ export interface AttemptResult {
   record: string | null;
 }
 
+/** How much more a relay takes of the endpoints, environments and accounts of which it has some. */
+export interface RelayRooms {
+  endpoints: Readonly<Record<string, number>>;
+  /** By public id. */
+  environments: Readonly<Record<string, number>>;
+  accounts: Readonly<Record<string, number>>;
+}
+
 /** What a turn of the relay asks for. */
 export interface RelayTurn {
   results: AttemptResult[];
-  /** How many it takes in all, of one endpoint, of one environment. */
+  /** How many it takes in all, and of an endpoint, environment or account of which it has none. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
-  /** How many it takes of the endpoints and environments of which it has some already. */
-  rooms: Readonly<Record<string, number>>;
+  per_account: number;
+  rooms: RelayRooms;
+  /** The account whose suspect it took last, or an empty text; null while it has a suspect. */
+  suspect_after: string | null;
   at_ms: number;
   leased_until_ms: number;
 }
@@ -185,8 +202,9 @@ const END_TRIGGER = `select * from pay.end_trigger(
   p_delivered => $7::text::boolean, p_attempt => $8::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
-  p_per_endpoint => $4::int, p_per_environment => $5::int, p_at => $6::text::timestamptz,
-  p_leased_until => $7::text::timestamptz)`;
+  p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
+  p_suspect_after => $7::text, p_at => $8::text::timestamptz,
+  p_leased_until => $9::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text)`;
 const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
@@ -261,6 +279,8 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
         turn.limit,
         turn.per_endpoint,
         turn.per_environment,
+        turn.per_account,
+        turn.suspect_after,
         formatTime(turn.at_ms),
         formatTime(turn.leased_until_ms),
       ]),

@@ -11,7 +11,8 @@ set role pay_owner;
 -- One resource, or none when p_kind is null (authentication alone).
 -- With an idempotency key it first looks for a kept answer, so that the load of a payment that is
 -- about to change finds the replay in the same round trip: replay comes before existence.
--- detail: of a webhook endpoint its revision and what its secrets are derived from.
+-- detail: of a webhook endpoint its revision, what its secrets are derived from, and whose it is: the
+-- public id of its environment, and its account.
 create function pay.load(
   p_key_hash text,
   p_scope text,
@@ -89,9 +90,11 @@ begin
         select t.body into body from pay.events t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'webhook_endpoints' then
-        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets)
+        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+          'public_id', e.public_id, 'account', e.account)
         into body, detail
         from pay.webhook_endpoints t
+        join pay.environments e on e.id = t.environment_id
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'webhook_deliveries' then
         select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t

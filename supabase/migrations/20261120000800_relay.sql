@@ -4,68 +4,27 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
--- One turn of the relay: record the attempts that have ended, then claim what is due.
---
--- p_results       [{environment_id, id, attempt, outcome, next_attempt_at, record}]
---                 outcome: delivered | failed | released (never made: to be claimed anew);
---                 next_attempt_at is the next attempt, or null when it was the last; record is the
---                 attempt as JSON text
--- p_limit         how many to claim in all
--- p_per_endpoint, p_per_environment   how many of one endpoint and of one environment; 2 of an
---                 endpoint that is failing
--- p_rooms         {id: how many} of the endpoints and environments of which the relay has some already
--- p_leased_until  when another relay may think that this one is dead
---
--- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
--- not at all; whoever claims them sends them one after another. What is due at the same moment is
--- taken subject by subject, so a bound may be passed by the rest of one subject: left behind, it would
--- be put off and let go, which costs as much as sending it.
--- Endpoints share what there is room for: who has least comes first.
--- What waits for another is let go when that one ends for good. It is looked at again when the other's
--- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
--- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
--- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
--- Cost: a claim touches no indexed column, so its new version of the row is heap-only.
-create function pay.relay_turn(
-  p_results text,
-  p_rooms text,
+-- How much a turn may claim of each endpoint that has something pending: one index probe for each.
+-- rooms   how many; shares: how many it could have in all, which tells who has least; reads: how many
+--         rows to look at
+create function pay.claimable_endpoints(
+  p_rooms jsonb,
   p_limit integer,
   p_per_endpoint integer,
   p_per_environment integer,
-  p_at timestamptz,
-  p_leased_until timestamptz
-)
-returns table (
-  environment_id text, id text, endpoint_id text, event_id text, subject_id text, attempt integer,
-  url text, secrets text, livemode boolean, failing_since timestamptz, body text
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[]
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
-  v_rooms_known jsonb := p_rooms::jsonb;
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
-  v_endpoints text[];
-  v_rooms integer[];
-  v_shares integer[];
-  v_reads integer[];
-  v_due record;
-  v_claimed integer;
 begin
-  perform set_config('pay.worker', 'on', true);
-
-  if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at);
-  end if;
-  if p_limit <= 0 then
-    return;
-  end if;
-
-  -- Endpoints with something pending, one index probe for each, and how much more each may have.
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
      where d.status = 'pending' order by d.endpoint_id limit 1)
@@ -79,12 +38,16 @@ begin
     ) n
   )
   select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
+  into endpoints, rooms, shares, reads
   from waiting w
+  join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select (v_rooms_known ->> w.endpoint_id)::integer as left_of_endpoint,
-      coalesce((v_rooms_known ->> w.environment_id)::integer, p_per_environment) as left_of_environment,
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      least(
+        coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+        coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account)
+      ) as left_of_tenant,
       t.failing_since is not null as is_failing
   ) k
   cross join lateral (
@@ -93,52 +56,110 @@ begin
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_environment, p_limit,
+      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
         case when k.is_failing then 2 end) as room,
       -- At one that is failing most of what is claimed is given back.
       case when k.is_failing then 0 else c_rest end as rest
   ) r
   where r.room > 0;
+end
+$$;
+comment on function pay.claimable_endpoints is 'Internal.';
 
-  -- All that is due may have to wait for something earlier: then look behind it.
-  for v_round in 1..100 loop
-  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
-    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
-    array_agg(c.place - c.share) as ranks
-  into v_due
+-- Locks what is due at a list of endpoints. Deliveries whose relay has died become suspects here, and
+-- are not among the candidates: their lease has run out, and nothing was recorded.
+-- suspects_found: how many have become suspects.
+-- Concurrency: rows are locked with skip locked, so relays never wait for each other.
+create function pay.lock_due_deliveries(
+  p_endpoints text[],
+  p_rooms integer[],
+  p_shares integer[],
+  p_reads integer[],
+  p_at timestamptz,
+  out environments text[],
+  out ids text[],
+  out ranks bigint[],
+  out suspects_found integer
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_lost_environments text[];
+  v_lost_ids text[];
+begin
+  select
+    array_agg(c.environment_id) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.id) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.place - c.share) filter (where not c.is_lost and c.place <= c.room),
+    array_agg(c.environment_id) filter (where c.is_lost),
+    array_agg(c.id) filter (where c.is_lost)
+  into environments, ids, ranks, v_lost_environments, v_lost_ids
   from (
     select l.*, o.room, o.share,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.next_attempt_at,
+        d.leased_until is not null as is_lost
       from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
       limit o.reads
       for update skip locked
     ) l
-  ) c
-  where c.place <= c.room;
-  exit when v_due.ids is null;
+  ) c;
+  suspects_found := coalesce(cardinality(v_lost_ids), 0);
+  if suspects_found > 0 then
+    update pay.webhook_deliveries d
+    set lost_claims = 1, leased_until = null
+    from unnest(v_lost_environments, v_lost_ids) as l (environment_id, id)
+    where d.environment_id = l.environment_id and d.id = l.id;
+  end if;
+end
+$$;
+comment on function pay.lock_due_deliveries is 'Internal.';
 
-  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
-  -- committed, and is seen, or will let the row go once we have.
+-- Claims of a list of candidates as many as there is room for, in chains.
+-- Concurrency: the caller holds the rows, since an earlier statement. This one has a new snapshot:
+-- whoever records what a candidate waits for has either committed, and is seen, or will let the
+-- candidate go once this transaction has committed.
+create function pay.claim_candidates(
+  p_environments text[],
+  p_ids text[],
+  p_ranks bigint[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz
+)
+returns table (
+  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
+  subject_id text, attempt integer, url text, secrets text, livemode boolean,
+  failing_since timestamptz, suspect boolean, crashed boolean, body text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
   return query
   with
   candidate as materialized (
-    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
-      v_due.sequences, v_due.events, v_due.ranks) as c (environment_id, id, endpoint_id, subject_id,
-      sequence, event_id, rank_of_endpoint)
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+      c.rank_of_endpoint
+    from unnest(p_environments, p_ids, p_ranks) as c (environment_id, id, rank_of_endpoint)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
   ),
-  -- No environment takes more than its share, whatever its endpoints do.
+  -- No environment and no account takes more than its share, whatever its endpoints do.
   shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode,
-      rank() over (partition by c.environment_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known ->> c.environment_id)::integer, p_per_environment) as has_place
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
     from candidate c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
@@ -178,17 +199,209 @@ begin
     where j.is_next and d.environment_id = j.environment_id and d.id = j.id
     returning j.*, d.attempt_count
   )
-  select c.environment_id, c.id, c.endpoint_id, c.event_id, c.subject_id, c.attempt_count, c.url,
-    c.secrets::text, c.livemode, c.failing_since, v.body
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-  get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0;
+end
+$$;
+comment on function pay.claim_candidates is 'Internal.';
+
+-- Locks the suspects that may be next: two of each endpoint, in the order in which one is to be taken.
+-- Accounts take turns, in the order of their names, after p_after. Of an account those come first that
+-- have lost the fewest claims: they were lost beside another, and the other is left for the end.
+create function pay.lock_suspects(
+  p_after text,
+  p_at timestamptz,
+  out environments text[],
+  out ids text[]
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with recursive suspected as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from suspected s
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select
+    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
+      l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
+      l.next_attempt_at, l.subject_id, l.sequence)
+  into environments, ids
+  from suspected s
+  join pay.environments e on e.id = s.environment_id
+  cross join lateral (
+    select d.environment_id, d.id, d.subject_id, d.sequence, d.lost_claims, d.next_attempt_at
+    from pay.webhook_deliveries d
+    where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+      and (d.leased_until is null or d.leased_until <= p_at)
+    order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+    limit 2
+    for update skip locked
+  ) l;
+end
+$$;
+comment on function pay.lock_suspects is 'Internal.';
+
+-- Claims one suspect: a delivery whose claim was lost, which may be what its relay died of. A relay has
+-- one at a time, so that a poisonous one takes no other suspect with it.
+-- The claim counts the loss of the one before it. The third and every later loss is to be recorded as
+-- an attempt that crashed, under the number of the lost one: it is not sent (crashed is true).
+create function pay.claim_suspect(p_after text, p_at timestamptz, p_leased_until timestamptz)
+returns table (
+  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
+  subject_id text, attempt integer, url text, secrets text, livemode boolean,
+  failing_since timestamptz, suspect boolean, crashed boolean, body text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  c_most_lost constant integer := 3;
+  v_locked record;
+  v_is_claimed boolean;
+begin
+  for v_round in 1..100 loop
+    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    exit when v_locked.ids is null;
+    -- A new statement and so a new snapshot, as in pay.claim_candidates.
+    return query
+    with
+    chosen as materialized (
+      select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+        e.account, d.leased_until is not null as is_lost,
+        d.leased_until is not null and d.lost_claims + 1 >= c_most_lost as crashed
+      from unnest(v_locked.environments, v_locked.ids) with ordinality as c (environment_id, id, n)
+      join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+      join pay.webhook_endpoints t
+        on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+      join pay.environments e on e.id = d.environment_id
+      where not exists (
+        select from pay.webhook_deliveries w
+        where w.status = 'pending'
+          and w.environment_id = d.environment_id
+          and w.endpoint_id = d.endpoint_id
+          and w.subject_id = d.subject_id
+          and w.sequence < d.sequence
+      )
+      order by c.n
+      limit 1
+    ),
+    claimed as (
+      update pay.webhook_deliveries d
+      set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+        lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+        leased_until = p_leased_until
+      from chosen c
+      where d.environment_id = c.environment_id and d.id = c.id
+      returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+    )
+    select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+      c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, true, c.crashed, v.body
+    from claimed c
+    join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+    v_is_claimed := found;
+    -- Those that wait for one that is being tried, or whose endpoint is off, make way for others.
+    perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
+    exit when v_is_claimed;
   end loop;
+end
+$$;
+comment on function pay.claim_suspect is 'Internal.';
+
+-- One turn of the relay: record the attempts that have ended, then claim what is due.
+--
+-- p_results       [{environment_id, id, attempt, outcome, next_attempt_at, record}]
+--                 outcome: delivered | failed | released (never made: to be claimed anew);
+--                 next_attempt_at is the next attempt, or null when it was the last; record is the
+--                 attempt as JSON text
+-- p_rooms         {endpoints: {id: how many}, environments: {public id: …}, accounts: {name: …}} of
+--                 those of which the relay has some already
+-- p_limit         how many to claim in all
+-- p_per_endpoint, p_per_environment, p_per_account
+--                 how many of one of which the relay has none; 2 of an endpoint that is failing.
+--                 Environments are counted by what a reset does not change
+-- p_suspect_after  the account whose suspect was taken last; null: the relay has a suspect already
+-- p_leased_until  when another relay may think that this one is dead
+-- suspect         its claim was lost before; crashed: to be recorded as that, and not to be sent
+--
+-- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
+-- not at all; whoever claims them sends them one after another. What is due at the same moment is
+-- taken subject by subject, so a bound may be passed by the rest of one subject: left behind, it would
+-- be put off and let go, which costs as much as sending it. A suspect is claimed alone.
+-- Endpoints share what there is room for: who has least comes first.
+-- What waits for another is let go when that one ends for good. It is looked at again when the other's
+-- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
+-- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
+-- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
+-- Cost: a claim touches no indexed column, so its new version of the row is heap-only.
+create function pay.relay_turn(
+  p_results text,
+  p_rooms text,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_suspect_after text,
+  p_at timestamptz,
+  p_leased_until timestamptz
+)
+returns table (
+  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
+  subject_id text, attempt integer, url text, secrets text, livemode boolean,
+  failing_since timestamptz, suspect boolean, crashed boolean, body text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_rooms jsonb := p_rooms::jsonb;
+  v_open record;
+  v_due record;
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  if p_results <> '[]' then
+    perform pay.record_attempts(p_results, p_at);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+  select * into v_open from pay.claimable_endpoints(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  -- All that is due may have to wait for something earlier: then look behind it.
+  for v_round in 1..100 loop
+    select * into v_due from pay.lock_due_deliveries(
+      v_open.endpoints, v_open.rooms, v_open.shares, v_open.reads, p_at);
+    exit when v_due.ids is null and v_due.suspects_found = 0;
+    continue when v_due.ids is null;
+    return query select * from pay.claim_candidates(
+      v_due.environments, v_due.ids, v_due.ranks, v_rooms, p_limit, p_per_environment,
+      p_per_account, p_leased_until);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due.ids) then
+      perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+    end if;
+    exit when v_claimed > 0;
+  end loop;
+  if p_suspect_after is not null then
+    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until);
+  end if;
 end
 $$;
 
@@ -240,9 +453,7 @@ begin
   set next_attempt_at = case
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- One that has run out: its relay is dead, and it would pass for an attempt under way.
-    leased_until = null
+    end
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
@@ -304,6 +515,8 @@ begin
       end,
       next_attempt_at = r.next_attempt_at,
       leased_until = null,
+      -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
@@ -455,7 +668,8 @@ end
 $$;
 
 grant execute on function
-  pay.relay_turn(text, text, integer, integer, integer, timestamptz, timestamptz) to pay_api;
+  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
+  to pay_api;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;

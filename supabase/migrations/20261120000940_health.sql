@@ -46,10 +46,16 @@ begin
       select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
       from pay.webhook_endpoints t
       cross join lateral (
-        select d.next_attempt_at as since from pay.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = t.id and d.next_attempt_at <= now()
+        (
+          select d.next_attempt_at as since from pay.webhook_deliveries d
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+            and (d.leased_until is null or d.leased_until <= now())
+          order by d.next_attempt_at limit 1
+        )
+        union all
+        select d.next_attempt_at from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
           and (d.leased_until is null or d.leased_until <= now())
-        order by d.next_attempt_at limit 1
       ) o
     ),
     (

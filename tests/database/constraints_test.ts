@@ -85,6 +85,10 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   }],
   ["webhook_deliveries_pkey", "webhook_deliveries", {}],
   ["webhook_deliveries_status_known", "webhook_deliveries", { id: "d1", status: "sent" }],
+  ["webhook_deliveries_lost_claims_not_negative", "webhook_deliveries", {
+    id: "d0",
+    lost_claims: -1,
+  }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", { id: "d2", status: "pending" }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", {
     id: "d3",

@@ -84,6 +84,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     subject_id: "pay_1",
     status: "delivered",
     attempt_count: 1,
+    lost_claims: 0,
     attempts: "",
     created_at: "2026-01-01",
   },

@@ -1,6 +1,6 @@
 /**
  * RelayLanes: how much may be under way and how much may be claimed, of an endpoint, of an
- * environment, in all.
+ * environment, of an account, in all.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,9 @@ let made = 0;
 function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
   const id = `whd_${++made}`;
   return {
-    environment_id: "env_1",
+    environment_id: "env_now",
+    public_id: "env_1",
+    account: "one",
     id,
     endpoint_id: "whe_1",
     event_id: `evt_${made}`,
@@ -23,6 +25,8 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
     secrets: "[]",
     livemode: false,
     failing_since: null,
+    suspect: false,
+    crashed: false,
     body: "{}",
     ...fields,
   };
@@ -32,49 +36,181 @@ function many(count: number, fields: Partial<ClaimedDelivery> = {}): ClaimedDeli
   return Array.from({ length: count }, () => delivery(fields));
 }
 
+/** Lanes with a clock that the test moves. */
+function open() {
+  const clock = { now_ms: 1_000 };
+  return { clock, lanes: new RelayLanes(() => clock.now_ms), under_way: [] as Chain[] };
+}
+
 /** Ends a chain as a relay does. */
-function finish(lanes: RelayLanes, chain: Chain, took_ms: number, delivered = true): void {
-  for (const one of chain.deliveries) lanes.end(one, took_ms, delivered);
+function finish(lanes: RelayLanes, chain: Chain, delivered = true): void {
+  for (const _ of chain.deliveries) lanes.end(chain, delivered);
   lanes.leave(chain);
 }
 
-/** [name, what is claimed, how many chains begin] */
-const PLACES: [string, ClaimedDelivery[], number][] = [
-  ["one endpoint has 16", many(40), 16],
-  ["a failing one has 2", many(40, { failing_since: new Date() }), 2],
-  [
-    "one environment has 64",
-    Array.from({ length: 8 }, (_, i) => many(16, { endpoint_id: `whe_${i}` })).flat(),
-    64,
-  ],
-  [
-    "all have 256",
-    Array.from(
-      { length: 8 },
-      (_, e) =>
-        Array.from(
-          { length: 4 },
-          (_, i) => many(16, { environment_id: `env_${e}`, endpoint_id: `whe_${e}_${i}` }),
-        ).flat(),
-    ).flat(),
-    256,
-  ],
+/** Has so many deliveries begin one after another, each of which takes so long. */
+function make(
+  { clock, lanes }: ReturnType<typeof open>,
+  count: number,
+  took_ms: number,
+  fields: Partial<ClaimedDelivery> = {},
+  delivered = true,
+): void {
+  for (let i = 0; i < count; i++) {
+    lanes.add(many(1, fields), 0);
+    const [chain] = lanes.enter();
+    clock.now_ms += took_ms;
+    finish(lanes, chain!, delivered);
+  }
+}
+
+/** Has all that is claimed of one endpoint begin as soon as it may and take so long, but for some. */
+function work(
+  { clock, lanes, under_way }: ReturnType<typeof open>,
+  took_ms: number,
+  { delivered = true, left = 0 } = {},
+): void {
+  under_way.push(...lanes.enter());
+  while (lanes.claimed > left) {
+    const chain = under_way.shift()!;
+    clock.now_ms = Math.max(clock.now_ms, chain.began_ms + took_ms);
+    finish(lanes, chain, delivered);
+    under_way.push(...lanes.enter());
+  }
+}
+
+/** How many begin of 600 at four endpoints. */
+function begin(lanes: RelayLanes, name: string, fields: Partial<ClaimedDelivery> = {}): number {
+  for (let i = 0; i < 4; i++) {
+    lanes.add(many(150, { ...fields, endpoint_id: `whe_${name}_${i}` }), 0);
+  }
+  return [...lanes.enter()].length;
+}
+
+Deno.test("RelayLanes.enter() an endpoint begins with 4 and earns up to 16 by being quick", () => {
+  const opened = open();
+  opened.lanes.add(many(60), 0);
+  const begun = [...opened.lanes.enter()];
+  assert.equal(begun.length, 4);
+  let under_way = 4;
+  for (let most = 5; most <= 20; most++) {
+    opened.clock.now_ms += 10;
+    finish(opened.lanes, begun.shift()!);
+    const entered = [...opened.lanes.enter()];
+    begun.push(...entered);
+    under_way += entered.length - 1;
+    assert.equal(under_way, Math.min(16, most));
+  }
+});
+
+/** [name, what each attempt takes, how many may be under way] */
+const PACES: [string, number, number][] = [
+  ["at once", 1, 16],
+  ["in half a second", 500, 16],
+  ["in a second", 1_000, 8],
+  ["in two seconds", 2_000, 4],
+  ["in thirteen seconds", 13_000, 2],
 ];
 
-for (const [name, claimed, expected] of PLACES) {
-  Deno.test(`RelayLanes.enter() ${name} under way`, () => {
-    const lanes = new RelayLanes();
-    lanes.add(claimed, 0);
-    const begun = [...lanes.enter()];
-    assert.equal(begun.length, expected);
-    assert.equal([...lanes.enter()].length, 0);
-    finish(lanes, begun[0]!, 1, claimed[0]!.failing_since === null);
-    assert.equal([...lanes.enter()].length, 1, "a place that is free is taken");
+for (const [name, took_ms, expected] of PACES) {
+  Deno.test(`RelayLanes.enter() an endpoint that answers ${name} has ${expected}`, () => {
+    const opened = open();
+    opened.lanes.add(many(20), 0);
+    work(opened, 1, { left: 1 });
+    opened.lanes.add(many(100), 0);
+    work(opened, took_ms, { left: 1 });
+    opened.lanes.add(many(100), 0);
+    // One is still under way, and has begun with the last that ended.
+    assert.equal([...opened.lanes.enter()].length, expected - 1);
   });
 }
 
+Deno.test("RelayLanes.enter() attempts that run for long cost places before they end", () => {
+  const opened = open();
+  make(opened, 20, 1);
+  opened.lanes.add(many(40), 0);
+  const begun = [...opened.lanes.enter()];
+  assert.equal(begun.length, 4, "an endpoint that had nothing left begins anew");
+  opened.clock.now_ms += 4_000;
+  for (const chain of begun.slice(0, 2)) finish(opened.lanes, chain);
+  assert.equal([...opened.lanes.enter()].length, 0);
+});
+
+Deno.test("RelayLanes.enter() a failing endpoint has 2", () => {
+  const { lanes } = open();
+  lanes.add(many(40, { failing_since: new Date() }), 0);
+  assert.equal([...lanes.enter()].length, 2);
+});
+
+/** [name, how many quick ones were before, how many of one environment then begin] */
+const OF_ENVIRONMENT: [string, number, number][] = [
+  ["16 of a new environment", 0, 16],
+  ["64 of one that was quick", 100, 64],
+];
+
+for (const [name, quick, expected] of OF_ENVIRONMENT) {
+  Deno.test(`RelayLanes.enter() ${name}, whatever its endpoints are`, () => {
+    const opened = open();
+    make(opened, quick, 1);
+    let under_way = 0;
+    // As an attacker does: new endpoints, and new environment ids by resets.
+    for (let reset = 0; reset < 30; reset++) {
+      under_way += begin(opened.lanes, String(reset), { environment_id: `env_reset_${reset}` });
+    }
+    assert.equal(under_way, expected);
+  });
+}
+
+Deno.test("RelayLanes.enter() 8 of an environment that was slow, on new endpoints as well", () => {
+  const opened = open();
+  make(opened, 100, 1);
+  make(opened, 20, 13_000, { endpoint_id: "whe_slow" });
+  assert.equal(begin(opened.lanes, "new"), 8);
+});
+
+Deno.test("RelayLanes.enter() 96 of an account, however many sandboxes it has", () => {
+  const opened = open();
+  for (let i = 0; i < 4; i++) make(opened, 100, 1, { public_id: `env_${i}` });
+  let under_way = 0;
+  for (let i = 0; i < 4; i++) {
+    for (let n = 0; n < 5; n++) {
+      under_way += begin(opened.lanes, `${i}_${n}`, { public_id: `env_${i}` });
+    }
+  }
+  assert.equal(under_way, 96);
+});
+
+Deno.test("RelayLanes.enter() the last 64 of 256 are for accounts with fewer than 4", () => {
+  const opened = open();
+  const fill = (account: string) => {
+    let under_way = 0;
+    for (let i = 0; i < 4; i++) {
+      for (let n = 0; n < 5; n++) {
+        const fields = { public_id: `env_${account}_${i}`, account };
+        under_way += begin(opened.lanes, `${account}_${i}_${n}`, fields);
+      }
+    }
+    return under_way;
+  };
+  for (const account of ["a", "b", "c"]) {
+    for (let i = 0; i < 4; i++) {
+      make(opened, 100, 1, { account, public_id: `env_${account}_${i}` });
+    }
+  }
+  assert.deepEqual(["a", "b", "c", "d"].map(fill), [96, 96, 4, 4]);
+});
+
+Deno.test("RelayLanes.enter() a suspect waits for no place", () => {
+  const { lanes } = open();
+  lanes.add(many(40), 0);
+  assert.equal([...lanes.enter()].length, 4);
+  lanes.add([delivery({ suspect: true })], 0);
+  const [chain, ...more] = lanes.enter();
+  assert.deepEqual([chain!.deliveries[0]!.suspect, more.length], [true, 0]);
+});
+
 Deno.test("RelayLanes.add() keeps what is of one endpoint and subject together, in order", () => {
-  const lanes = new RelayLanes();
+  const { lanes } = open();
   const [one, two, three] = many(3, { subject_id: "pay_a" });
   const elsewhere = delivery({ subject_id: "pay_a", endpoint_id: "whe_2" });
   lanes.add([one!, two!, three!, elsewhere, delivery()], 0);
@@ -84,59 +220,93 @@ Deno.test("RelayLanes.add() keeps what is of one endpoint and subject together, 
 });
 
 Deno.test("RelayLanes.enter() endpoints take turns", () => {
-  const lanes = new RelayLanes();
+  const { lanes } = open();
   lanes.add([...many(70), ...many(4, { endpoint_id: "whe_2" })], 0);
   const first = [...lanes.enter()].slice(0, 8).map(({ deliveries }) => deliveries[0]!.endpoint_id);
   assert.equal(first.filter((id) => id === "whe_2").length, 4);
 });
 
 Deno.test("RelayLanes.enter() endpoints take turns as places become free one by one", () => {
-  const lanes = new RelayLanes();
-  // Five with sixteen places each, of an environment that has 64.
+  const { lanes } = open();
+  // Five with four places each, of an environment that has 16 and keeps them.
   const ids = Array.from({ length: 5 }, (_, i) => `whe_${i}`);
   for (const endpoint_id of ids) lanes.add(many(40, { endpoint_id }), 0);
   const begun = [...lanes.enter()];
+  assert.equal(begun.length, 16);
   const freed = begun.filter(({ deliveries }) => deliveries[0]!.endpoint_id === "whe_0");
-  const next = freed.slice(0, 5).map((chain) => {
-    finish(lanes, chain, 1);
+  const next: string[] = [];
+  for (const chain of freed) {
+    // Not delivered, so that no place is earned beside the one that becomes free.
+    finish(lanes, chain, false);
     const [entered, ...others] = lanes.enter();
     assert.equal(others.length, 0);
-    return entered!.deliveries[0]!.endpoint_id;
-  });
-  assert.deepEqual(next.toSorted(), ids);
+    next.push(entered!.deliveries[0]!.endpoint_id);
+  }
+  assert.equal(new Set(next).size, next.length);
 });
 
-/** [name, time of each attempt, delivered, room of the endpoint, room of the environment] */
-const ROOMS: [string, number, boolean, number, number][] = [
-  ["that answers at once: 512 in all", 1, true, 512, 128 + 512 - 32],
-  ["that takes 20 ms: what it does in 100 ms", 20, true, 80, 128 + 80 - 32],
-  ["that takes 10 s: two for each place", 10_000, true, 32, 128],
-  ["that fails: two", 1, false, 2, 128],
+/** [name, time of each attempt, delivered, rooms of endpoint, environment and account] */
+const ROOMS: [string, number, boolean, [number, number, number]][] = [
+  ["that answers at once: 512 in all", 1, true, [512, 128 + 480, 192 + 480]],
+  ["that takes 20 ms: what it does in 100 ms", 20, true, [80, 128 + 48, 192 + 48]],
+  ["that takes 10 s: two for each place", 10_000, true, [4, 16, 32]],
+  ["that fails: two", 1, false, [2, 32, 64]],
 ];
 
-for (const [name, took_ms, delivered, of_endpoint, of_environment] of ROOMS) {
+for (const [name, took_ms, delivered, expected] of ROOMS) {
   Deno.test(`RelayLanes.rooms() of an endpoint ${name}`, () => {
-    const lanes = new RelayLanes();
-    lanes.add(many(17), 0);
-    const begun = [...lanes.enter()];
-    for (const chain of begun.slice(1)) finish(lanes, chain, took_ms, delivered);
-    // Two are left: one under way, one that waits.
+    const opened = open();
+    const { lanes } = opened;
+    lanes.add(many(202), 0);
+    work(opened, took_ms, { delivered, left: 2 });
     assert.equal(lanes.claimed, 2);
-    assert.deepEqual(lanes.rooms(), {
-      whe_1: Math.max(0, of_endpoint - 2),
-      env_1: of_environment - 2,
-    });
+    const { endpoints, environments, accounts } = lanes.rooms();
+    assert.deepEqual(
+      [endpoints.whe_1, environments.env_1, accounts.one],
+      expected.map((most) => Math.max(0, most - 2)),
+    );
   });
 }
 
+Deno.test("RelayLanes.rooms() an account leaves others a quarter of what may be claimed", () => {
+  const opened = open();
+  for (let i = 0; i < 4; i++) {
+    make(opened, 40, 1, { endpoint_id: `whe_${i}` });
+    opened.lanes.add(many(150, { endpoint_id: `whe_${i}` }), 0);
+  }
+  assert.equal(opened.lanes.rooms().accounts.one! <= 768 - 600, true);
+});
+
+Deno.test("RelayLanes.surplus() is what waits at an endpoint that has become slow", () => {
+  const opened = open();
+  opened.lanes.add(many(200), 0);
+  const begun = [...opened.lanes.enter()];
+  for (let i = 0; i < 40; i++) {
+    opened.clock.now_ms += 1;
+    finish(opened.lanes, begun.shift()!);
+    begun.push(...opened.lanes.enter());
+  }
+  assert.deepEqual(opened.lanes.surplus(), []);
+  opened.clock.now_ms += 2_000;
+  const surplus = opened.lanes.surplus();
+  assert.ok(surplus.length >= 100, `${surplus.length}`);
+  for (const one of surplus) opened.lanes.release(one);
+  assert.equal(opened.lanes.claimed, 160 - surplus.length);
+  assert.deepEqual(opened.lanes.surplus(), []);
+});
+
 Deno.test("RelayLanes.empty() gives what waits and leaves what is under way", () => {
-  const lanes = new RelayLanes();
+  const { lanes } = open();
   lanes.add(many(20), 0);
   const begun = [...lanes.enter()];
   const waiting = lanes.empty("whe_1");
-  assert.equal(waiting.length, 4);
-  for (const one of waiting) lanes.end(one, null, false);
-  assert.equal(lanes.claimed, 16);
-  for (const chain of begun) finish(lanes, chain, 1);
-  assert.deepEqual([lanes.claimed, lanes.rooms()], [0, {}]);
+  assert.equal(waiting.length, 16);
+  for (const one of waiting) lanes.release(one);
+  assert.equal(lanes.claimed, 4);
+  for (const chain of begun) finish(lanes, chain);
+  assert.deepEqual([lanes.claimed, lanes.rooms()], [0, {
+    endpoints: {},
+    environments: {},
+    accounts: Object.create(null),
+  }]);
 });

@@ -6,76 +6,19 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { createDependencies } from "../../shared/http/dependencies.ts";
-import type { AttemptResult, ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service.ts";
 import { addEndpoint, deliveriesOf, settle, until } from "./recording_receiver.ts";
+import {
+  AT,
+  insertEndpoint,
+  LEASE_MS,
+  makeWaiting,
+  NO_RELAY,
+  resultOf,
+  turn,
+} from "./relay_turns.ts";
 import { webhookCase } from "./webhook_case.ts";
-
-const AT = Date.parse("2026-08-09T10:11:12.013Z");
-const LEASE_MS = 25_000;
-
-/** A turn of a relay that exists in the test alone. */
-function turn(
-  { deps }: TestService,
-  at_ms: number,
-  { results = [], rooms = {}, limit = 64, per_endpoint = 16, per_environment = 64 }: {
-    results?: AttemptResult[];
-    rooms?: Record<string, number>;
-    limit?: number;
-    per_endpoint?: number;
-    per_environment?: number;
-  } = {},
-): Promise<ClaimedDelivery[]> {
-  return deps.webhook_store.relayTurn({
-    results,
-    rooms,
-    limit,
-    per_environment,
-    per_endpoint,
-    at_ms,
-    leased_until_ms: at_ms + LEASE_MS,
-  });
-}
-
-/** How an attempt has ended. */
-function resultOf(claimed: ClaimedDelivery, delivered: boolean, at_ms: number): AttemptResult {
-  const { environment_id, id, attempt } = claimed;
-  const at = new Date(at_ms).toISOString();
-  const record = {
-    number: attempt,
-    at,
-    response_status: delivered ? 200 : 500,
-    duration_ms: 100,
-    error: null,
-  };
-  const next_attempt_at = delivered ? null : new Date(at_ms + 60_000).toISOString();
-  return {
-    environment_id,
-    id,
-    attempt,
-    outcome: delivered ? "delivered" : "failed",
-    next_attempt_at,
-    record: JSON.stringify(record),
-  };
-}
-
-/** Payments whose one event waits at an endpoint that the service's own relay leaves alone. */
-async function makeWaiting(service: TestService, count: number): Promise<void> {
-  await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
-  for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
-}
-
-/** Options with which nothing but the test itself is a relay. */
-const NO_RELAY = { webhook_master_secret: undefined } as never;
-
-/** An endpoint as a service with a master secret makes it. */
-async function insertEndpoint({ sql, key }: TestService, slot = 0) {
-  await sql`insert into pay.webhook_endpoints
-    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-    values (${key.environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot},
-      'http://127.0.0.1:1/', '{*}', 'enabled',
-      '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
-}
 
 webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
   service.setClock(AT);
@@ -162,7 +105,8 @@ webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, 
   await makeWaiting(service, 4);
   const endpoints = await service.sql`select id from pay.webhook_endpoints order by id`;
   const [zero, one, two] = endpoints.map(({ id }) => id);
-  const next = async (rooms: Record<string, number>) => {
+  const next = async (endpoints: Record<string, number>) => {
+    const rooms = { endpoints, environments: {}, accounts: {} };
     const claimed = await turn(service, AT, { rooms, per_environment: 1 });
     return claimed.map(({ endpoint_id }) => endpoint_id);
   };

@@ -5,6 +5,10 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
+import {
+  MAX_TRIGGERS_OF_ACCOUNT,
+  MAX_TRIGGERS_OF_ENVIRONMENT,
+} from "../../shared/domain/trigger_places.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../http/service_case.ts";
 import { recordOf } from "../http/payment_records.ts";
@@ -17,6 +21,8 @@ import {
   TRIGGER,
   until,
 } from "./recording_receiver.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import type { TestService } from "../support/service.ts";
 import { webhookCase } from "./webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
@@ -230,3 +236,84 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   });
   assert.equal(hooks.arrivals.length, 2);
 });
+
+webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
+  t,
+  service,
+  hooks,
+) => {
+  const held: (() => void)[] = [];
+  hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const sibling = await service.issueKey(await addSandbox(service, "one"));
+  /** A body for a trigger of a payment that is new. */
+  const bodyOf = async (key: string, id: string) => {
+    const payment_id = (await service.make({ outcome: "pending" }, { key })).body.id;
+    return { endpoint_id: id, event: "ping", payment_id };
+  };
+  const body = await bodyOf(service.key.text, endpoint_id);
+  const answers: Promise<{ status: number }>[] = [];
+  /** Triggers until so many are under way. */
+  const fill = async (count: number, key: string, body: unknown) => {
+    while (held.length < count) {
+      const before = held.length;
+      answers.push(service.call("POST", TRIGGER, { body, key }));
+      await until("another attempt is under way", () => held.length > before);
+    }
+  };
+  await fill(MAX_TRIGGERS_OF_ENVIRONMENT, service.key.text, body);
+  const written = () => service.sql`select from pay.events where sequence is null`;
+
+  await t.step("of an environment: 429, nothing written and nothing kept", async () => {
+    const options = { body, idempotency_key: "bound" };
+    const refused = await service.call("POST", TRIGGER, options);
+    assertRefused(refused, 429, "rate_limited");
+    assert.equal(refused.headers.get("Retry-After"), "1");
+    assert.equal(held.length, MAX_TRIGGERS_OF_ENVIRONMENT);
+    assert.equal((await written()).length, MAX_TRIGGERS_OF_ENVIRONMENT);
+    assert.equal((await service.sql`select from pay.idempotency_keys`).length, 0);
+  });
+  await t.step("a reset does not renew it", async () => {
+    await service.call("POST", "/api-v1-sandbox/reset");
+    const again = await bodyOf(service.key.text, endpoint_id);
+    const refused = await service.call("POST", TRIGGER, { body: again });
+    assertRefused(refused, 429, "rate_limited");
+  });
+  const more = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
+    key: sibling.text,
+  });
+  const siblings = await bodyOf(sibling.text, more.id);
+  await t.step("of an account, which has another sandbox", async () => {
+    await fill(MAX_TRIGGERS_OF_ACCOUNT, sibling.text, siblings);
+    const third = await service.issueKey(await addSandbox(service, "one"));
+    const last = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
+      key: third.text,
+    });
+    const refused = await service.call("POST", TRIGGER, {
+      body: await bodyOf(third.text, last.id),
+      key: third.text,
+    });
+    assertRefused(refused, 429, "rate_limited");
+  });
+  await t.step("another account has its own", async () => {
+    const { text } = service.other;
+    const other = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, { key: text });
+    await fill(MAX_TRIGGERS_OF_ACCOUNT + 1, text, await bodyOf(text, other.id));
+  });
+  await t.step("an attempt that has ended leaves its place", async () => {
+    hooks.judge = () => 200;
+    for (const answer of held) answer();
+    // Those of before the reset have lost what they were to record.
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    assert.deepEqual(new Set(statuses), new Set([200, 404]));
+    const fresh = await service.call("POST", TRIGGER, { body: siblings, key: sibling.text });
+    assert.equal(fresh.status, 200);
+  });
+});
+
+/** One more sandbox of an account. */
+async function addSandbox(service: TestService, account: string): Promise<string> {
+  const id = idMint(Date.now())("env_");
+  await service.sql`select pay.create_environment(${id}, ${account}, false, 'test')`;
+  return id;
+}

@@ -1,0 +1,109 @@
+/**
+ * A delivery that kills the whole server each time it is sent (`kill -9`, by the receiver): it is
+ * recorded as crashed after the third time, takes no other delivery with it twice, and all others
+ * arrive. That holds for its later attempts as well.
+ */
+
+import assert from "node:assert/strict";
+import { launchServer, type ServerProcess } from "../support/server_process.ts";
+import { startService } from "../support/service.ts";
+import { openRecorder, until } from "./recording_receiver.ts";
+import { insertEndpoint, makeWaiting, NO_RELAY } from "./relay_turns.ts";
+
+/** Made before each start, so that there is always something to be taken along. */
+const NEIGHBOURS = 40;
+const LEASE_MS = 2_500;
+const DEADLINE_MS = 30_000;
+const POISON = "poison";
+
+Deno.test("a delivery that kills the server takes no other with it twice", async (t) => {
+  const service = await startService(NO_RELAY);
+  let server: ServerProcess | null = null;
+  let kills = 0;
+  const hooks = openRecorder(async ({ event }) => {
+    if (event.data.object.reference !== POISON) {
+      // Some are under way at each moment.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return 200;
+    }
+    await server!.kill();
+    kills++;
+    return 200;
+  });
+  const launch = async () => {
+    server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
+  };
+  const poison = async () => {
+    const [row] = await service.sql`
+      select d.* from pay.webhook_deliveries d
+      join pay.payments p on p.id = d.subject_id where p.body like ${`%"${POISON}"%`}`;
+    return row!;
+  };
+  /** Claims that each other delivery has lost at most, with the one that has just been lost. */
+  const mostLost = async () => {
+    const { id } = await poison();
+    const [row] = await service.sql`
+      select max(lost_claims + (leased_until is not null)::int) as lost,
+        count(*) filter (where leased_until is not null)::int as taken
+      from pay.webhook_deliveries where id <> ${id}`;
+    return row!;
+  };
+  try {
+    await insertEndpoint(service, 0, { url: hooks.url("/") });
+    await makeWaiting(service, NEIGHBOURS / 2);
+    await service.make({ outcome: "pending", reference: POISON });
+    for (let kill = 1; kill <= 3; kill++) {
+      await makeWaiting(service, NEIGHBOURS);
+      await launch();
+      await until(`it has killed the server, ${kill}`, () => kills === kill, DEADLINE_MS);
+      const { lost, taken } = await mostLost();
+      console.log(
+        `kill ${kill}: ${taken} others were claimed, the most that one has lost: ${lost}`,
+      );
+      assert.ok(lost <= 1, `a delivery was taken along ${lost} times`);
+    }
+    await launch();
+    await t.step("after the third time the attempt is recorded as crashed", async () => {
+      await until("an attempt is on record", async () => (await poison()).attempts, DEADLINE_MS);
+      const { status, attempts } = await poison();
+      const [attempt, ...more] = JSON.parse(`[${attempts}]`);
+      assert.deepEqual([status, attempt.number, attempt.error, more], [
+        "pending",
+        3,
+        "crashed",
+        [],
+      ]);
+      assert.equal(kills, 3);
+    });
+    await t.step("its next attempt kills the server once, and is recorded", async () => {
+      await server!.kill();
+      await makeWaiting(service, NEIGHBOURS);
+      await service.sql`
+        update pay.webhook_deliveries set next_attempt_at = now() where id = ${
+        (await poison()).id
+      }`;
+      await launch();
+      await until("it has killed the server", () => kills === 4, DEADLINE_MS);
+      assert.ok((await mostLost()).lost <= 1);
+      await launch();
+      await until("it is given up", async () => (await poison()).status === "failed", DEADLINE_MS);
+      assert.equal(kills, 4);
+    });
+    await t.step("all others have arrived, each at most twice", async () => {
+      await until("nothing is pending", async () => {
+        const pending = await service.sql`
+          select from pay.webhook_deliveries where status = 'pending' limit 1`;
+        return pending.length === 0;
+      }, DEADLINE_MS);
+      const times = new Map<string, number>();
+      for (const { event: { id, data } } of hooks.arrivals) {
+        if (data.object.reference !== POISON) times.set(id, (times.get(id) ?? 0) + 1);
+      }
+      assert.equal(times.size, NEIGHBOURS / 2 + 4 * NEIGHBOURS);
+      assert.ok(Math.max(...times.values()) <= 2);
+    });
+  } finally {
+    await server!.kill();
+    await Promise.all([service.close(), hooks.close()]);
+  }
+});

@@ -1,0 +1,263 @@
+/**
+ * Suspects: deliveries whose claim was lost, because the process that had them died or froze. A relay
+ * takes one at a time, gives one up after three lost claims, and loses none when it stops.
+ */
+
+import assert from "node:assert/strict";
+import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import type { TestService } from "../support/service.ts";
+import { addEndpoint, deliveriesOf, settle, until } from "./recording_receiver.ts";
+import {
+  AT,
+  insertEndpoint,
+  LEASE_MS,
+  makeWaiting,
+  NO_RELAY,
+  resultOf,
+  turn,
+} from "./relay_turns.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+/** As many as a relay may have claimed when it is killed. */
+const LOST = 1_000;
+/** Loose, because other tests share the machine: a relay that waited for its clock would need 1 s each. */
+const DRAIN_LIMIT_MS = 50 * LOST;
+
+/** Claims everything and lets the claims run out; when that is over. */
+async function loseClaims(service: TestService, at_ms: number): Promise<number> {
+  await turn(service, at_ms);
+  return at_ms + LEASE_MS;
+}
+
+/** What a turn has claimed, as the end of the delivery's account and its flags. */
+function shown(claimed: readonly ClaimedDelivery[]): string[] {
+  return claimed.map(({ account, suspect, crashed }) =>
+    [account, suspect && "suspect", crashed && "crashed"].filter(Boolean).join(" ")
+  );
+}
+
+webhookCase("relay_turn() one suspect at a time, accounts in turn", async (t, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service, 0);
+  await insertEndpoint(service, 1, { environment_id: service.other.environment_id });
+  for (let i = 0; i < 3; i++) {
+    await service.make({ outcome: "pending" });
+    await service.make({ outcome: "pending" }, { key: service.other.text });
+  }
+  const at = await loseClaims(service, AT);
+  await t.step("one is taken", async () => {
+    assert.deepEqual(shown(await turn(service, at)), ["one suspect"]);
+  });
+  await t.step("while a relay has one it gets no other, and all else as usual", async () => {
+    await service.make({ outcome: "pending" });
+    assert.deepEqual(shown(await turn(service, at, { suspect_after: null })), ["one"]);
+  });
+  await t.step("the next is of the next account, and then of the first again", async () => {
+    assert.deepEqual(shown(await turn(service, at, { suspect_after: "one" })), ["two suspect"]);
+    assert.deepEqual(shown(await turn(service, at, { suspect_after: "two" })), ["one suspect"]);
+  });
+  await t.step("of an account that which has lost fewest comes first", async () => {
+    const [first] = await turn(service, at, { suspect_after: "two" });
+    const lost = await loseClaims(service, at);
+    for (let left = 2; left > 0; left--) {
+      const [next] = await turn(service, lost, { suspect_after: "one" });
+      assert.deepEqual(shown([next!]), ["two suspect"]);
+    }
+    const rows = await service.sql`
+      select id, lost_claims from pay.webhook_deliveries where endpoint_id like 'whe_0%'`;
+    assert.equal(rows.find(({ id }) => id === first!.id)!.lost_claims, 1);
+  });
+}, NO_RELAY);
+
+webhookCase("relay_turn() a third lost claim is a crashed attempt", async (t, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  let at = AT;
+  for (const [flags, attempt] of [["one", 1], ["one suspect", 2], ["one suspect", 3]] as const) {
+    await t.step(`claim ${attempt}`, async () => {
+      const claimed = await turn(service, at);
+      assert.deepEqual([shown(claimed), claimed[0]!.attempt], [[flags], attempt]);
+    });
+    at += LEASE_MS;
+  }
+  let crashed: ClaimedDelivery | undefined;
+  await t.step("then it is to be recorded under the number that was lost", async () => {
+    [crashed] = await turn(service, at);
+    assert.deepEqual([shown([crashed!]), crashed!.attempt], [["one suspect crashed"], 3]);
+  });
+  await t.step("also by another relay, when that one dies before it has", async () => {
+    at += LEASE_MS;
+    const [again] = await turn(service, at);
+    assert.deepEqual([shown([again!]), again!.attempt], [["one suspect crashed"], 3]);
+  });
+  await t.step("a crashed delivery stays alone on its later attempts", async () => {
+    await turn(service, at, { results: [resultOf(crashed!, false, at)], limit: 0 });
+    at += 60_000;
+    const [later] = await turn(service, at);
+    assert.deepEqual([shown([later!]), later!.attempt], [["one suspect"], 4]);
+    await turn(service, at, { results: [resultOf(later!, false, at)], limit: 0 });
+    at += 60_000;
+    assert.deepEqual(shown(await turn(service, at)), ["one suspect"]);
+  });
+  await t.step("and crashes again with the first claim that is lost", async () => {
+    at += LEASE_MS;
+    const [again] = await turn(service, at);
+    assert.deepEqual([shown([again!]), again!.attempt], [["one suspect crashed"], 5]);
+  });
+}, NO_RELAY);
+
+webhookCase("relay_turn() a suspect whose attempt is recorded is none any more", async (
+  _,
+  service,
+) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  const at = await loseClaims(service, AT);
+  const [suspect] = await turn(service, at);
+  await turn(service, at, { results: [resultOf(suspect!, false, at)], limit: 0 });
+  assert.deepEqual(shown(await turn(service, at + 60_000)), ["one"]);
+}, NO_RELAY);
+
+webhookCase("relay_turn() suspects of one payment keep their order", async (t, service) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await service.make({ outcome: "success" });
+  let at = await loseClaims(service, AT);
+  const sequenceOf = ({ body }: ClaimedDelivery) => JSON.parse(body).sequence;
+  const [first, ...more] = await turn(service, at);
+  assert.deepEqual([sequenceOf(first!), more.length], [1, 0]);
+  await t.step("the second waits for the first, also when it has lost fewer claims", async () => {
+    assert.equal((await turn(service, at)).length, 0);
+    at += LEASE_MS;
+    const [again] = await turn(service, at);
+    assert.deepEqual([sequenceOf(again!), again!.attempt], [1, 3]);
+    await turn(service, at, { results: [resultOf(again!, true, at)], limit: 0 });
+  });
+  await t.step("and follows it at once", async () => {
+    const [second] = await turn(service, at);
+    assert.equal(sequenceOf(second!), 2);
+  });
+}, NO_RELAY);
+
+webhookCase("relay_turn() a suspect of an endpoint that is off is called off", async (
+  _,
+  service,
+) => {
+  service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 2);
+  const at = await loseClaims(service, AT);
+  await turn(service, at);
+  await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
+  await turn(service, at + LEASE_MS);
+  const rows = await service.sql`select status from pay.webhook_deliveries`;
+  assert.deepEqual(rows.map(({ status }) => status), ["cancelled", "cancelled"]);
+}, NO_RELAY);
+
+webhookCase("a relay records what has crashed, and the schedule goes on", async (
+  t,
+  service,
+  hooks,
+) => {
+  const at_ms = AT + 3_600_000;
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  hooks.judge = () => 503;
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.arrivals.length = 0;
+  await service.sql`update pay.webhook_deliveries
+    set attempts = '', attempt_count = 3, lost_claims = 2, leased_until = ${new Date(at_ms)},
+      next_attempt_at = ${new Date(AT)}`;
+  service.setClock(at_ms);
+  await settle(service);
+  await t.step("it is not sent", () => assert.equal(hooks.arrivals.length, 0));
+  await t.step("the attempt is on record", async () => {
+    const [delivery] = await deliveriesOf(service);
+    assert.deepEqual([delivery.status, delivery.attempts, delivery.next_attempt_at], [
+      "pending",
+      [{
+        number: 3,
+        at: new Date(at_ms).toISOString(),
+        response_status: null,
+        duration_ms: 0,
+        error: "crashed",
+      }],
+      new Date(at_ms + 600_000).toISOString(),
+    ]);
+    assert.equal(service.logs.filter(({ code }) => code === "crashed").length, 1);
+  });
+  await t.step("the next attempt is made when it is due", async () => {
+    hooks.judge = () => 200;
+    service.setClock(at_ms + 600_000);
+    await settle(service);
+    assert.deepEqual(hooks.arrivals.map(({ headers }) => headers.get("Webhook-Attempt")), ["4"]);
+    const [delivery] = await deliveriesOf(service);
+    assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 2]);
+  });
+});
+
+webhookCase("a thousand suspects are worked off in seconds", async (_, service, hooks) => {
+  service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
+  await service.make({ outcome: "pending" });
+  await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
+  const at = new Date(AT).toISOString();
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, attempt_count, next_attempt_at, leased_until, created_at)
+    select e.environment_id, left(t.id, 20) || 'd' || n, e.id, e.type, t.id, 'pay_' || n, 1,
+      'pending', 1, ${at}, ${at}, ${at}
+    from pay.events e, pay.webhook_endpoints t, generate_series(1, ${LOST}) n`;
+  const started = performance.now();
+  await settle(service);
+  const took_ms = performance.now() - started;
+  const alone = performance.now();
+  for (let i = 0; i < LOST; i++) {
+    await (await fetch(hooks.url("/alone"), { method: "POST", body: "{}" })).body?.cancel();
+    await service.sql`select`;
+  }
+  const alone_ms = performance.now() - alone;
+  console.log(
+    `${LOST} lost claims: ${took_ms.toFixed(0)} ms, ${(took_ms / alone_ms).toFixed(1)} times as ` +
+      `long as as many requests and empty statements one by one`,
+  );
+  assert.equal(hooks.at("/").length, LOST);
+  const rows = await service.sql`
+    select from pay.webhook_deliveries where status <> 'delivered' or lost_claims > 0`;
+  assert.equal(rows.length, 0);
+  assert.ok(took_ms < DRAIN_LIMIT_MS, `${took_ms} ms`);
+});
+
+webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
+  const held: (() => void)[] = [];
+  hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
+  await until("some are under way, and some wait for a place", async () => {
+    const [row] = await service.sql`
+      select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
+    return held.length >= 4 && row!.leased > held.length;
+  });
+  await service.deps.webhooks!.relay.stop(Promise.resolve());
+  const rows = async () =>
+    [
+      ...await service
+        .sql`select distinct status, attempt_count, leased_until, lost_claims, attempts
+      from pay.webhook_deliveries`,
+    ].map((row) => ({ ...row }));
+  const given_back = [
+    { status: "pending", attempt_count: 0, leased_until: null, lost_claims: 0, attempts: "" },
+  ];
+  await t.step("all of them are given back, also those under way", async () => {
+    assert.deepEqual(await rows(), given_back);
+  });
+  await t.step("a late answer changes nothing", async () => {
+    for (const answer of held) answer();
+    await settle(service);
+    assert.deepEqual(await rows(), given_back);
+  });
+});

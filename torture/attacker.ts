@@ -1,0 +1,87 @@
+/**
+ * A tenant that wants all places of the relay (promise R13): again and again it makes endpoints whose
+ * receiver takes long to answer 200, makes payments, resets its sandbox and deletes the endpoints.
+ */
+
+import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
+
+const ENDPOINTS_EACH = 4;
+const PAYMENTS_EACH = 20;
+/** Two rounds a second: enough to fill a relay that knows no shares, and no load by itself. */
+const ROUND_MS = 500;
+
+/** An attacker that is at work between `start` and `stop`. */
+export interface Attacker {
+  start(): void;
+  /** Resolves when its last round is over; its attempts may still be under way. */
+  stop(): Promise<void>;
+  /** Attempts that its receiver has under way; the most of them; how many have come. */
+  readonly held: { now: number; most: number; all: number };
+  close(): Promise<void>;
+}
+
+/**
+ * @param base_url of the server under attack
+ * @param api_key of a sandbox of an account of its own
+ * @param answer_ms how long its receiver takes
+ */
+export function openAttacker(base_url: string, api_key: string, answer_ms: number): Attacker {
+  const held = { now: 0, most: 0, all: 0 };
+  const receiver = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      held.all++;
+      held.most = Math.max(held.most, ++held.now);
+      await request.body?.cancel();
+      await new Promise((resolve) => setTimeout(resolve, answer_ms));
+      held.now--;
+      return new Response();
+    },
+  );
+  const url = `http://127.0.0.1:${receiver.addr.port}/`;
+  const attackOnce = async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < ENDPOINTS_EACH; i++) {
+      ids.push((await addEndpoint(base_url, api_key, url, ["*"])).id);
+    }
+    const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+    await Promise.all(
+      Array.from(
+        { length: PAYMENTS_EACH },
+        () => callApi(base_url, api_key, SANDBOX_PAYMENTS, { body }),
+      ),
+    );
+    await callApi(base_url, api_key, "/api-v1-sandbox/reset", { body: {} });
+    for (const id of ids) {
+      const response = await fetch(`${base_url}${ENDPOINTS}/${id}`, {
+        method: "DELETE",
+        headers: { Authorization: `Bearer ${api_key}` },
+      });
+      await response.body?.cancel();
+    }
+  };
+  let is_at_work = false;
+  let work = Promise.resolve();
+  return {
+    held,
+    start() {
+      is_at_work = true;
+      work = (async () => {
+        while (is_at_work) {
+          const began = performance.now();
+          await attackOnce();
+          const left_ms = began + ROUND_MS - performance.now();
+          await new Promise((resolve) => setTimeout(resolve, Math.max(0, left_ms)));
+        }
+      })();
+    },
+    async stop() {
+      is_at_work = false;
+      await work;
+    },
+    async close() {
+      is_at_work = false;
+      await Promise.allSettled([work, receiver.shutdown()]);
+    },
+  };
+}
