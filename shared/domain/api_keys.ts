@@ -9,6 +9,7 @@
 
 import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../core/api_key.ts";
+import { formatTime } from "../core/clock.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
@@ -47,11 +48,11 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
 
   return {
     create(request, caller, body) {
-      const expires_at_ms = body.expires_at === undefined ? undefined : Date.parse(body.expires_at);
+      const expires_at_ms = body.expires_at;
       if (expires_at_ms !== undefined && expires_at_ms <= request.context.at_ms) {
         throw invalidParameter(
           "expires_at",
-          `"${body.expires_at}" is past: the key would not work`,
+          `"${formatTime(expires_at_ms)}" is past: the key would not work`,
         );
       }
       return withSecret(request, caller, {

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { CURSOR, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
-import { id, Instant } from "./values.ts";
+import { id, Instant, Time } from "./values.ts";
 
 /** What a key may do. */
 export const SCOPES = [
@@ -35,8 +35,10 @@ export const CreateApiKeyBody = z.object({
   scopes: z.array(Scope).min(1).max(SCOPES.length)
     .transform((scopes) => [...new Set(scopes)]).optional()
     .describe("At most those of the key that asks; by default the same"),
-  expires_at: z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" }).optional()
-    .describe("By default never"),
+  expires_at: Time.optional()
+    .describe(
+      "When the key ends; at the latest when the key that asks does. By default then, or never",
+    ),
 }).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 
