@@ -45,7 +45,10 @@ export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 /** `POST /v1/api_keys/{id}/rotate`: seconds for which the older secrets are still accepted. */
 export const RotateApiKeyBody = z.object({
   expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
-    .describe("Seconds for which the older secrets are still accepted"),
+    .describe(
+      "Seconds for which the older secrets are still accepted; `0` ends all of them now. At most " +
+        "5 secrets are accepted: a rotation that would make a sixth ends the oldest",
+    ),
 });
 
 /** A key as every answer shows it; `secret` only on creation and rotation. */
