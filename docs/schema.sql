@@ -40,6 +40,7 @@ alter table pay.api_key_secrets owner to pay_owner;
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
+comment on column pay.api_key_secrets.expires_at is 'When the secret opens the key no more: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 alter table pay.api_key_secrets enable row level security;
@@ -55,7 +56,9 @@ create table pay.api_keys (
   name text not null,
   scopes text[],
   created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
   constraint api_keys_id_form CHECK ((id ~ '^key_[0-9a-z]{26}$'::text)),
@@ -65,6 +68,8 @@ create table pay.api_keys (
 alter table pay.api_keys owner to pay_owner;
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
 comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
+comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
+comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted. Coarse.';
 CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, id);
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
@@ -1092,35 +1097,40 @@ AS $function$
 $function$;
 alter function pay.account_sums(text) owner to pay_owner;
 
--- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone)
+-- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-declare
-  v_expires_at timestamptz;
 begin
-  select case when bool_or(s.expires_at is null) then null else max(s.expires_at) end
-  into v_expires_at
-  from pay.api_key_secrets s
-  where s.api_key_id = p_id and s.revoked_at is null;
-  v_expires_at := least(p_expires_at, v_expires_at);
   update pay.api_key_secrets s
-  set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
-  where s.api_key_id = p_id and s.revoked_at is null;
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, v_expires_at
+    p_at, k.expires_at
   from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, now()));
 end
 $function$;
-alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
 
--- function pay.api_key_body(pay.api_keys)
-CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys)
+-- function pay.api_key_body(pay.api_keys,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys, p_at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  STABLE
@@ -1139,18 +1149,21 @@ AS $function$
           'last4', s.last_four,
           'created_at', pay.wire_time(s.created_at),
           'expires_at', pay.wire_time(s.expires_at)
-        ) order by s.created_at desc, s.hash), '[]'::json)
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = k.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
       ) as secrets,
       (
-        select pay.wire_time(max(s.last_used_at)) from pay.api_key_secrets s where s.api_key_id = k.id
+        select pay.wire_time(greatest(k.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = k.id
       ) as last_used_at,
       pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.expires_at) as expires_at,
       pay.wire_time(k.revoked_at) as revoked_at
   ) t
 $function$;
-alter function pay.api_key_body(pay.api_keys) owner to pay_owner;
+alter function pay.api_key_body(pay.api_keys,timestamp with time zone) owner to pay_owner;
 
 -- function pay.available_minor(text,text)
 CREATE OR REPLACE FUNCTION pay.available_minor(p_environment_id text, p_currency text)
@@ -1271,8 +1284,8 @@ AS $function$
 $function$;
 alter function pay.call_off_deliveries(text,text) owner to pay_owner;
 
--- function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text)
-CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text)
+-- function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
+CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1283,9 +1296,7 @@ AS $function$
 declare
   v_environment text;
   v_caller pay.api_keys;
-  v_caller_expires_at timestamptz;
   v_key pay.api_keys;
-  v_scopes text[];
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
@@ -1300,47 +1311,45 @@ begin
   end if;
 
   select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
-  -- Nothing that a secret makes outlives it.
-  select least(p_expires_at, s.expires_at) into v_caller_expires_at
-  from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
   if p_action = 'create' then
-    v_scopes := case when p_scopes is not null then
+    v_key.id := p_id;
+    v_key.scopes := case when p_scopes is not null then
       array(select json_array_elements_text(p_scopes::json))
     end;
   else
     select * into v_key from pay.api_keys k
     where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
     for update;
-    v_scopes := v_key.scopes;
   end if;
-  outcome := case
-    when p_action <> 'create' and v_key.id is null then 'not_found'
-    -- Null is every scope.
-    when v_caller.scopes is not null and (v_scopes is null or not v_scopes <@ v_caller.scopes)
-      then 'wider'
-    else 'committed'
-  end;
-  if outcome <> 'committed' then
+  outcome := pay.judge_key_change(p_action, v_caller, v_key, p_at);
+  if outcome = 'ended' then
+    status := 409;
+    body := p_refusal;
+    perform pay.keep_answer(
+      v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
+  elsif outcome <> 'committed' then
     perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+  end if;
+  if outcome <> 'committed' then
     return next;
     return;
   end if;
 
-  case p_action
-    when 'create' then
-      insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
-      values (p_id, v_environment, v_caller.livemode, p_name, v_scopes, p_at);
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
-    when 'rotate' then
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_older_expire_at);
-    when 'revoke' then
-      perform pay.end_api_key(p_id, p_at);
-  end case;
-  select * into v_key from pay.api_keys k
+  if p_action = 'create' then
+    insert into pay.api_keys
+      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+    values
+      (p_id, v_environment, v_caller.livemode, p_name, v_key.scopes, p_at,
+        least(p_expires_at, v_caller.expires_at));
+  end if;
+  if p_action = 'revoke' then
+    perform pay.end_api_key(p_id, p_at);
+  else
+    perform pay.add_api_key_secret(
+      p_id, p_at, p_secret_hash, p_prefix, p_last_four, coalesce(p_older_expire_at, p_at));
+  end if;
+  select pay.api_key_body(k, p_at) into body from pay.api_keys k
   where k.environment_id = v_environment and k.id = p_id;
-  body := pay.api_key_body(v_key);
   if p_secret is not null then
     body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
   end if;
@@ -1349,8 +1358,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) owner to pay_owner;
-grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) to pay_api;
+alter function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) owner to pay_owner;
+grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) to pay_api;
 
 -- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text)
 CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
@@ -2015,8 +2024,12 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes);
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
@@ -2041,6 +2054,24 @@ end
 $function$;
 alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.create_environment(text,text,boolean,text) to pay_operator;
+
+-- function pay.delete_keys(text[])
+CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
+  delete from pay.api_keys k where k.id = any (p_ids);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$function$;
+alter function pay.delete_keys(text[]) owner to pay_owner;
 
 -- function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.disable_webhook_endpoint(p_environment_id text, p_id text, p_expects_revision integer, p_at timestamp with time zone, p_endpoint_body text, p_event_id text, p_event_body text, p_delivery_id text)
@@ -2076,6 +2107,40 @@ end
 $function$;
 alter function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) owner to pay_owner;
 grant execute on function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.drop_ended_secrets(text[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.drop_ended_secrets(p_ids text[], p_at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
+end
+$function$;
+alter function pay.drop_ended_secrets(text[],timestamp with time zone) owner to pay_owner;
 
 -- function pay.due_relay()
 CREATE OR REPLACE FUNCTION pay.due_relay()
@@ -2307,6 +2372,27 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
 AS $function$ select interval '24 hours' $function$;
 alter function pay.idempotency_retention() owner to pay_owner;
 
+-- function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.judge_key_change(p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select case
+    when p_key.id is null then 'not_found'
+    -- Null is every scope.
+    when p_caller.scopes is not null
+      and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    -- The caller learns the new secret: nothing that a secret makes outlives its key.
+    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      then 'outlives'
+    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    else 'committed'
+  end
+$function$;
+alter function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone) owner to pay_owner;
+
 -- function pay.keep_answer(text,text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.keep_answer(p_environment_id text, p_api_key_id text, p_request_id text, p_key text, p_status smallint, p_body text)
  RETURNS void
@@ -2427,7 +2513,7 @@ begin
     when 'events' then v_columns := array['type', 'subject_id'];
     when 'api_keys' then
       v_columns := '{}'::text[];
-      v_body := 'pay.api_key_body(t)';
+      v_body := format('pay.api_key_body(t, %L)', p_at);
     when 'webhook_endpoints' then v_columns := '{}'::text[];
     when 'webhook_deliveries' then
       v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
@@ -2500,7 +2586,7 @@ grant execute on function pay.list(text,text,timestamp with time zone,integer,te
 
 -- function pay.list_api_keys()
 CREATE OR REPLACE FUNCTION pay.list_api_keys()
- RETURNS TABLE(id text, environment_id text, account text, environment_name text, livemode boolean, name text, scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamp with time zone, created_at timestamp with time zone, revoked_at timestamp with time zone)
+ RETURNS TABLE(id text, environment_id text, account text, environment_name text, livemode boolean, name text, scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamp with time zone, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2509,7 +2595,8 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
-      n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at, k.expires_at,
+      k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -2677,7 +2764,7 @@ begin
         select t.body into body from pay.transfers t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'api_keys' then
-        select pay.api_key_body(t) into body from pay.api_keys t
+        select pay.api_key_body(t, p_at) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -2848,6 +2935,24 @@ end
 $function$;
 alter function pay.lock_funds(json,json) owner to pay_owner;
 
+-- function pay.max_live_keys()
+CREATE OR REPLACE FUNCTION pay.max_live_keys()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 100 $function$;
+alter function pay.max_live_keys() owner to pay_owner;
+
+-- function pay.max_live_secrets()
+CREATE OR REPLACE FUNCTION pay.max_live_secrets()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 5 $function$;
+alter function pay.max_live_secrets() owner to pay_owner;
+
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
  RETURNS bigint
@@ -2994,6 +3099,7 @@ begin
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_keys(v_environment.id, p_at, p_batch);
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
@@ -3035,6 +3141,67 @@ $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
+
+-- function pay.purge_keys(text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_keys(p_environment_id text, p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_at timestamptz := least(p_at, clock_timestamp());
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from v_at) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$function$;
+alter function pay.purge_keys(text,timestamp with time zone,integer) owner to pay_owner;
 
 -- function pay.purge_retired(text,integer)
 CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
@@ -3832,14 +3999,23 @@ CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_p
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  v_key pay.api_keys;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
-  if not found then
+  select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if v_key.id is null then
     return false;
   end if;
+  if v_key.expires_at <= now() then
+    if not pay.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % live keys already', p_id, pay.max_live_keys()
+        using errcode = 'program_limit_exceeded';
+    end if;
+    update pay.api_keys k set expires_at = null where k.id = p_id;
+  end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, null, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
   return true;
 end
 $function$;
@@ -3891,6 +4067,39 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.take_key_place(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.take_key_place(p_environment_id text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
+  if (
+    select count(*) from pay.api_keys k
+    where k.environment_id = p_environment_id and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > p_at)
+  ) >= pay.max_live_keys() then
+    return false;
+  end if;
+  -- Rows that a rotation holds are skipped: it may be waiting for this lock.
+  perform pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.id in (
+      select o.id from pay.api_keys o
+      where o.environment_id = p_environment_id and not o.livemode
+        and least(o.revoked_at, o.expires_at) <= least(p_at, now())
+      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+      offset 1000
+    )
+    for update skip locked
+  ));
+  return true;
+end
+$function$;
+alter function pay.take_key_place(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.wake_relay()
 CREATE OR REPLACE FUNCTION pay.wake_relay()

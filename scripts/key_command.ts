@@ -42,7 +42,7 @@ export const KEY_USAGE = `Usage: deno task keys <command>
     --expires TIME            RFC 3339: 2030-01-31T00:00:00Z (never)
     --prefix sk               how its text begins (API_KEY_PREFIX, else sk)
   list                      every key, by environment
-  rotate key_...            adds a secret and prints it, once
+  rotate key_...            adds a secret and prints it, once; lifts an expiry that has passed
     --expires-in SECONDS      how long the older ones still work (${DEFAULT_KEY_OVERLAP_S})
     --prefix sk               how its text begins (as before)
   revoke key_...            ends a key and all its secrets at once

@@ -62,10 +62,12 @@ export const ApiKey = z.object({
     prefix: z.string().describe("How the text of the key begins, such as `sk_test_`"),
     last4: z.string().describe("Its last four characters"),
     created_at: Instant,
-    expires_at: Instant.nullable(),
-  })).describe("The texts that open this key, newest first"),
+    expires_at: Instant.nullable()
+      .describe("When this text ends: after a rotation, and at the latest with the key"),
+  })).describe("The texts that open this key now, newest first"),
   last_used_at: Instant.nullable().describe("Written at most once an hour"),
   created_at: Instant,
+  expires_at: Instant.nullable().describe("When the key ends; null: never"),
   revoked_at: Instant.nullable(),
   secret: z.string().optional().describe("The text of the key: on creation and rotation only"),
 }).describe("An API key");

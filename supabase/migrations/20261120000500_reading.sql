@@ -83,7 +83,7 @@ begin
         select t.body into body from pay.transfers t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'api_keys' then
-        select pay.api_key_body(t) into body from pay.api_keys t
+        select pay.api_key_body(t, p_at) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -276,7 +276,7 @@ begin
     when 'events' then v_columns := array['type', 'subject_id'];
     when 'api_keys' then
       v_columns := '{}'::text[];
-      v_body := 'pay.api_key_body(t)';
+      v_body := format('pay.api_key_body(t, %L)', p_at);
     when 'webhook_endpoints' then v_columns := '{}'::text[];
     when 'webhook_deliveries' then
       v_columns := array['endpoint_id', 'event_id', 'subject_id', 'status'];
