@@ -919,6 +919,7 @@ create unlogged table pay.rate_counters (
 ) with (fillfactor=50);
 alter table pay.rate_counters owner to pay_owner;
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
+CREATE INDEX rate_counters_recent ON pay.rate_counters USING btree (environment_id, window_number);
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
@@ -1129,6 +1130,67 @@ end
 $function$;
 alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.add_requests(text,text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.add_requests(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_requests integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  v_window bigint := floor(extract(epoch from p_at) / 2);
+  v_stripe smallint;
+begin
+  select c.stripe into v_stripe
+  from pay.rate_counters c
+  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  order by c.stripe limit 1
+  for update skip locked;
+  if v_stripe is not null then
+    update pay.rate_counters c
+    set window_number = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.window_number
+        else v_window
+      end,
+      current_count = p_requests + case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.current_count
+        else 0
+      end,
+      previous_count = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.previous_count
+        when c.window_number = v_window - 1 then c.current_count
+        else 0
+      end
+    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      and c.stripe = v_stripe;
+    return;
+  end if;
+  -- All stripes are held: one more. With 64 of them held these requests go uncounted.
+  for v_stripe in
+    select free.n from generate_series(0, 63) as free (n)
+    where not exists (
+      select from pay.rate_counters c
+      where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+        and c.stripe = free.n
+    )
+    order by free.n
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('stripe ' || p_api_key_id, v_stripe));
+    insert into pay.rate_counters
+      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
+    values (p_environment_id, p_api_key_id, v_stripe, v_window, p_requests, 0)
+    on conflict on constraint rate_counters_pkey do nothing;
+    exit when found;
+  end loop;
+end
+$function$;
+alter function pay.add_requests(text,text,timestamp with time zone,integer) owner to pay_owner;
+
 -- function pay.api_key_body(pay.api_keys,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys, p_at timestamp with time zone)
  RETURNS text
@@ -1178,8 +1240,8 @@ AS $function$
 $function$;
 alter function pay.available_minor(text,text) owner to pay_owner;
 
--- function pay.balance(text,text,timestamp with time zone,integer)
-CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer)
+-- function pay.balance(text,text,timestamp with time zone,integer[])
+CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[])
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1212,8 +1274,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.balance(text,text,timestamp with time zone,integer) owner to pay_owner;
-grant execute on function pay.balance(text,text,timestamp with time zone,integer) to pay_api;
+alter function pay.balance(text,text,timestamp with time zone,integer[]) owner to pay_owner;
+grant execute on function pay.balance(text,text,timestamp with time zone,integer[]) to pay_api;
 
 -- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
@@ -1228,7 +1290,7 @@ declare
   v_environment text;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and not exists (
     select from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_endpoint_id
@@ -1241,7 +1303,7 @@ begin
       and k.key = p_idempotency_key and k.status = 102
       and k.created_at <= p_at - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
     if status = 102 then
       outcome := 'in_progress';
@@ -1284,8 +1346,8 @@ AS $function$
 $function$;
 alter function pay.call_off_deliveries(text,text) owner to pay_owner;
 
--- function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
-CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
+-- function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
+CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1299,7 +1361,7 @@ declare
   v_key pay.api_keys;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -1358,11 +1420,11 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) owner to pay_owner;
-grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) to pay_api;
+alter function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) owner to pay_owner;
+grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) to pay_api;
 
--- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text)
-CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
+-- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1377,7 +1439,7 @@ declare
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
@@ -1437,8 +1499,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
-grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) to pay_api;
+alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text) to pay_api;
 
 -- function pay.check_books()
 CREATE OR REPLACE FUNCTION pay.check_books()
@@ -1506,8 +1568,8 @@ end
 $function$;
 alter function pay.check_ledger_transactions() owner to pay_owner;
 
--- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text)
-CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
+-- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1518,7 +1580,7 @@ declare
   v_kept record;
 begin
   outcome := 'ok';
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
   end if;
   if p_key is not null and (remaining is null or remaining >= 0) then
@@ -1535,7 +1597,7 @@ begin
       outcome := 'rate_limited';
       remaining := 0;
     elsif remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;
@@ -1560,7 +1622,7 @@ begin
   end if;
   if outcome = 'conflict' then
     if remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;
@@ -1570,7 +1632,7 @@ begin
   outcome := 'expired';
 end
 $function$;
-alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text) owner to pay_owner;
+alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text) owner to pay_owner;
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -1591,10 +1653,11 @@ declare
   v_committed integer[];
   v_api_keys text[];
   v_ats timestamptz[];
-  v_rates integer[];
   v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
+  -- What each request of the list has left, by its n; null where there is no limit.
+  v_left integer[];
   v_limited integer[] := '{}';
   -- Asked once: the text is long.
   v_has_rates boolean := p_changes like '%"rate":%';
@@ -1646,7 +1709,9 @@ begin
     ) l;
   end if;
   if v_has_rates then
-    v_limited := pay.limited_changes(v_changes);
+    v_left := pay.requests_left(v_changes);
+    v_limited := array(
+      select l.n from unnest(v_left) with ordinality as l (requests, n) where l.requests < 0);
   end if;
   if p_transfers <> '[]' then
     v_short := pay.lock_funds(v_changes, p_transfers::json);
@@ -1657,8 +1722,8 @@ begin
   asked as materialized (
     select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
     from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, rate integer, request_id text,
-      idempotency_key text, fingerprint text, status smallint, body text,
+      n integer, key_hash text, scope text, at timestamptz, request_id text, idempotency_key text,
+      fingerprint text, status smallint, body text,
       expects_id text, expects_sequence integer
     )
   ),
@@ -1698,9 +1763,8 @@ begin
         and k.request_id = c.request_id
     )
   )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at),
-    array_agg(w.rate)
-  into v_committed, v_api_keys, v_environments, v_ats, v_rates
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at)
+  into v_committed, v_api_keys, v_environments, v_ats
   from won w;
 
   -- A list of replays writes nothing: what it would have written is not even read.
@@ -1820,12 +1884,17 @@ begin
   end if;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
+    if v_has_rates then
+      perform pay.add_requests(t.environment_id, t.api_key_id, max(t.at), count(*)::integer)
+      from unnest(v_committed, v_api_keys, v_environments, v_ats)
+        as t (n, api_key_id, environment_id, at)
+      where v_left[t.n] is not null
+      group by t.environment_id, t.api_key_id;
+    end if;
     return query
-      select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
-          pay.count_change(t.environment_id, t.api_key_id, t.at, t.rate, true)
-        end, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments, v_ats, v_rates)
-        as t (n, api_key_id, environment_id, at, rate);
+      select t.n, 'committed', t.api_key_id, t.environment_id, v_left[t.n], null::smallint,
+        null::text, v_deliveries
+      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
   end if;
 
@@ -1835,11 +1904,11 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, idempotency_key text,
+        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
         fingerprint text, expects_id text
       )
     )
-    select c.n, c.at, c.rate, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+    select c.n, c.at, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
       i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
@@ -1880,9 +1949,11 @@ begin
     remaining := null;
     deliveries := v_deliveries;
     if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      if v_has_rates then
-        remaining := pay.count_change(v_request.environment_id, api_key_id, v_request.at,
-          v_request.rate, outcome <> 'replay');
+      if v_left[n] is not null then
+        remaining := greatest(0, v_left[n] + case outcome when 'replay' then 1 else 0 end);
+        if outcome <> 'replay' then
+          perform pay.add_requests(environment_id, api_key_id, v_request.at, 1);
+        end if;
       end if;
     elsif outcome = 'rate_limited' then
       remaining := 0;
@@ -1926,87 +1997,29 @@ $function$;
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
--- function pay.count_change(text,text,timestamp with time zone,integer,boolean)
-CREATE OR REPLACE FUNCTION pay.count_change(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
- RETURNS integer
- LANGUAGE sql
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, p_count)
-    + case when p_count then 0 else 1 end)
-  where p_rate > 0
-$function$;
-alter function pay.count_change(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
-
--- function pay.count_request(text,text,timestamp with time zone,integer,boolean)
-CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
+-- function pay.count_request(text,text,timestamp with time zone,integer[],boolean)
+CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_count boolean)
  RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET enable_seqscan TO 'off'
 AS $function$
 declare
-  v_seconds numeric := extract(epoch from p_at);
-  v_window bigint := floor(v_seconds / 2);
-  v_fresh numeric := 1 - (v_seconds / 2 - v_window);
   v_left integer;
-  v_stripe smallint;
 begin
-  select floor(2 * p_rate - 1 - coalesce(sum(
-    case
-      when c.window_number = v_window then c.current_count + c.previous_count * v_fresh
-      when c.window_number = v_window - 1 then c.current_count * v_fresh
-      else 0
-    end), 0))
+  select pay.smaller_left(
+    p_rate,
+    1 + coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
+    1 + coalesce(sum(u.used), 0))
   into v_left
-  from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id;
-  if v_left < 0 or not p_count then
-    return greatest(v_left, -1);
+  from pay.requests_used(p_environment_id, p_at) u;
+  if v_left >= 0 and p_count then
+    perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
   end if;
-
-  select c.stripe into v_stripe
-  from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-  order by c.stripe limit 1
-  for update skip locked;
-  if v_stripe is not null then
-    update pay.rate_counters c
-    set window_number = v_window,
-      current_count = 1 + case when c.window_number = v_window then c.current_count else 0 end,
-      previous_count = case
-        when c.window_number = v_window then c.previous_count
-        when c.window_number = v_window - 1 then c.current_count
-        else 0
-      end
-    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-      and c.stripe = v_stripe;
-  else
-    -- All stripes are held: one more. With 64 of them held this request goes uncounted.
-    for v_stripe in
-      select free.n from generate_series(0, 63) as free (n)
-      where not exists (
-        select from pay.rate_counters c
-        where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-          and c.stripe = free.n
-      )
-      order by free.n
-    loop
-      continue when not pg_try_advisory_xact_lock(
-        hashtextextended('stripe ' || p_api_key_id, v_stripe));
-      insert into pay.rate_counters
-        (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
-      values (p_environment_id, p_api_key_id, v_stripe, v_window, 1, 0)
-      on conflict on constraint rate_counters_pkey do nothing;
-      exit when found;
-    end loop;
-  end if;
-  return v_left;
+  return case when v_left is not null then greatest(v_left, -1) end;
 end
 $function$;
-alter function pay.count_request(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
-comment on function pay.count_request(text,text,timestamp with time zone,integer,boolean) is 'Internal.';
+alter function pay.count_request(text,text,timestamp with time zone,integer[],boolean) owner to pay_owner;
 
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
@@ -2196,7 +2209,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     update pay.webhook_deliveries d
     set status = case when p_delivered then 'delivered' else 'failed' end,
@@ -2216,8 +2229,8 @@ $function$;
 alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) to pay_api;
 
--- function pay.enter(text,text,timestamp with time zone,integer,text)
-CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_hold text, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
+-- function pay.enter(text,text,timestamp with time zone,integer[],text)
+CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_hold text, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2269,7 +2282,7 @@ begin
   if v_used_at is null or v_used_at < p_at - interval '1 hour' then
     perform pay.note_use(array[v_hash], p_at);
   end if;
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
     if remaining < 0 then
       outcome := 'rate_limited';
@@ -2278,8 +2291,8 @@ begin
   end if;
 end
 $function$;
-alter function pay.enter(text,text,timestamp with time zone,integer,text) owner to pay_owner;
-comment on function pay.enter(text,text,timestamp with time zone,integer,text) is 'Internal: authenticates a key hash and opens its environment.';
+alter function pay.enter(text,text,timestamp with time zone,integer[],text) owner to pay_owner;
+comment on function pay.enter(text,text,timestamp with time zone,integer[],text) is 'Internal: authenticates a key hash and opens its environment.';
 
 -- function pay.find_environment(text,boolean)
 CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
@@ -2430,44 +2443,8 @@ AS $function$
 $function$;
 alter function pay.ledger_entry_body(pay.ledger_entries) owner to pay_owner;
 
--- function pay.limited_changes(json)
-CREATE OR REPLACE FUNCTION pay.limited_changes(p_changes json)
- RETURNS integer[]
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_change record;
-  v_limited integer[] := '{}';
-begin
-  for v_change in
-    with asked as materialized (
-      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_changes) as c (
-        n integer, key_hash text, at timestamptz, rate integer
-      )
-      where c.rate > 0
-    )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id,
-      row_number() over (partition by s.api_key_id order by c.n) - 1 as before
-    from asked c
-    join pay.api_key_secrets s on s.hash = c.hash
-  loop
-    if pay.count_request(
-      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false)
-      < v_change.before
-    then
-      v_limited := v_limited || v_change.n;
-    end if;
-  end loop;
-  return v_limited;
-end
-$function$;
-alter function pay.limited_changes(json) owner to pay_owner;
-
--- function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text)
-CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
+-- function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, data text, has_more boolean, next_cursor text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2581,8 +2558,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) owner to pay_owner;
-grant execute on function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) to pay_api;
+alter function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text) owner to pay_owner;
+grant execute on function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text) to pay_api;
 
 -- function pay.list_api_keys()
 CREATE OR REPLACE FUNCTION pay.list_api_keys()
@@ -2638,7 +2615,7 @@ begin
         -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
         coalesce(c.starting_after, 'pay_~') as before
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
         starting_after text
       )
     )
@@ -2685,7 +2662,7 @@ begin
     has_more := v_row.has_more;
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
       if remaining < 0 then
         outcome := 'rate_limited';
@@ -2700,8 +2677,8 @@ $function$;
 alter function pay.list_payments(text) owner to pay_owner;
 grant execute on function pay.list_payments(text) to pay_api;
 
--- function pay.load(text,text,timestamp with time zone,integer,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
+-- function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2718,7 +2695,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, 'shared');
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate end, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2734,7 +2711,7 @@ begin
       outcome := 'replay';
       status := v_kept.status;
       body := v_kept.body;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := 1 + pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
       end if;
@@ -2742,7 +2719,7 @@ begin
       if found then
         outcome := 'conflict';
       end if;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
         if remaining < 0 then
@@ -2785,8 +2762,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
-grant execute on function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
+alter function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text) owner to pay_owner;
+grant execute on function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text) to pay_api;
 
 -- function pay.load_payments(text)
 CREATE OR REPLACE FUNCTION pay.load_payments(p_requests text)
@@ -2810,7 +2787,7 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, id text,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], id text,
         idempotency_key text, fingerprint text
       )
     )
@@ -2855,7 +2832,7 @@ begin
     status := v_row.status;
     body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       -- A replay costs nothing.
       remaining := pay.count_request(
         environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
@@ -2952,6 +2929,15 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select 5 $function$;
 alter function pay.max_live_secrets() owner to pay_owner;
+
+-- function pay.max_windows_ahead()
+CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 150 $function$;
+alter function pay.max_windows_ahead() owner to pay_owner;
 
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
@@ -3559,8 +3545,8 @@ end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
+-- function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3573,7 +3559,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -3616,8 +3602,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
+alter function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -3794,8 +3780,94 @@ AS $function$
 $function$;
 alter function pay.release_idempotency_key(text,text,text,text) owner to pay_owner;
 
--- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
+-- function pay.requests_left(json)
+CREATE OR REPLACE FUNCTION pay.requests_left(p_requests json)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  -- Most lists have one request, and to plan for more costs more than the rest of the counting.
+  if json_array_length(p_requests) = 1 then
+    return (
+      -- Decoded here: in a join with a table under row-level security the call would bar the index.
+      with asked as materialized (
+        select c.at, c.rate, decode(c.key_hash, 'hex') as hash
+        from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
+      )
+      select array[pay.count_request(s.environment_id, s.api_key_id, a.at, a.rate, false)]
+      from asked a
+      join pay.api_key_secrets s on s.hash = a.hash
+    );
+  end if;
+  return (
+    with asked as materialized (
+      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_requests) as c (
+        n integer, key_hash text, at timestamptz, rate integer[]
+      )
+    ),
+    request as materialized (
+      select a.n, a.at, a.rate, s.environment_id, s.api_key_id,
+        row_number() over (partition by s.api_key_id, a.rate is null order by a.n) as of_key,
+        row_number() over (partition by s.environment_id, a.rate is null order by a.n)
+          as of_environment
+      from asked a
+      left join pay.api_key_secrets s on s.hash = a.hash
+    ),
+    used as materialized (
+      select e.environment_id, u.api_key_id, u.used,
+        sum(u.used) over (partition by e.environment_id) as of_environment
+      from (
+        select r.environment_id, max(r.at) as at from request r
+        where r.environment_id is not null and r.rate is not null
+        group by r.environment_id
+      ) e
+      cross join lateral pay.requests_used(e.environment_id, e.at) u
+    ),
+    total as materialized (
+      select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
+    )
+    select array_agg(
+      pay.smaller_left(r.rate, r.of_key + coalesce(u.used, 0),
+        r.of_environment + coalesce(t.used, 0))
+      order by r.n)
+    from request r
+    left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
+    left join total t on t.environment_id = r.environment_id
+  );
+end
+$function$;
+alter function pay.requests_left(json) owner to pay_owner;
+
+-- function pay.requests_used(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)
+ RETURNS TABLE(api_key_id text, used numeric)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  v_seconds numeric := extract(epoch from p_at) / 2;
+  v_window bigint := floor(v_seconds);
+begin
+  return query
+    select c.api_key_id,
+      sum(case when c.window_number >= v_window then c.current_count else 0 end)
+      + (1 - (v_seconds - v_window))
+        * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
+    from pay.rate_counters c
+    where c.environment_id = p_environment_id
+      and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
+    group by c.api_key_id;
+end
+$function$;
+alter function pay.requests_used(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3809,8 +3881,8 @@ declare
   v_environment pay.environments;
 begin
   -- Who may not is told so before anyone has to wait.
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, null);
-  if v_access.outcome = 'ok' and p_rate > 0 and pay.count_request(
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, null);
+  if v_access.outcome = 'ok' and p_rate is not null and pay.count_request(
       v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
     -- A replay is never refused.
     and not exists (
@@ -3822,11 +3894,11 @@ begin
     v_access.outcome := 'rate_limited';
     remaining := 0;
   elsif v_access.outcome = 'ok' then
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'alone');
   else
     -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
     -- shares a lock cannot have it alone.
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
@@ -3880,8 +3952,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
-grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
+alter function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text) to pay_api;
 
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
@@ -4067,6 +4139,19 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.smaller_left(integer[],numeric,numeric)
+CREATE OR REPLACE FUNCTION pay.smaller_left(p_rate integer[], p_of_key numeric, p_of_environment numeric)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select floor(least(
+    case when p_rate[1] > 0 then 2 * p_rate[1] - p_of_key end,
+    case when p_rate[2] > 0 then 2 * p_rate[2] - p_of_environment end
+  ))::integer
+$function$;
+alter function pay.smaller_left(integer[],numeric,numeric) owner to pay_owner;
 
 -- function pay.take_key_place(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.take_key_place(p_environment_id text, p_at timestamp with time zone)

@@ -51,7 +51,7 @@ export interface ApiKeyStore {
 
 const CHANGE = `select * from pay.change_api_key(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text, p_status => $8::int::smallint, p_action => $9::text,
   p_id => $10::text, p_name => $11::text, p_scopes => $12::text, p_secret_hash => $13::text,
   p_prefix => $14::text, p_last_four => $15::text, p_expires_at => $16::text::timestamptz,

@@ -197,7 +197,7 @@ $$;
 comment on function pay.open_environments is 'Internal.';
 
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
--- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
+-- p_rate: as in rate limits; null: not limited, or counted elsewhere.
 -- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, so that each statement
 --   finds what belongs to the key where the first has; 'alone' is the reset, which waits for all who share.
 --   Null for who only asks whether the key may.
@@ -208,7 +208,7 @@ create function pay.enter(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_hold text,
   out outcome text,
   out api_key_id text,
@@ -262,7 +262,7 @@ begin
   if v_used_at is null or v_used_at < p_at - interval '1 hour' then
     perform pay.note_use(array[v_hash], p_at);
   end if;
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
     if remaining < 0 then
       outcome := 'rate_limited';

@@ -230,7 +230,7 @@ create function pay.change_api_key(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -261,7 +261,7 @@ declare
   v_key pay.api_keys;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -326,7 +326,7 @@ grant execute on function pay.find_environment(text, boolean) to pay_operator;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 grant execute on function pay.change_api_key(
-  text, text, timestamptz, integer, text, text, text, smallint, text, text, text, text, text, text,
+  text, text, timestamptz, integer[], text, text, text, smallint, text, text, text, text, text, text,
   text, timestamptz, timestamptz, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
