@@ -91,7 +91,10 @@ export interface UpdateWebhookEndpointInput {
 
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret` */
 export interface RotateSecretInput {
-  /** Seconds for which the older secret still signs, 0 to 604800; 0 unless given. */
+  /**
+   * Seconds for which the older secrets still sign, 0 to 604800. 0, the default, ends all of them now.
+   * At most 5 secrets sign: a rotation that would make a sixth ends the oldest.
+   */
   expires_in?: number | undefined;
 }
 

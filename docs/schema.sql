@@ -40,6 +40,7 @@ alter table pay.api_key_secrets owner to pay_owner;
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
+comment on column pay.api_key_secrets.expires_at is 'When the secret opens the key no more: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 alter table pay.api_key_secrets enable row level security;
@@ -55,7 +56,9 @@ create table pay.api_keys (
   name text not null,
   scopes text[],
   created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
   constraint api_keys_id_form CHECK ((id ~ '^key_[0-9a-z]{26}$'::text)),
@@ -65,6 +68,8 @@ create table pay.api_keys (
 alter table pay.api_keys owner to pay_owner;
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
 comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
+comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
+comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted. Coarse.';
 CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, id);
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
@@ -914,6 +919,7 @@ create unlogged table pay.rate_counters (
 ) with (fillfactor=50);
 alter table pay.rate_counters owner to pay_owner;
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
+CREATE INDEX rate_counters_recent ON pay.rate_counters USING btree (environment_id, window_number);
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
@@ -1096,35 +1102,101 @@ AS $function$
 $function$;
 alter function pay.account_sums(text) owner to pay_owner;
 
--- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone)
+-- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-declare
-  v_expires_at timestamptz;
 begin
-  select case when bool_or(s.expires_at is null) then null else max(s.expires_at) end
-  into v_expires_at
-  from pay.api_key_secrets s
-  where s.api_key_id = p_id and s.revoked_at is null;
-  v_expires_at := least(p_expires_at, v_expires_at);
   update pay.api_key_secrets s
-  set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
-  where s.api_key_id = p_id and s.revoked_at is null;
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, v_expires_at
+    p_at, k.expires_at
   from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, now()));
 end
 $function$;
-alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
 
--- function pay.api_key_body(pay.api_keys)
-CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys)
+-- function pay.add_requests(text,text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.add_requests(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_requests integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  v_window bigint := floor(extract(epoch from p_at) / 2);
+  v_stripe smallint;
+begin
+  select c.stripe into v_stripe
+  from pay.rate_counters c
+  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  order by c.stripe limit 1
+  for update skip locked;
+  if v_stripe is not null then
+    update pay.rate_counters c
+    set window_number = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.window_number
+        else v_window
+      end,
+      current_count = p_requests + case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.current_count
+        else 0
+      end,
+      previous_count = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.previous_count
+        when c.window_number = v_window - 1 then c.current_count
+        else 0
+      end
+    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      and c.stripe = v_stripe;
+    return;
+  end if;
+  -- All stripes are held: one more. With 64 of them held these requests go uncounted.
+  for v_stripe in
+    select free.n from generate_series(0, 63) as free (n)
+    where not exists (
+      select from pay.rate_counters c
+      where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+        and c.stripe = free.n
+    )
+    order by free.n
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('stripe ' || p_api_key_id, v_stripe));
+    insert into pay.rate_counters
+      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
+    values (p_environment_id, p_api_key_id, v_stripe, v_window, p_requests, 0)
+    on conflict on constraint rate_counters_pkey do nothing;
+    exit when found;
+  end loop;
+end
+$function$;
+alter function pay.add_requests(text,text,timestamp with time zone,integer) owner to pay_owner;
+
+-- function pay.api_key_body(pay.api_keys,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys, p_at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  STABLE
@@ -1143,18 +1215,21 @@ AS $function$
           'last4', s.last_four,
           'created_at', pay.wire_time(s.created_at),
           'expires_at', pay.wire_time(s.expires_at)
-        ) order by s.created_at desc, s.hash), '[]'::json)
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = k.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
       ) as secrets,
       (
-        select pay.wire_time(max(s.last_used_at)) from pay.api_key_secrets s where s.api_key_id = k.id
+        select pay.wire_time(greatest(k.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = k.id
       ) as last_used_at,
       pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.expires_at) as expires_at,
       pay.wire_time(k.revoked_at) as revoked_at
   ) t
 $function$;
-alter function pay.api_key_body(pay.api_keys) owner to pay_owner;
+alter function pay.api_key_body(pay.api_keys,timestamp with time zone) owner to pay_owner;
 
 -- function pay.available_minor(text,text)
 CREATE OR REPLACE FUNCTION pay.available_minor(p_environment_id text, p_currency text)
@@ -1169,8 +1244,8 @@ AS $function$
 $function$;
 alter function pay.available_minor(text,text) owner to pay_owner;
 
--- function pay.balance(text,text,timestamp with time zone,integer)
-CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer)
+-- function pay.balance(text,text,timestamp with time zone,integer[])
+CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[])
  RETURNS TABLE(outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1202,8 +1277,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.balance(text,text,timestamp with time zone,integer) owner to pay_owner;
-grant execute on function pay.balance(text,text,timestamp with time zone,integer) to pay_api;
+alter function pay.balance(text,text,timestamp with time zone,integer[]) owner to pay_owner;
+grant execute on function pay.balance(text,text,timestamp with time zone,integer[]) to pay_api;
 
 -- function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.begin_trigger(p_key_hash text, p_scope text, p_at timestamp with time zone, p_request_id text, p_idempotency_key text, p_fingerprint text, p_endpoint_id text, p_event_id text, p_type text, p_subject_id text, p_body text, p_delivery_id text, p_leased_until timestamp with time zone)
@@ -1218,7 +1293,7 @@ declare
   v_environment text;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and not exists (
     select from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_endpoint_id
@@ -1231,7 +1306,7 @@ begin
       and k.key = p_idempotency_key and k.status = 102
       and k.created_at <= p_at - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
     if status = 102 then
       outcome := 'in_progress';
@@ -1274,8 +1349,8 @@ AS $function$
 $function$;
 alter function pay.call_off_deliveries(text,text) owner to pay_owner;
 
--- function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text)
-CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text)
+-- function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
+CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1286,12 +1361,10 @@ AS $function$
 declare
   v_environment text;
   v_caller pay.api_keys;
-  v_caller_expires_at timestamptz;
   v_key pay.api_keys;
-  v_scopes text[];
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -1303,47 +1376,45 @@ begin
   end if;
 
   select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
-  -- Nothing that a secret makes outlives it.
-  select least(p_expires_at, s.expires_at) into v_caller_expires_at
-  from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
   if p_action = 'create' then
-    v_scopes := case when p_scopes is not null then
+    v_key.id := p_id;
+    v_key.scopes := case when p_scopes is not null then
       array(select json_array_elements_text(p_scopes::json))
     end;
   else
     select * into v_key from pay.api_keys k
     where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
     for update;
-    v_scopes := v_key.scopes;
   end if;
-  outcome := case
-    when p_action <> 'create' and v_key.id is null then 'not_found'
-    -- Null is every scope.
-    when v_caller.scopes is not null and (v_scopes is null or not v_scopes <@ v_caller.scopes)
-      then 'wider'
-    else 'committed'
-  end;
-  if outcome <> 'committed' then
+  outcome := pay.judge_key_change(p_action, v_caller, v_key, p_at);
+  if outcome = 'ended' then
+    status := 409;
+    body := p_refusal;
+    perform pay.keep_answer(
+      v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
+  elsif outcome <> 'committed' then
     perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+  end if;
+  if outcome <> 'committed' then
     return next;
     return;
   end if;
 
-  case p_action
-    when 'create' then
-      insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
-      values (p_id, v_environment, v_caller.livemode, p_name, v_scopes, p_at);
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
-    when 'rotate' then
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_older_expire_at);
-    when 'revoke' then
-      perform pay.end_api_key(p_id, p_at);
-  end case;
-  select * into v_key from pay.api_keys k
+  if p_action = 'create' then
+    insert into pay.api_keys
+      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+    values
+      (p_id, v_environment, v_caller.livemode, p_name, v_key.scopes, p_at,
+        least(p_expires_at, v_caller.expires_at));
+  end if;
+  if p_action = 'revoke' then
+    perform pay.end_api_key(p_id, p_at);
+  else
+    perform pay.add_api_key_secret(
+      p_id, p_at, p_secret_hash, p_prefix, p_last_four, coalesce(p_older_expire_at, p_at));
+  end if;
+  select pay.api_key_body(k, p_at) into body from pay.api_keys k
   where k.environment_id = v_environment and k.id = p_id;
-  body := pay.api_key_body(v_key);
   if p_secret is not null then
     body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
   end if;
@@ -1352,11 +1423,11 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) owner to pay_owner;
-grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text) to pay_api;
+alter function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) owner to pay_owner;
+grant execute on function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text) to pay_api;
 
--- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text)
-CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
+-- function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_body text, p_id text, p_expects_revision integer, p_endpoint text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1371,7 +1442,7 @@ declare
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
@@ -1431,8 +1502,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) owner to pay_owner;
-grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer,text,text,text,smallint,text,text,integer,text) to pay_api;
+alter function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.change_webhook_endpoint(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,integer,text) to pay_api;
 
 -- function pay.check_books()
 CREATE OR REPLACE FUNCTION pay.check_books()
@@ -1573,8 +1644,8 @@ $function$;
 alter function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) owner to pay_owner;
 comment on function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) is 'Internal.';
 
--- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text)
-CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
+-- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1585,7 +1656,7 @@ declare
   v_kept record;
 begin
   outcome := 'ok';
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
   end if;
   if p_key is not null and (remaining is null or remaining >= 0) then
@@ -1602,7 +1673,7 @@ begin
       outcome := 'rate_limited';
       remaining := 0;
     elsif remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;
@@ -1627,7 +1698,7 @@ begin
   end if;
   if outcome = 'conflict' then
     if remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;
@@ -1637,7 +1708,7 @@ begin
   outcome := 'expired';
 end
 $function$;
-alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer,text,text,text,smallint,text) owner to pay_owner;
+alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text) owner to pay_owner;
 
 -- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -1773,10 +1844,11 @@ declare
   v_committed integer[];
   v_api_keys text[];
   v_ats timestamptz[];
-  v_rates integer[];
   v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
+  -- What each request of the list has left, by its n; null where there is no limit.
+  v_left integer[];
   v_limited integer[] := '{}';
   -- Asked once: the text is long.
   v_has_rates boolean := p_changes like '%"rate":%';
@@ -1828,7 +1900,9 @@ begin
     ) l;
   end if;
   if v_has_rates then
-    v_limited := pay.limited_changes(v_changes);
+    v_left := pay.requests_left(v_changes);
+    v_limited := array(
+      select l.n from unnest(v_left) with ordinality as l (requests, n) where l.requests < 0);
   end if;
   if p_transfers <> '[]' then
     v_short := pay.lock_funds(v_changes, p_transfers::json);
@@ -1839,8 +1913,8 @@ begin
   asked as materialized (
     select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
     from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, rate integer, request_id text,
-      idempotency_key text, fingerprint text, status smallint, body text,
+      n integer, key_hash text, scope text, at timestamptz, request_id text, idempotency_key text,
+      fingerprint text, status smallint, body text,
       expects_id text, expects_sequence integer
     )
   ),
@@ -1880,9 +1954,8 @@ begin
         and k.request_id = c.request_id
     )
   )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at),
-    array_agg(w.rate)
-  into v_committed, v_api_keys, v_environments, v_ats, v_rates
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at)
+  into v_committed, v_api_keys, v_environments, v_ats
   from won w;
 
   -- A list of replays writes nothing: what it would have written is not even read.
@@ -2002,12 +2075,17 @@ begin
   end if;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
+    if v_has_rates then
+      perform pay.add_requests(t.environment_id, t.api_key_id, max(t.at), count(*)::integer)
+      from unnest(v_committed, v_api_keys, v_environments, v_ats)
+        as t (n, api_key_id, environment_id, at)
+      where v_left[t.n] is not null
+      group by t.environment_id, t.api_key_id;
+    end if;
     return query
-      select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
-          pay.count_change(t.environment_id, t.api_key_id, t.at, t.rate, true)
-        end, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments, v_ats, v_rates)
-        as t (n, api_key_id, environment_id, at, rate);
+      select t.n, 'committed', t.api_key_id, t.environment_id, v_left[t.n], null::smallint,
+        null::text, v_deliveries
+      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
   end if;
 
@@ -2017,11 +2095,11 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, idempotency_key text,
+        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
         fingerprint text, expects_id text
       )
     )
-    select c.n, c.at, c.rate, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+    select c.n, c.at, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
       i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
@@ -2062,9 +2140,11 @@ begin
     remaining := null;
     deliveries := v_deliveries;
     if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      if v_has_rates then
-        remaining := pay.count_change(v_request.environment_id, api_key_id, v_request.at,
-          v_request.rate, outcome <> 'replay');
+      if v_left[n] is not null then
+        remaining := greatest(0, v_left[n] + case outcome when 'replay' then 1 else 0 end);
+        if outcome <> 'replay' then
+          perform pay.add_requests(environment_id, api_key_id, v_request.at, 1);
+        end if;
       end if;
     elsif outcome = 'rate_limited' then
       remaining := 0;
@@ -2108,87 +2188,29 @@ $function$;
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
--- function pay.count_change(text,text,timestamp with time zone,integer,boolean)
-CREATE OR REPLACE FUNCTION pay.count_change(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
- RETURNS integer
- LANGUAGE sql
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, p_count)
-    + case when p_count then 0 else 1 end)
-  where p_rate > 0
-$function$;
-alter function pay.count_change(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
-
--- function pay.count_request(text,text,timestamp with time zone,integer,boolean)
-CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer, p_count boolean)
+-- function pay.count_request(text,text,timestamp with time zone,integer[],boolean)
+CREATE OR REPLACE FUNCTION pay.count_request(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_count boolean)
  RETURNS integer
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET enable_seqscan TO 'off'
 AS $function$
 declare
-  v_seconds numeric := extract(epoch from p_at);
-  v_window bigint := floor(v_seconds / 2);
-  v_fresh numeric := 1 - (v_seconds / 2 - v_window);
   v_left integer;
-  v_stripe smallint;
 begin
-  select floor(2 * p_rate - 1 - coalesce(sum(
-    case
-      when c.window_number = v_window then c.current_count + c.previous_count * v_fresh
-      when c.window_number = v_window - 1 then c.current_count * v_fresh
-      else 0
-    end), 0))
+  select pay.smaller_left(
+    p_rate,
+    1 + coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
+    1 + coalesce(sum(u.used), 0))
   into v_left
-  from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id;
-  if v_left < 0 or not p_count then
-    return greatest(v_left, -1);
+  from pay.requests_used(p_environment_id, p_at) u;
+  if v_left >= 0 and p_count then
+    perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
   end if;
-
-  select c.stripe into v_stripe
-  from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-  order by c.stripe limit 1
-  for update skip locked;
-  if v_stripe is not null then
-    update pay.rate_counters c
-    set window_number = v_window,
-      current_count = 1 + case when c.window_number = v_window then c.current_count else 0 end,
-      previous_count = case
-        when c.window_number = v_window then c.previous_count
-        when c.window_number = v_window - 1 then c.current_count
-        else 0
-      end
-    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-      and c.stripe = v_stripe;
-  else
-    -- All stripes are held: one more. With 64 of them held this request goes uncounted.
-    for v_stripe in
-      select free.n from generate_series(0, 63) as free (n)
-      where not exists (
-        select from pay.rate_counters c
-        where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
-          and c.stripe = free.n
-      )
-      order by free.n
-    loop
-      continue when not pg_try_advisory_xact_lock(
-        hashtextextended('stripe ' || p_api_key_id, v_stripe));
-      insert into pay.rate_counters
-        (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
-      values (p_environment_id, p_api_key_id, v_stripe, v_window, 1, 0)
-      on conflict on constraint rate_counters_pkey do nothing;
-      exit when found;
-    end loop;
-  end if;
-  return v_left;
+  return case when v_left is not null then greatest(v_left, -1) end;
 end
 $function$;
-alter function pay.count_request(text,text,timestamp with time zone,integer,boolean) owner to pay_owner;
-comment on function pay.count_request(text,text,timestamp with time zone,integer,boolean) is 'Internal.';
+alter function pay.count_request(text,text,timestamp with time zone,integer[],boolean) owner to pay_owner;
 
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
@@ -2206,8 +2228,12 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes);
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
@@ -2232,6 +2258,24 @@ end
 $function$;
 alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.create_environment(text,text,boolean,text) to pay_operator;
+
+-- function pay.delete_keys(text[])
+CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
+  delete from pay.api_keys k where k.id = any (p_ids);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$function$;
+alter function pay.delete_keys(text[]) owner to pay_owner;
 
 -- function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.disable_webhook_endpoint(p_environment_id text, p_id text, p_expects_revision integer, p_at timestamp with time zone, p_endpoint_body text, p_event_id text, p_event_body text, p_delivery_id text)
@@ -2267,6 +2311,40 @@ end
 $function$;
 alter function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) owner to pay_owner;
 grant execute on function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.drop_ended_secrets(text[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.drop_ended_secrets(p_ids text[], p_at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
+end
+$function$;
+alter function pay.drop_ended_secrets(text[],timestamp with time zone) owner to pay_owner;
 
 -- function pay.due_relay()
 CREATE OR REPLACE FUNCTION pay.due_relay()
@@ -2322,7 +2400,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     update pay.webhook_deliveries d
     set status = case when p_delivered then 'delivered' else 'failed' end,
@@ -2342,8 +2420,8 @@ $function$;
 alter function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,timestamp with time zone,text,text,text,boolean,text) to pay_api;
 
--- function pay.enter(text,text,timestamp with time zone,integer,text)
-CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_hold text, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
+-- function pay.enter(text,text,timestamp with time zone,integer[],text)
+CREATE OR REPLACE FUNCTION pay.enter(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_hold text, OUT outcome text, OUT api_key_id text, OUT environment_id text, OUT remaining integer)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2395,7 +2473,7 @@ begin
   if v_used_at is null or v_used_at < p_at - interval '1 hour' then
     perform pay.note_use(array[v_hash], p_at);
   end if;
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
     if remaining < 0 then
       outcome := 'rate_limited';
@@ -2404,8 +2482,8 @@ begin
   end if;
 end
 $function$;
-alter function pay.enter(text,text,timestamp with time zone,integer,text) owner to pay_owner;
-comment on function pay.enter(text,text,timestamp with time zone,integer,text) is 'Internal: authenticates a key hash and opens its environment.';
+alter function pay.enter(text,text,timestamp with time zone,integer[],text) owner to pay_owner;
+comment on function pay.enter(text,text,timestamp with time zone,integer[],text) is 'Internal: authenticates a key hash and opens its environment.';
 
 -- function pay.find_environment(text,boolean)
 CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
@@ -2498,6 +2576,27 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
 AS $function$ select interval '24 hours' $function$;
 alter function pay.idempotency_retention() owner to pay_owner;
 
+-- function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.judge_key_change(p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select case
+    when p_key.id is null then 'not_found'
+    -- Null is every scope.
+    when p_caller.scopes is not null
+      and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    -- The caller learns the new secret: nothing that a secret makes outlives its key.
+    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      then 'outlives'
+    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    else 'committed'
+  end
+$function$;
+alter function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone) owner to pay_owner;
+
 -- function pay.keep_answer(text,text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.keep_answer(p_environment_id text, p_api_key_id text, p_request_id text, p_key text, p_status smallint, p_body text)
  RETURNS void
@@ -2535,44 +2634,8 @@ AS $function$
 $function$;
 alter function pay.ledger_entry_body(pay.ledger_entries) owner to pay_owner;
 
--- function pay.limited_changes(json)
-CREATE OR REPLACE FUNCTION pay.limited_changes(p_changes json)
- RETURNS integer[]
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_change record;
-  v_limited integer[] := '{}';
-begin
-  for v_change in
-    with asked as materialized (
-      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_changes) as c (
-        n integer, key_hash text, at timestamptz, rate integer
-      )
-      where c.rate > 0
-    )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id,
-      row_number() over (partition by s.api_key_id order by c.n) - 1 as before
-    from asked c
-    join pay.api_key_secrets s on s.hash = c.hash
-  loop
-    if pay.count_request(
-      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false)
-      < v_change.before
-    then
-      v_limited := v_limited || v_change.n;
-    end if;
-  end loop;
-  return v_limited;
-end
-$function$;
-alter function pay.limited_changes(json) owner to pay_owner;
-
--- function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text)
-CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
+-- function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
  RETURNS TABLE(outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2613,19 +2676,19 @@ begin
   if outcome = 'ok' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay.list_page(
-      v_access.environment_id, p_kind, p_limit, p_starting_after,
+      v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
       coalesce(p_filters, '{}')::jsonb
     ) p;
   end if;
   return next;
 end
 $function$;
-alter function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) owner to pay_owner;
-grant execute on function pay.list(text,text,timestamp with time zone,integer,text,integer,text,text,text) to pay_api;
+alter function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text) owner to pay_owner;
+grant execute on function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text) to pay_api;
 
 -- function pay.list_api_keys()
 CREATE OR REPLACE FUNCTION pay.list_api_keys()
- RETURNS TABLE(id text, environment_id text, account text, environment_name text, livemode boolean, name text, scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamp with time zone, created_at timestamp with time zone, revoked_at timestamp with time zone)
+ RETURNS TABLE(id text, environment_id text, account text, environment_name text, livemode boolean, name text, scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamp with time zone, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2634,7 +2697,8 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
-      n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at, k.expires_at,
+      k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -2676,8 +2740,8 @@ AS $function$
 $function$;
 alter function pay.list_column(text,jsonb) owner to pay_owner;
 
--- function pay.list_page(text,text,integer,text,jsonb)
-CREATE OR REPLACE FUNCTION pay.list_page(p_environment_id text, p_kind text, p_limit integer, p_starting_after text, p_filters jsonb, OUT data text, OUT has_more boolean, OUT next_cursor text)
+-- function pay.list_page(text,timestamp with time zone,text,integer,text,jsonb)
+CREATE OR REPLACE FUNCTION pay.list_page(p_environment_id text, p_at timestamp with time zone, p_kind text, p_limit integer, p_starting_after text, p_filters jsonb, OUT data text, OUT has_more boolean, OUT next_cursor text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE
@@ -2720,7 +2784,7 @@ begin
     array_remove(array[v_column, 'id'], null),
     v_match,
     case p_kind
-      when 'api_keys' then 'pay.api_key_body(t)'
+      when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
@@ -2731,13 +2795,13 @@ begin
     -- No id is as great as '~'.
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
-    p_limit;
+    p_limit, p_at;
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
 end
 $function$;
-alter function pay.list_page(text,text,integer,text,jsonb) owner to pay_owner;
+alter function pay.list_page(text,timestamp with time zone,text,integer,text,jsonb) owner to pay_owner;
 
 -- function pay.list_payments(text)
 CREATE OR REPLACE FUNCTION pay.list_payments(p_requests text)
@@ -2764,7 +2828,7 @@ begin
         -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
         coalesce(c.starting_after, 'pay_~') as before
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
         starting_after text
       )
     )
@@ -2815,7 +2879,7 @@ begin
     has_more := coalesce(v_row.has_more, false);
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
       if remaining < 0 then
         outcome := 'rate_limited';
@@ -2919,8 +2983,8 @@ end
 $function$;
 alter function pay.list_subject(text,text,jsonb) owner to pay_owner;
 
--- function pay.load(text,text,timestamp with time zone,integer,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
+-- function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.load(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_id text, p_idempotency_key text, p_fingerprint text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2937,7 +3001,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, 'shared');
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate end, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -2953,7 +3017,7 @@ begin
       outcome := 'replay';
       status := v_kept.status;
       body := v_kept.body;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := 1 + pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
       end if;
@@ -2961,7 +3025,7 @@ begin
       if found then
         outcome := 'conflict';
       end if;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
         if remaining < 0 then
@@ -2983,7 +3047,7 @@ begin
         select t.body into body from pay.transfers t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'api_keys' then
-        select pay.api_key_body(t) into body from pay.api_keys t
+        select pay.api_key_body(t, p_at) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -3006,8 +3070,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
-grant execute on function pay.load(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
+alter function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text) owner to pay_owner;
+grant execute on function pay.load(text,text,timestamp with time zone,integer[],text,text,text,text) to pay_api;
 
 -- function pay.load_payments(text)
 CREATE OR REPLACE FUNCTION pay.load_payments(p_requests text)
@@ -3031,7 +3095,7 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, id text,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], id text,
         idempotency_key text, fingerprint text
       )
     )
@@ -3076,7 +3140,7 @@ begin
     status := v_row.status;
     body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       -- A replay costs nothing.
       remaining := pay.count_request(
         environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
@@ -3243,6 +3307,33 @@ $function$;
 alter function pay.lock_suspects(text,timestamp with time zone) owner to pay_owner;
 comment on function pay.lock_suspects(text,timestamp with time zone) is 'Internal.';
 
+-- function pay.max_live_keys()
+CREATE OR REPLACE FUNCTION pay.max_live_keys()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 100 $function$;
+alter function pay.max_live_keys() owner to pay_owner;
+
+-- function pay.max_live_secrets()
+CREATE OR REPLACE FUNCTION pay.max_live_secrets()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 5 $function$;
+alter function pay.max_live_secrets() owner to pay_owner;
+
+-- function pay.max_windows_ahead()
+CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 150 $function$;
+alter function pay.max_windows_ahead() owner to pay_owner;
+
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
  RETURNS bigint
@@ -3407,6 +3498,7 @@ begin
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_keys(v_environment.id, p_at, p_batch);
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
@@ -3448,6 +3540,67 @@ $function$;
 alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
+
+-- function pay.purge_keys(text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_keys(p_environment_id text, p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_at timestamptz := least(p_at, clock_timestamp());
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from v_at) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$function$;
+alter function pay.purge_keys(text,timestamp with time zone,integer) owner to pay_owner;
 
 -- function pay.purge_retired(text,integer)
 CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
@@ -3811,8 +3964,8 @@ end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
+-- function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3825,7 +3978,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -3868,8 +4021,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text) to pay_api;
+alter function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspect_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -3935,8 +4088,94 @@ AS $function$
 $function$;
 alter function pay.release_idempotency_key(text,text,text,text) owner to pay_owner;
 
--- function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
+-- function pay.requests_left(json)
+CREATE OR REPLACE FUNCTION pay.requests_left(p_requests json)
+ RETURNS integer[]
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  -- Most lists have one request, and to plan for more costs more than the rest of the counting.
+  if json_array_length(p_requests) = 1 then
+    return (
+      -- Decoded here: in a join with a table under row-level security the call would bar the index.
+      with asked as materialized (
+        select c.at, c.rate, decode(c.key_hash, 'hex') as hash
+        from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
+      )
+      select array[pay.count_request(s.environment_id, s.api_key_id, a.at, a.rate, false)]
+      from asked a
+      join pay.api_key_secrets s on s.hash = a.hash
+    );
+  end if;
+  return (
+    with asked as materialized (
+      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
+      from json_to_recordset(p_requests) as c (
+        n integer, key_hash text, at timestamptz, rate integer[]
+      )
+    ),
+    request as materialized (
+      select a.n, a.at, a.rate, s.environment_id, s.api_key_id,
+        row_number() over (partition by s.api_key_id, a.rate is null order by a.n) as of_key,
+        row_number() over (partition by s.environment_id, a.rate is null order by a.n)
+          as of_environment
+      from asked a
+      left join pay.api_key_secrets s on s.hash = a.hash
+    ),
+    used as materialized (
+      select e.environment_id, u.api_key_id, u.used,
+        sum(u.used) over (partition by e.environment_id) as of_environment
+      from (
+        select r.environment_id, max(r.at) as at from request r
+        where r.environment_id is not null and r.rate is not null
+        group by r.environment_id
+      ) e
+      cross join lateral pay.requests_used(e.environment_id, e.at) u
+    ),
+    total as materialized (
+      select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
+    )
+    select array_agg(
+      pay.smaller_left(r.rate, r.of_key + coalesce(u.used, 0),
+        r.of_environment + coalesce(t.used, 0))
+      order by r.n)
+    from request r
+    left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
+    left join total t on t.environment_id = r.environment_id
+  );
+end
+$function$;
+alter function pay.requests_left(json) owner to pay_owner;
+
+-- function pay.requests_used(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)
+ RETURNS TABLE(api_key_id text, used numeric)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+AS $function$
+declare
+  v_seconds numeric := extract(epoch from p_at) / 2;
+  v_window bigint := floor(v_seconds);
+begin
+  return query
+    select c.api_key_id,
+      sum(case when c.window_number >= v_window then c.current_count else 0 end)
+      + (1 - (v_seconds - v_window))
+        * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
+    from pay.rate_counters c
+    where c.environment_id = p_environment_id
+      and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
+    group by c.api_key_id;
+end
+$function$;
+alter function pay.requests_used(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_environment_id text)
  RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3950,8 +4189,8 @@ declare
   v_environment pay.environments;
 begin
   -- Who may not is told so before anyone has to wait.
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, null);
-  if v_access.outcome = 'ok' and p_rate > 0 and pay.count_request(
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, null);
+  if v_access.outcome = 'ok' and p_rate is not null and pay.count_request(
       v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
     -- A replay is never refused.
     and not exists (
@@ -3963,11 +4202,11 @@ begin
     v_access.outcome := 'rate_limited';
     remaining := 0;
   elsif v_access.outcome = 'ok' then
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'alone');
   else
     -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
     -- shares a lock cannot have it alone.
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
@@ -4021,8 +4260,8 @@ begin
   return next;
 end
 $function$;
-alter function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) owner to pay_owner;
-grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer,text,text,text,text) to pay_api;
+alter function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,timestamp with time zone,integer[],text,text,text,text) to pay_api;
 
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
@@ -4140,14 +4379,23 @@ CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_p
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  v_key pay.api_keys;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
-  if not found then
+  select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if v_key.id is null then
     return false;
   end if;
+  if v_key.expires_at <= now() then
+    if not pay.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % live keys already', p_id, pay.max_live_keys()
+        using errcode = 'program_limit_exceeded';
+    end if;
+    update pay.api_keys k set expires_at = null where k.id = p_id;
+  end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, null, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
   return true;
 end
 $function$;
@@ -4199,6 +4447,52 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.smaller_left(integer[],numeric,numeric)
+CREATE OR REPLACE FUNCTION pay.smaller_left(p_rate integer[], p_of_key numeric, p_of_environment numeric)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select floor(least(
+    case when p_rate[1] > 0 then 2 * p_rate[1] - p_of_key end,
+    case when p_rate[2] > 0 then 2 * p_rate[2] - p_of_environment end
+  ))::integer
+$function$;
+alter function pay.smaller_left(integer[],numeric,numeric) owner to pay_owner;
+
+-- function pay.take_key_place(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.take_key_place(p_environment_id text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
+  if (
+    select count(*) from pay.api_keys k
+    where k.environment_id = p_environment_id and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > p_at)
+  ) >= pay.max_live_keys() then
+    return false;
+  end if;
+  -- Rows that a rotation holds are skipped: it may be waiting for this lock.
+  perform pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.id in (
+      select o.id from pay.api_keys o
+      where o.environment_id = p_environment_id and not o.livemode
+        and least(o.revoked_at, o.expires_at) <= least(p_at, now())
+      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+      offset 1000
+    )
+    for update skip locked
+  ));
+  return true;
+end
+$function$;
+alter function pay.take_key_place(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.wake_relay()
 CREATE OR REPLACE FUNCTION pay.wake_relay()

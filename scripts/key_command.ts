@@ -8,6 +8,7 @@ import { DEFAULT_KEY_PREFIX, generateApiKey, type KeyMode } from "../shared/core
 import { isId } from "../shared/core/ids.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S, SCOPES } from "../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../shared/schema/limits.ts";
+import { Time } from "../shared/schema/values.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** What the operator asks for. */
@@ -41,7 +42,7 @@ export const KEY_USAGE = `Usage: deno task keys <command>
     --expires TIME            RFC 3339: 2030-01-31T00:00:00Z (never)
     --prefix sk               how its text begins (API_KEY_PREFIX, else sk)
   list                      every key, by environment
-  rotate key_...            adds a secret and prints it, once
+  rotate key_...            adds a secret and prints it, once; lifts an expiry that has passed
     --expires-in SECONDS      how long the older ones still work (${DEFAULT_KEY_OVERLAP_S})
     --prefix sk               how its text begins (as before)
   revoke key_...            ends a key and all its secrets at once
@@ -64,9 +65,6 @@ const FLAGS = {
 } as const;
 type Flag = typeof FLAGS[keyof typeof FLAGS][number];
 type Values = Partial<Record<Exclude<Flag, "yes">, string>> & { yes?: boolean };
-
-/** RFC 3339, to the minute or finer, with an offset: a time that means the same everywhere. */
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
 /**
  * Reads the arguments.
@@ -165,13 +163,13 @@ function readScopes(text: string): string[] {
 }
 
 function readExpiry(text: string, now_ms: number): Date {
-  const at = new Date(text);
-  if (!TIME.test(text) || Number.isNaN(at.getTime())) {
+  const at = Time.safeParse(text);
+  if (!at.success) {
     throw new UsageError(
-      `--expires "${text}" is no RFC 3339 time with an offset, such as 2030-01-31T00:00:00Z`,
+      `--expires "${text}" ${at.error.issues[0]!.message}, such as 2030-01-31T00:00:00Z`,
     );
   }
-  if (at.getTime() > now_ms) return at;
+  if (at.data > now_ms) return new Date(at.data);
   throw new UsageError(`--expires "${text}" is past: the key would not work`);
 }
 

@@ -15,6 +15,8 @@ export interface ListedKey {
   secrets: number;
   last_used_at: Date | null;
   created_at: Date;
+  /** When the key ends; null: never. */
+  expires_at: Date | null;
   revoked_at: Date | null;
 }
 
@@ -57,11 +59,14 @@ export function renderKeyTable(keys: readonly ListedKey[], width: number | null)
   return lines.join("\n") + "\n";
 }
 
-function stateOf({ revoked_at, secrets, last_used_at }: ListedKey): string {
+function stateOf({ revoked_at, expires_at, secrets, last_used_at }: ListedKey): string {
   if (revoked_at) return `revoked ${day(revoked_at)}`;
-  if (secrets === 0) return "expired";
-  const used = last_used_at ? `used ${day(last_used_at)}` : "never used";
-  return secrets === 1 ? used : `${used}, ${secrets} secrets`;
+  if (secrets === 0) return expires_at ? `expired ${day(expires_at)}` : "expired";
+  return [
+    last_used_at ? `used ${day(last_used_at)}` : "never used",
+    ...secrets === 1 ? [] : [`${secrets} secrets`],
+    ...expires_at ? [`until ${day(expires_at)}`] : [],
+  ].join(", ");
 }
 
 function day(time: Date): string {

@@ -10,6 +10,7 @@ import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { generateApiKey, type KeyMode, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
+import { MAX_LIVE_KEYS } from "../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
 import { KEY_USAGE, type KeyCommand, readKeyCommand, UsageError } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
@@ -23,7 +24,10 @@ const SQLSTATE = {
   unique_violation: "23505",
   check_violation: "23514",
   insufficient_privilege: "42501",
+  program_limit_exceeded: "54000",
 } as const;
+
+const TOO_MANY_KEYS = `it has ${MAX_LIVE_KEYS} live keys already. Revoke one first`;
 
 /** Something that cannot be done; the message is complete for a person. */
 class KeysError extends Error {
@@ -93,6 +97,9 @@ async function createKey(
     if (codeOf(error) === SQLSTATE.check_violation) {
       throw new KeysError(`--mode ${mode} contradicts --environment "${environment_id}"`);
     }
+    if (codeOf(error) === SQLSTATE.program_limit_exceeded) {
+      throw new KeysError(`Cannot make a key of ${environment_id}: ${TOO_MANY_KEYS}`);
+    }
     throw error;
   }
   tell(`Made ${id}, a ${mode} key of ${environment_id}. Its secret is shown this once:`);
@@ -140,16 +147,27 @@ async function rotateKey(
   const text = generateApiKey(key.livemode ? "live" : "test", asked ?? key.prefix.split("_")[0]!);
   const { hash, prefix, last_four } = parseApiKey(text)!;
   const older_expire_at = new Date(Date.now() + expires_in_s * 1000);
+  const was_expired = key.expires_at !== null && key.secrets === 0;
   const [row] = await sql`
     select pay.rotate_api_key(
       p_id => ${id}, p_secret_hash => ${hash}, p_prefix => ${prefix},
-      p_last_four => ${last_four}, p_older_expire_at => ${older_expire_at}) as done`;
+      p_last_four => ${last_four}, p_older_expire_at => ${older_expire_at}) as done`
+    .catch((error) => {
+      if (codeOf(error) !== SQLSTATE.program_limit_exceeded) throw error;
+      throw new KeysError(
+        `Cannot rotate ${id}, which has expired, in ${key.environment_id}: ${TOO_MANY_KEYS}`,
+      );
+    });
   if (!row!.done) throw new KeysError(`Cannot rotate ${id}: it is revoked`);
-  tell(
-    `Rotated ${id} "${key.name}": its older secrets end ` +
-      `${expires_in_s === 0 ? "now" : `at ${older_expire_at.toISOString()}`}. ` +
-      "The new secret is shown this once:",
-  );
+  const older = was_expired
+    ? "its expiry, which had passed, is lifted"
+    : `its older secrets end ${
+      expires_in_s === 0 ? "now" : `at ${older_expire_at.toISOString()} or sooner`
+    }`;
+  const until = key.expires_at === null || was_expired
+    ? ""
+    : ` The key itself still ends at ${key.expires_at.toISOString()}.`;
+  tell(`Rotated ${id} "${key.name}": ${older}.${until} The new secret is shown this once:`);
   print(`${text}\n`);
 }
 

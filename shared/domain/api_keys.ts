@@ -9,11 +9,13 @@
 
 import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../core/api_key.ts";
+import { formatTime } from "../core/clock.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
 import type { Reply, ServiceRequest } from "./changes.ts";
+import { renderError } from "./error_body.ts";
 
 /** The operations on keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
 export interface ApiKeys {
@@ -47,11 +49,11 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
 
   return {
     create(request, caller, body) {
-      const expires_at_ms = body.expires_at === undefined ? undefined : Date.parse(body.expires_at);
+      const expires_at_ms = body.expires_at;
       if (expires_at_ms !== undefined && expires_at_ms <= request.context.at_ms) {
         throw invalidParameter(
           "expires_at",
-          `"${body.expires_at}" is past: the key would not work`,
+          `"${formatTime(expires_at_ms)}" is past: the key would not work`,
         );
       }
       return withSecret(request, caller, {
@@ -64,13 +66,21 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       });
     },
 
-    rotate: (request, caller, id, expires_in_s) =>
-      withSecret(request, caller, {
+    rotate(request, caller, id, expires_in_s) {
+      const { at_ms, request_id } = request.context;
+      const expired = new ApiError(
+        "invalid_state",
+        "Cannot rotate: the key has expired. An operator can rotate it by command",
+        { current_status: "expired", allowed: [] },
+      );
+      return withSecret(request, caller, {
         action: "rotate",
         id,
         status: 200,
-        older_expire_at_ms: request.context.at_ms + expires_in_s * 1000,
-      }),
+        older_expire_at_ms: at_ms + expires_in_s * 1000,
+        refusal: { status: expired.status, body: renderError(expired, request_id) },
+      });
+    },
 
     async revoke(request, id) {
       refuseLive(request);

@@ -128,7 +128,11 @@ export class Changes {
 
 /** The access of a request's later round trips: the first has counted it. */
 export function countedAlready(access: Access): Access {
-  return { ...access, rate_limit: 0, observe: (api_key_id) => access.observe(api_key_id, null) };
+  return {
+    ...access,
+    rate_limits: null,
+    observe: (api_key_id) => access.observe(api_key_id, null),
+  };
 }
 
 /** The provider of a request's mode. */

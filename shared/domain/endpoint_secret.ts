@@ -4,6 +4,7 @@
  * secret is a reference to it.
  */
 
+import { formatTime } from "../core/clock.ts";
 import { randomHex, type RandomSource } from "../core/ids.ts";
 import { deriveEndpointSecret } from "../core/webhook_signature.ts";
 import type { SecretSource } from "../store/webhook_store.ts";
@@ -13,9 +14,48 @@ const SALT_BYTES = 16;
 /** At the end of an answer, where only we write: the merchant's own texts stand before it. */
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
-/** The next secret of an endpoint: a new salt under the next version. */
-export function nextSecret(version: number, random: RandomSource): SecretSource {
+/**
+ * Secrets of an endpoint that sign at the same time; ours. Each adds a signature to every delivery, so
+ * this bounds the headers. The database has the same bound for API keys (pay.max_live_secrets).
+ */
+export const MAX_LIVE_SECRETS = 5;
+
+/** The first secret of an endpoint. */
+export function firstSecret(random: RandomSource): SecretSource {
+  return newSecret(1, random);
+}
+
+/**
+ * The secrets after a rotation, newest first. The older ones end after `expires_in_s`, if they do not
+ * end sooner. A rotation that would make one more than `MAX_LIVE_SECRETS` ends the oldest at once.
+ * @param secrets newest first
+ */
+export function rotateSecrets(
+  secrets: readonly SecretSource[],
+  expires_in_s: number,
+  at_ms: number,
+  random: RandomSource,
+): [SecretSource, ...SecretSource[]] {
+  const until_ms = at_ms + expires_in_s * 1000;
+  const older = secrets
+    .map((source) => ({ ...source, expires_at: formatTime(Math.min(endOf(source), until_ms)) }));
+  return [
+    newSecret(secrets[0]!.version + 1, random),
+    ...liveSecrets(older, at_ms).slice(0, MAX_LIVE_SECRETS - 1),
+  ];
+}
+
+/** The secrets that sign at an instant: every write of an endpoint drops the others. */
+export function liveSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
+  return secrets.filter((source) => endOf(source) > at_ms);
+}
+
+function newSecret(version: number, random: RandomSource): SecretSource {
   return { version, salt: randomHex(SALT_BYTES, random), expires_at: null };
+}
+
+function endOf({ expires_at }: SecretSource): number {
+  return expires_at === null ? Infinity : Date.parse(expires_at);
 }
 
 /** A secret, and when it ceases to sign. */
@@ -55,9 +95,14 @@ export class EndpointSecrets {
 
   #derive(endpoint_id: string, sources: SecretSource[]): DerivedSecret[] {
     const master_secret = this.#master_secret;
-    return sources.map(({ version, salt, expires_at }) => ({
-      text: deriveEndpointSecret({ master_secret, endpoint_id, version, salt }),
-      until_ms: expires_at === null ? Infinity : Date.parse(expires_at),
+    return sources.map((source) => ({
+      text: deriveEndpointSecret({
+        master_secret,
+        endpoint_id,
+        version: source.version,
+        salt: source.salt,
+      }),
+      until_ms: endOf(source),
     }));
   }
 }

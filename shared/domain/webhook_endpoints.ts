@@ -20,7 +20,13 @@ import type {
   WebhookStore,
   Written,
 } from "../store/webhook_store.ts";
-import { nextSecret, revealSecret, secretReference } from "./endpoint_secret.ts";
+import {
+  firstSecret,
+  liveSecrets,
+  revealSecret,
+  rotateSecrets,
+  secretReference,
+} from "./endpoint_secret.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 
 /** Endpoints of one environment (contract §4). */
@@ -96,7 +102,7 @@ export function createWebhookEndpoints(
   return {
     async create(request, body) {
       const url = checkUrl(body.url, request, settings);
-      const secret = nextSecret(1, request.context.random);
+      const secret = firstSecret(request.context.random);
       const at = formatTime(request.context.at_ms);
       const endpoint: WebhookEndpoint = {
         id: request.context.mint("whe_"),
@@ -133,7 +139,8 @@ export function createWebhookEndpoints(
           metadata: body.metadata ?? endpoint.metadata,
           updated_at: formatTime(request.context.at_ms),
         };
-        return changeTo({ endpoint: updated, revision, secrets }, 200);
+        const live = liveSecrets(secrets, request.context.at_ms);
+        return changeTo({ endpoint: updated, revision, secrets: live }, 200);
       });
     },
 
@@ -147,13 +154,9 @@ export function createWebhookEndpoints(
     rotate: (request, id, expires_in_s) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {
         const { at_ms, random } = request.context;
-        const secret = nextSecret(secrets[0]!.version + 1, random);
-        const until = formatTime(at_ms + expires_in_s * 1000);
-        const older = secrets
-          .map((source) => ({ ...source, expires_at: source.expires_at ?? until }))
-          .filter(({ expires_at }) => Date.parse(expires_at) > at_ms);
+        const rotated = rotateSecrets(secrets, expires_in_s, at_ms, random);
         const updated = { ...endpoint, updated_at: formatTime(at_ms) };
-        return changeTo({ endpoint: updated, revision, secrets: [secret, ...older] }, 200, secret);
+        return changeTo({ endpoint: updated, revision, secrets: rotated }, 200, rotated[0]);
       }),
   };
 }

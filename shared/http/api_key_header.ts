@@ -7,13 +7,13 @@ import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey, PUBLISHED_TEST_KEY } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
 import { rateLimited, unauthorized } from "../store/outcome.ts";
-import { AddressLimit } from "./address_limit.ts";
-import type { Env, PresentedKey } from "./request_state.ts";
+import { AddressLimit, type Verdict } from "./address_limit.ts";
+import type { Env, PresentedKey, RequestState } from "./request_state.ts";
 
 /**
- * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database, and an address
- * that keeps failing gets 429 until its window is over, but for keys that are known to be good.
- * @param options.limited whether addresses are limited
+ * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database, and strangers
+ * that keep failing get 429 until their window is over, but for keys that are known to be good.
+ * @param options.limited whether strangers are limited
  * @param options.local whether the published key of local stacks may open anything
  */
 export function apiKeyHeader(
@@ -25,23 +25,31 @@ export function apiKeyHeader(
     const sent = readKey(c);
     const key = sent?.text === PUBLISHED_TEST_KEY && !options.local ? null : sent;
     const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
-    if (limit?.isOver(address!, key?.hash, state.at_ms)) throw rateLimited();
+    const settle = limit?.admit(address!, key?.hash, state.at_ms);
+    if (settle === null) throw rateLimited();
     if (!key) {
-      limit?.noteFailure(address!, state.at_ms);
+      settle?.("refused");
       throw unauthorized();
     }
     state.key = key;
-    if (key.livemode && c.req.header("Origin") !== undefined) {
-      throw new ApiError(
-        "origin_not_allowed",
-        "Live keys are not accepted from browsers: keep them on your server",
-      );
+    try {
+      if (key.livemode && c.req.header("Origin") !== undefined) {
+        throw new ApiError(
+          "origin_not_allowed",
+          "Live keys are not accepted from browsers: keep them on your server",
+        );
+      }
+      await next();
+    } finally {
+      // Errors of handlers are answers by now, so the database's verdict is known.
+      settle?.(verdictOf(state));
     }
-    await next();
-    // Errors of handlers are answers by now, so the database's verdict is known.
-    if (state.key_id !== null) limit?.noteSuccess(key.hash);
-    else if (state.code === "unauthorized") limit?.noteFailure(address!, state.at_ms);
   };
+}
+
+function verdictOf({ key_id, code }: RequestState): Verdict {
+  if (key_id !== null) return "admitted";
+  return code === "unauthorized" ? "refused" : "unknown";
 }
 
 function readKey(c: Context<Env>): PresentedKey | null {

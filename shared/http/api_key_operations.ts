@@ -27,8 +27,9 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     id: "createApiKey",
     summary: "Create a test key",
     description:
-      "A key for the same sandbox that may do no more than the caller's. Its text is shown once. " +
-      "Live keys are made by the operator's command.",
+      "A key for the same sandbox that may do no more than the caller's and ends no later. Its text " +
+      "is shown once. A sandbox has at most 100 live keys; one more is 400. Live keys are made by the " +
+      "operator's command.",
     method: "POST",
     paths: ["/v1/api_keys"],
     body: CreateApiKeyBody,
@@ -59,10 +60,12 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     ...keys,
     id: "rotateApiKey",
     summary: "Rotate an API key",
-    description: "Gives it a new secret; idempotency keys go on.",
+    description:
+      "Gives it a new secret, which lives until the key's `expires_at`; idempotency keys go on. An " +
+      "expired key is 409. A key that expires cannot rotate one that lives longer.",
     method: "POST",
     paths: ["/v1/api_keys/:id/rotate"],
-    errors: ["test_key_required"],
+    errors: ["test_key_required", "invalid_state"],
     body: RotateApiKeyBody,
     run: ({ deps, request, key_text, id, body }) =>
       deps.api_keys.rotate(request, key_text, id, body.expires_in),

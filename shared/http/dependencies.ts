@@ -12,6 +12,7 @@ import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
+import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
 import type { WebhookRequest } from "../store/webhook_sender.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
@@ -26,8 +27,8 @@ export interface Dependencies {
   payments: Payments;
   transfers: Transfers;
   api_keys: ApiKeys;
-  /** Requests a second of one key; 0: not limited. */
-  rate_limit: number;
+  /** Null: nobody is limited. */
+  rate_limits: RateLimits | null;
   /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
   webhooks: Webhooks | null;
   /** What wakes the relay by HTTP; null: nothing does. */
@@ -63,6 +64,8 @@ export interface Settings {
   webhook_sender?: Partial<WebhookRequest>;
   /** Requests a second of one key, with bursts of twice that; 0: not limited. */
   rate_limit?: number;
+  /** Requests a second of all keys of an environment, with bursts of twice that; 0: not limited. */
+  environment_rate_limit?: number;
   /** How long the relay's claim of a delivery lasts; longer than an attempt and its recording. */
   webhook_lease_ms?: number;
   max_connections?: number;
@@ -123,7 +126,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     api_keys: createApiKeys(createApiKeyStore(database)),
     webhooks,
     relay_token: settings.relay_token ?? null,
-    rate_limit: settings.rate_limit ?? 0,
+    rate_limits: rateLimits(settings),
     base_url: settings.base_url,
     clock,
     random,
@@ -139,6 +142,11 @@ export function createDependencies(settings: Settings): OpenDependencies {
 /** Builds the dependencies from environment variables. Errors: as `readSettings`. */
 export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
   return createDependencies(readSettings(env));
+}
+
+function rateLimits(settings: Settings): RateLimits | null {
+  const { rate_limit: key = 0, environment_rate_limit: environment = 0 } = settings;
+  return key === 0 && environment === 0 ? null : { key, environment };
 }
 
 /** The names that lead to us: on loopback all of them. */

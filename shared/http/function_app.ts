@@ -72,7 +72,7 @@ export function createFunctionApp(
   });
   serveInternal?.(app);
   app.use(apiKeyHeader({
-    limited: deps.rate_limit > 0,
+    limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
   for (const { operation, path } of routes) {
@@ -161,7 +161,7 @@ async function keyFirst(
     scope,
     at_ms: state.at_ms,
     request_id: state.request_id,
-    rate_limit: c.get("deps").rate_limit,
+    rate_limits: c.get("deps").rate_limits,
     observe(api_key_id, remaining) {
       state.key_id = api_key_id;
       if (remaining !== null) state.remaining = remaining;

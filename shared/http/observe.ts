@@ -6,6 +6,7 @@
 import type { MiddlewareHandler } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idMint } from "../core/ids.ts";
+import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
@@ -47,7 +48,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
     headers.set("X-Content-Type-Options", "nosniff");
     if (state.remaining !== null) {
-      headers.set("RateLimit-Policy", `"default";q=${2 * deps.rate_limit};w=${WINDOW_S}`);
+      headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
     if (state.is_tick && status < 400) return;
@@ -62,4 +63,10 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       ...(state.fault && { fault: state.fault }),
     });
   };
+}
+
+/** Requests that a key may make in a window when no other key of its environment makes any. */
+function quotaOf(limits: RateLimits | null): number {
+  const set = Object.values(limits ?? {}).filter((rate) => rate > 0);
+  return 2 * Math.min(...set);
 }

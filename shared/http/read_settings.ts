@@ -9,6 +9,8 @@ import type { Settings } from "./dependencies.ts";
 
 /** Requests a second of one key unless the operator says otherwise (contract §5). */
 const DEFAULT_RATE_LIMIT = 100;
+/** How many keys at their limit an environment may have unless the operator says otherwise. */
+const KEYS_AT_LIMIT = 4;
 /** As the database has it (pay.configure_relay). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
 /** An origin without its port, which may then be any. */
@@ -24,6 +26,13 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   const master_secret = checkMasterSecret(read("WEBHOOK_MASTER_SECRET"));
   const relay_token = checkRelayToken(read("RELAY_TOKEN"));
   const max_connections = readWhole("DB_POOL_SIZE", read("DB_POOL_SIZE"), 1);
+  const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
+    DEFAULT_RATE_LIMIT;
+  const environment_rate_limit = readWhole(
+    "RATE_LIMIT_ENVIRONMENT_PER_SECOND",
+    read("RATE_LIMIT_ENVIRONMENT_PER_SECOND"),
+    0,
+  ) ?? KEYS_AT_LIMIT * rate_limit;
   const prepare = readSwitch("DB_PREPARE", read("DB_PREPARE"));
   const project_url = checkUrl("SUPABASE_URL", read("SUPABASE_URL"));
   const base_url = checkUrl("PUBLIC_BASE_URL", read("PUBLIC_BASE_URL")) ??
@@ -38,8 +47,8 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     ...(relay_token && { relay_token }),
     allow_private_webhooks: readSwitch("ALLOW_PRIVATE_WEBHOOKS", read("ALLOW_PRIVATE_WEBHOOKS")) ??
       false,
-    rate_limit: readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
-      DEFAULT_RATE_LIMIT,
+    rate_limit,
+    environment_rate_limit,
     ...(max_connections && { max_connections }),
     ...(prepare !== undefined && { prepare }),
   };

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { CURSOR, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
-import { id, Instant } from "./values.ts";
+import { id, Instant, Time } from "./values.ts";
 
 /** What a key may do. */
 export const SCOPES = [
@@ -35,15 +35,20 @@ export const CreateApiKeyBody = z.object({
   scopes: z.array(Scope).min(1).max(SCOPES.length)
     .transform((scopes) => [...new Set(scopes)]).optional()
     .describe("At most those of the key that asks; by default the same"),
-  expires_at: z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" }).optional()
-    .describe("By default never"),
+  expires_at: Time.optional()
+    .describe(
+      "When the key ends; at the latest when the key that asks does. By default then, or never",
+    ),
 }).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 
 /** `POST /v1/api_keys/{id}/rotate`: seconds for which the older secrets are still accepted. */
 export const RotateApiKeyBody = z.object({
   expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
-    .describe("Seconds for which the older secrets are still accepted"),
+    .describe(
+      "Seconds for which the older secrets are still accepted; `0` ends all of them now. At most " +
+        "5 secrets are accepted: a rotation that would make a sixth ends the oldest",
+    ),
 });
 
 /** A key as every answer shows it; `secret` only on creation and rotation. */
@@ -57,10 +62,12 @@ export const ApiKey = z.object({
     prefix: z.string().describe("How the text of the key begins, such as `sk_test_`"),
     last4: z.string().describe("Its last four characters"),
     created_at: Instant,
-    expires_at: Instant.nullable(),
-  })).describe("The texts that open this key, newest first"),
+    expires_at: Instant.nullable()
+      .describe("When this text ends: after a rotation, and at the latest with the key"),
+  })).describe("The texts that open this key now, newest first"),
   last_used_at: Instant.nullable().describe("Written at most once an hour"),
   created_at: Instant,
+  expires_at: Instant.nullable().describe("When the key ends; null: never"),
   revoked_at: Instant.nullable(),
   secret: z.string().optional().describe("The text of the key: on creation and rotation only"),
 }).describe("An API key");

@@ -7,7 +7,7 @@ import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
 import { TransferStatus } from "./transfer.ts";
-import { Currency, id } from "./values.ts";
+import { Currency, id, Time } from "./values.ts";
 
 /** `limit` as plain decimal digits. */
 export const Limit = z.string().regex(/^\d{1,3}$/, {
@@ -19,8 +19,6 @@ export const Limit = z.string().regex(/^\d{1,3}$/, {
   })
   .default(DEFAULT_PAGE);
 
-const Time = z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" })
-  .transform((text) => Date.parse(text));
 const After = Time.optional().describe("Only those created after this RFC 3339 time");
 const Before = Time.optional().describe("Only those created before this RFC 3339 time");
 

@@ -52,7 +52,10 @@ export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret`: seconds for which the older secret still signs. */
 export const RotateWebhookSecretBody = z.object({
   expires_in: z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
-    .describe("Seconds for which the older secret still signs, beside the new one"),
+    .describe(
+      "Seconds for which the older secrets still sign, beside the new one; `0` ends all of them " +
+        "now. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
+    ),
 });
 
 /** Why an endpoint is off. */

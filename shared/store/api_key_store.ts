@@ -8,6 +8,9 @@ import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
 import { type Access, answerOf, callEntry, type Idempotency, keyedParameters } from "./outcome.ts";
 
+/** Keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
+export const MAX_LIVE_KEYS = 100;
+
 /** What the database learns of a new secret. */
 export interface SecretFacts {
   /** Lower-case hex SHA-256 of the text. */
@@ -29,11 +32,16 @@ export interface ApiKeyChange {
   secret?: SecretFacts;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
+  /** Of a rotation: the answer when the key has expired. */
+  refusal?: Answer;
 }
 
 /** Keys in the database. */
 export interface ApiKeyStore {
-  /** Throws `permission_denied` when the key would be wider than the caller's. */
+  /**
+   * Throws `permission_denied` when the key would be wider than the caller's or outlive it, and
+   * `invalid_parameter` when the environment has as many live keys as it may have.
+   */
   change(
     access: Access,
     change: ApiKeyChange,
@@ -43,11 +51,12 @@ export interface ApiKeyStore {
 
 const CHANGE = `select * from pay.change_api_key(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text, p_status => $8::int::smallint, p_action => $9::text,
   p_id => $10::text, p_name => $11::text, p_scopes => $12::text, p_secret_hash => $13::text,
   p_prefix => $14::text, p_last_four => $15::text, p_expires_at => $16::text::timestamptz,
-  p_older_expire_at => $17::text::timestamptz, p_secret => $18::text)`;
+  p_older_expire_at => $17::text::timestamptz, p_secret => $18::text,
+  p_refusal => $19::text)`;
 
 /** Keys over one database. */
 export function createApiKeyStore(database: Database): ApiKeyStore {
@@ -67,16 +76,33 @@ export function createApiKeyStore(database: Database): ApiKeyStore {
         time(change.expires_at_ms),
         time(change.older_expire_at_ms),
         change.secret?.reference ?? null,
+        change.refusal?.body ?? null,
       ]);
+      const refused = REFUSALS[row.outcome];
+      if (refused) throw refused();
       if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
-      if (row.outcome === "wider") {
-        throw new ApiError(
-          "permission_denied",
-          "A key cannot make or change a key with a scope that it lacks itself",
-          { param: "scopes" },
-        );
-      }
-      return { answer: { status: change.status, body: row.body! }, replayed: false };
+      const status = row.outcome === "ended" ? change.refusal!.status : change.status;
+      return { answer: { status, body: row.body! }, replayed: false };
     },
   };
 }
+
+/** What an outcome means that changes nothing and is not kept. */
+const REFUSALS: Readonly<Record<string, () => ApiError>> = {
+  wider: () =>
+    new ApiError(
+      "permission_denied",
+      "A key cannot make or change a key with a scope that it lacks itself",
+      { param: "scopes" },
+    ),
+  outlives: () =>
+    new ApiError(
+      "permission_denied",
+      "A key that expires cannot rotate a key that lives longer",
+    ),
+  full: () =>
+    new ApiError(
+      "invalid_parameter",
+      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} live keys already. Revoke one first`,
+    ),
+};

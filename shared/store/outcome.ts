@@ -8,6 +8,13 @@ import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import { type Database, requestInProgress } from "./database.ts";
 
+/** Requests a second, with bursts of twice that; 0: no limit. */
+export interface RateLimits {
+  key: number;
+  /** All keys of an environment together. */
+  environment: number;
+}
+
 /** Who asks, and when. */
 export interface Access {
   /** Lower-case hex SHA-256 of the key text. */
@@ -16,9 +23,9 @@ export interface Access {
   scope: string | null;
   at_ms: number;
   request_id: string;
-  /** Requests a second that the key may make; 0: not limited, or this request is counted already. */
-  rate_limit: number;
-  /** Told the API key's id, and how many requests it has left where it is limited. */
+  /** Null: not limited, or this request is counted already. */
+  rate_limits: RateLimits | null;
+  /** Told the API key's id, and how many requests it and its environment have left, the fewer of both. */
   observe: (api_key_id: string, remaining: number | null) => void;
 }
 
@@ -35,7 +42,7 @@ export function keyedParameters(access: Access, idempotency: Idempotency | null)
     access.key_hash,
     access.scope,
     formatTime(access.at_ms),
-    access.rate_limit,
+    rateParameter(access),
     access.request_id,
     idempotency?.key ?? null,
     idempotency?.fingerprint ?? null,
@@ -49,15 +56,20 @@ export function listedAccess(access: Access, index: number) {
     key_hash: access.key_hash,
     scope: access.scope,
     at: formatTime(access.at_ms),
-    ...(access.rate_limit > 0 && { rate: access.rate_limit }),
+    ...(access.rate_limits && { rate: [access.rate_limits.key, access.rate_limits.environment] }),
   };
+}
+
+/** The limits as the entry functions take them: the text of `integer[]`, or null. */
+export function rateParameter({ rate_limits }: Access): string | null {
+  return rate_limits && `{${rate_limits.key},${rate_limits.environment}}`;
 }
 
 /** A row of an entry function. */
 export interface Row {
   outcome: string;
   api_key_id: string | null;
-  /** Requests that the key has left; null when it is not limited. */
+  /** Requests that the key and its environment have left; null when they are not limited. */
   remaining?: number | null;
   status: number | null;
   body: string | null;

@@ -27,6 +27,7 @@ import {
   type Idempotency,
   keyedParameters,
   listedAccess,
+  rateParameter,
   type Row,
   untilFresh,
 } from "./outcome.ts";
@@ -85,20 +86,20 @@ export interface Store {
 
 const LOAD = `select * from pay.load(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_kind => $5::text, p_id => $6::text,
+  p_rate => $4::text::int[], p_kind => $5::text, p_id => $6::text,
   p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
 const LOAD_PAYMENTS = `select * from pay.load_payments(p_requests => $1::text)`;
 const LIST_PAYMENTS = `select * from pay.list_payments(p_requests => $1::text)`;
 const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_kind => $5::text, p_limit => $6::int,
+  p_rate => $4::text::int[], p_kind => $5::text, p_limit => $6::int,
   p_starting_after => $7::text, p_filters => $8::text, p_parent_id => $9::text)`;
 const BALANCE = `select * from pay.balance(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int)`;
+  p_rate => $4::text::int[])`;
 const RESET = `select * from pay.reset_sandbox(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text, p_environment_id => $8::text)`;
 
 /** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
@@ -175,7 +176,7 @@ export function createStore(
       access.key_hash,
       access.scope,
       formatTime(access.at_ms),
-      access.rate_limit,
+      rateParameter(access),
       kind,
       id,
       idempotency?.key ?? null,
@@ -219,7 +220,7 @@ export function createStore(
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
-        access.rate_limit,
+        rateParameter(access),
         kind,
         limit,
         starting_after,
@@ -247,7 +248,7 @@ export function createStore(
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
-        access.rate_limit,
+        rateParameter(access),
       ]);
       return row.body!;
     },

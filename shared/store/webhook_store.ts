@@ -183,12 +183,12 @@ export interface DisabledEndpoint {
 
 const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text, p_status => $8::int::smallint, p_body => $9::text,
   p_id => $10::text, p_expects_revision => $11::int, p_endpoint => $12::text)`;
 const REDELIVER = `select * from pay.redeliver(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::int, p_request_id => $5::text, p_idempotency_key => $6::text,
+  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
   p_fingerprint => $7::text, p_id => $8::text, p_refusal => $9::text)`;
 const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,

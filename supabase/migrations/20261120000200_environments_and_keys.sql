@@ -48,7 +48,9 @@ create table pay.api_keys (
   name text not null,
   scopes text[],
   created_at timestamptz not null default now(),
+  expires_at timestamptz,
   revoked_at timestamptz,
+  last_used_at timestamptz,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_environment_fkey foreign key (environment_id, livemode)
     references pay.environments (id, livemode),
@@ -61,6 +63,8 @@ create table pay.api_keys (
 );
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
 comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
+comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
+comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted. Coarse.';
 
 -- Lists the keys of an environment.
 create index api_keys_environment on pay.api_keys (environment_id, id);
@@ -88,6 +92,8 @@ create table pay.api_key_secrets (
 );
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
+comment on column pay.api_key_secrets.expires_at is
+  'When the secret opens the key no more: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
@@ -191,7 +197,7 @@ $$;
 comment on function pay.open_environments is 'Internal.';
 
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
--- p_rate: requests a second; 0 or null: not limited, or counted elsewhere.
+-- p_rate: as in rate limits; null: not limited, or counted elsewhere.
 -- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, so that each statement
 --   finds what belongs to the key where the first has; 'alone' is the reset, which waits for all who share.
 --   Null for who only asks whether the key may.
@@ -202,7 +208,7 @@ create function pay.enter(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_hold text,
   out outcome text,
   out api_key_id text,
@@ -256,7 +262,7 @@ begin
   if v_used_at is null or v_used_at < p_at - interval '1 hour' then
     perform pay.note_use(array[v_hash], p_at);
   end if;
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
     if remaining < 0 then
       outcome := 'rate_limited';
@@ -303,6 +309,7 @@ $$;
 
 -- Operator: makes an API key with its first secret. The key text itself never gets here.
 -- p_environment_id: the public one.
+-- Raises program_limit_exceeded when the environment has as many live keys as it may have.
 create function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -325,8 +332,12 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes);
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values

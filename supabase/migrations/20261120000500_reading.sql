@@ -17,7 +17,7 @@ create function pay.load(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_kind text,
   p_id text,
   p_idempotency_key text,
@@ -38,7 +38,7 @@ declare
 begin
   -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
   select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate else 0 end, 'shared');
+    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate end, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
@@ -54,7 +54,7 @@ begin
       outcome := 'replay';
       status := v_kept.status;
       body := v_kept.body;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := 1 + pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
       end if;
@@ -62,7 +62,7 @@ begin
       if found then
         outcome := 'conflict';
       end if;
-      if p_rate > 0 then
+      if p_rate is not null then
         remaining := pay.count_request(
           v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
         if remaining < 0 then
@@ -84,7 +84,7 @@ begin
         select t.body into body from pay.transfers t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'api_keys' then
-        select pay.api_key_body(t) into body from pay.api_keys t
+        select pay.api_key_body(t, p_at) into body from pay.api_keys t
         where t.environment_id = v_access.environment_id and t.id = p_id;
       when 'events' then
         select t.body into body from pay.events t
@@ -132,7 +132,7 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, id text,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], id text,
         idempotency_key text, fingerprint text
       )
     )
@@ -177,7 +177,7 @@ begin
     status := v_row.status;
     body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       -- A replay costs nothing.
       remaining := pay.count_request(
         environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
@@ -204,7 +204,7 @@ as $$ select interval '24 hours' $$;
 -- What each account of each currency holds, as JSON text (contract §3). Sums are numeric: their text is
 -- exact, also beyond 2^53.
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
-create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer)
+create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
 returns table (
   outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text
 )
@@ -238,9 +238,9 @@ begin
 end
 $$;
 
-grant execute on function pay.balance(text, text, timestamptz, integer) to pay_api;
+grant execute on function pay.balance(text, text, timestamptz, integer[]) to pay_api;
 grant execute on function pay.load_payments(text) to pay_api;
-grant execute on function pay.load(text, text, timestamptz, integer, text, text, text, text) to pay_api;
+grant execute on function pay.load(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -130,7 +130,7 @@ $$;
 -- and the last row read where the page has read as many as it may. One pass over the rows in the
 -- order of the list, which ends with the page; a row's body is made only if the row matches.
 -- $1 environment, $2 filters, $3 and $4 bounds of the id (exclusive, inclusive), $5 items of the
--- page. p_columns: the list is ordered by them, descending; p_match: what p_range leaves to judge.
+-- page, $6 the time of the request. p_columns: the list is ordered by them, descending; p_match: what p_range leaves to judge.
 create function pay.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
@@ -170,7 +170,8 @@ $$;
 
 -- A page of the environment that is open, as pay.list gives it. Internal.
 create function pay.list_page(
-  p_environment_id text, p_kind text, p_limit integer, p_starting_after text, p_filters jsonb,
+  p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
+  p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
 )
 language plpgsql stable
@@ -213,7 +214,7 @@ begin
     array_remove(array[v_column, 'id'], null),
     v_match,
     case p_kind
-      when 'api_keys' then 'pay.api_key_body(t)'
+      when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
@@ -224,7 +225,7 @@ begin
     -- No id is as great as '~'.
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
-    p_limit;
+    p_limit, p_at;
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
@@ -240,7 +241,7 @@ create function pay.list(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_kind text,
   p_limit integer,
   p_starting_after text,
@@ -284,7 +285,7 @@ begin
   if outcome = 'ok' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay.list_page(
-      v_access.environment_id, p_kind, p_limit, p_starting_after,
+      v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
       coalesce(p_filters, '{}')::jsonb
     ) p;
   end if;
@@ -318,7 +319,7 @@ begin
         -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
         coalesce(c.starting_after, 'pay_~') as before
       from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, "limit" integer,
+        n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
         starting_after text
       )
     )
@@ -369,7 +370,7 @@ begin
     has_more := coalesce(v_row.has_more, false);
     next_cursor := case when has_more then v_row.next_cursor end;
     remaining := null;
-    if v_has_rates and v_row.rate > 0 and outcome not in ('unauthorized', 'resetting') then
+    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
       remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
       if remaining < 0 then
         outcome := 'rate_limited';
@@ -384,7 +385,7 @@ $$;
 
 grant execute on function pay.list_payments(text) to pay_api;
 grant execute on function
-  pay.list(text, text, timestamptz, integer, text, integer, text, text, text) to pay_api;
+  pay.list(text, text, timestamptz, integer[], text, integer, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

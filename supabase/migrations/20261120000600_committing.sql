@@ -12,7 +12,7 @@
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
 --           resetting (the sandbox is being reset: send again soon)
 --           unauthorized | forbidden | rate_limited
--- remaining: requests that the key has left; null when it is not limited, and for what is sent or
+-- remaining: requests that the key and its environment have left, the smaller of both; null when it is not limited, and for what is sent or
 -- decided again (stale, expired, resetting). Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
@@ -27,59 +27,6 @@
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
-
--- Which changes of a list are of a key that has no request left: what earlier ones of the list will
--- take counts as taken. Internal.
-create function pay.limited_changes(p_changes json)
-returns integer[]
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_change record;
-  v_limited integer[] := '{}';
-begin
-  for v_change in
-    with asked as materialized (
-      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_changes) as c (
-        n integer, key_hash text, at timestamptz, rate integer
-      )
-      where c.rate > 0
-    )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id,
-      row_number() over (partition by s.api_key_id order by c.n) - 1 as before
-    from asked c
-    join pay.api_key_secrets s on s.hash = c.hash
-  loop
-    if pay.count_request(
-      v_change.environment_id, v_change.api_key_id, v_change.at, v_change.rate, false)
-      < v_change.before
-    then
-      v_limited := v_limited || v_change.n;
-    end if;
-  end loop;
-  return v_limited;
-end
-$$;
-
--- What a key has left when a change has its answer; null when it is not limited. p_count: whether the
--- change costs a request. Internal.
-create function pay.count_change(
-  p_environment_id text,
-  p_api_key_id text,
-  p_at timestamptz,
-  p_rate integer,
-  p_count boolean
-)
-returns integer
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-  select greatest(0, pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, p_count)
-    + case when p_count then 0 else 1 end)
-  where p_rate > 0
-$$;
 
 -- For the new transfers of a list: takes the locks of the balances they draw on, and tells which of
 -- them are more than what is available then. Internal.
@@ -166,10 +113,11 @@ declare
   v_committed integer[];
   v_api_keys text[];
   v_ats timestamptz[];
-  v_rates integer[];
   v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
+  -- What each request of the list has left, by its n; null where there is no limit.
+  v_left integer[];
   v_limited integer[] := '{}';
   -- Asked once: the text is long.
   v_has_rates boolean := p_changes like '%"rate":%';
@@ -221,7 +169,9 @@ begin
     ) l;
   end if;
   if v_has_rates then
-    v_limited := pay.limited_changes(v_changes);
+    v_left := pay.requests_left(v_changes);
+    v_limited := array(
+      select l.n from unnest(v_left) with ordinality as l (requests, n) where l.requests < 0);
   end if;
   if p_transfers <> '[]' then
     v_short := pay.lock_funds(v_changes, p_transfers::json);
@@ -232,8 +182,8 @@ begin
   asked as materialized (
     select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
     from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, rate integer, request_id text,
-      idempotency_key text, fingerprint text, status smallint, body text,
+      n integer, key_hash text, scope text, at timestamptz, request_id text, idempotency_key text,
+      fingerprint text, status smallint, body text,
       expects_id text, expects_sequence integer
     )
   ),
@@ -273,9 +223,8 @@ begin
         and k.request_id = c.request_id
     )
   )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at),
-    array_agg(w.rate)
-  into v_committed, v_api_keys, v_environments, v_ats, v_rates
+  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at)
+  into v_committed, v_api_keys, v_environments, v_ats
   from won w;
 
   -- A list of replays writes nothing: what it would have written is not even read.
@@ -395,12 +344,17 @@ begin
   end if;
 
   if cardinality(v_committed) = json_array_length(v_changes) then
+    if v_has_rates then
+      perform pay.add_requests(t.environment_id, t.api_key_id, max(t.at), count(*)::integer)
+      from unnest(v_committed, v_api_keys, v_environments, v_ats)
+        as t (n, api_key_id, environment_id, at)
+      where v_left[t.n] is not null
+      group by t.environment_id, t.api_key_id;
+    end if;
     return query
-      select t.n, 'committed', t.api_key_id, t.environment_id, case when v_has_rates then
-          pay.count_change(t.environment_id, t.api_key_id, t.at, t.rate, true)
-        end, null::smallint, null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments, v_ats, v_rates)
-        as t (n, api_key_id, environment_id, at, rate);
+      select t.n, 'committed', t.api_key_id, t.environment_id, v_left[t.n], null::smallint,
+        null::text, v_deliveries
+      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
     return;
   end if;
 
@@ -410,11 +364,11 @@ begin
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
       from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer, idempotency_key text,
+        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
         fingerprint text, expects_id text
       )
     )
-    select c.n, c.at, c.rate, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
+    select c.n, c.at, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
       i.created_at as kept_at,
       case
         when c.n = any (v_committed) then 'committed'
@@ -455,9 +409,11 @@ begin
     remaining := null;
     deliveries := v_deliveries;
     if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      if v_has_rates then
-        remaining := pay.count_change(v_request.environment_id, api_key_id, v_request.at,
-          v_request.rate, outcome <> 'replay');
+      if v_left[n] is not null then
+        remaining := greatest(0, v_left[n] + case outcome when 'replay' then 1 else 0 end);
+        if outcome <> 'replay' then
+          perform pay.add_requests(environment_id, api_key_id, v_request.at, 1);
+        end if;
       end if;
     elsif outcome = 'rate_limited' then
       remaining := 0;

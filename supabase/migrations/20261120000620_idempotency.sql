@@ -13,7 +13,7 @@ create function pay.claim_idempotency_key(
   p_environment_id text,
   p_api_key_id text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_key text,
   p_fingerprint text,
@@ -32,7 +32,7 @@ declare
   v_kept record;
 begin
   outcome := 'ok';
-  if p_rate > 0 then
+  if p_rate is not null then
     remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
   end if;
   if p_key is not null and (remaining is null or remaining >= 0) then
@@ -49,7 +49,7 @@ begin
       outcome := 'rate_limited';
       remaining := 0;
     elsif remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;
@@ -74,7 +74,7 @@ begin
   end if;
   if outcome = 'conflict' then
     if remaining is not null then
-      perform pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, true);
+      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
     end if;
     return;
   end if;

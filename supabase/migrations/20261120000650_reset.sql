@@ -56,7 +56,7 @@ create function pay.reset_sandbox(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -76,8 +76,8 @@ declare
   v_environment pay.environments;
 begin
   -- Who may not is told so before anyone has to wait.
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, null);
-  if v_access.outcome = 'ok' and p_rate > 0 and pay.count_request(
+  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, null);
+  if v_access.outcome = 'ok' and p_rate is not null and pay.count_request(
       v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
     -- A replay is never refused.
     and not exists (
@@ -89,11 +89,11 @@ begin
     v_access.outcome := 'rate_limited';
     remaining := 0;
   elsif v_access.outcome = 'ok' then
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'alone');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'alone');
   else
     -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
     -- shares a lock cannot have it alone.
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
@@ -149,7 +149,7 @@ end
 $$;
 
 grant execute on function
-  pay.reset_sandbox(text, text, timestamptz, integer, text, text, text, text) to pay_api;
+  pay.reset_sandbox(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

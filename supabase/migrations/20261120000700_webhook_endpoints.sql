@@ -19,7 +19,7 @@ create function pay.change_webhook_endpoint(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -44,7 +44,7 @@ declare
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
     select t.revision into v_revision from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
@@ -112,7 +112,7 @@ create function pay.redeliver(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -132,7 +132,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -209,7 +209,7 @@ declare
   v_environment text;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and not exists (
     select from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_endpoint_id
@@ -222,7 +222,7 @@ begin
       and k.key = p_idempotency_key and k.status = 102
       and k.created_at <= p_at - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
+      v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
     if status = 102 then
       outcome := 'in_progress';
@@ -268,7 +268,7 @@ declare
   v_delivery pay.webhook_deliveries;
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     update pay.webhook_deliveries d
     set status = case when p_delivered then 'delivered' else 'failed' end,
@@ -287,9 +287,9 @@ end
 $$;
 
 grant execute on function pay.change_webhook_endpoint(
-  text, text, timestamptz, integer, text, text, text, smallint, text, text, integer, text) to pay_api;
+  text, text, timestamptz, integer[], text, text, text, smallint, text, text, integer, text) to pay_api;
 grant execute on function
-  pay.redeliver(text, text, timestamptz, integer, text, text, text, text, text) to pay_api;
+  pay.redeliver(text, text, timestamptz, integer[], text, text, text, text, text) to pay_api;
 grant execute on function pay.begin_trigger(
   text, text, timestamptz, text, text, text, text, text, text, text, text, text, timestamptz) to pay_api;
 grant execute on function

@@ -8,8 +8,8 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 
--- A key as JSON text, without the text of any secret.
-create function pay.api_key_body(k pay.api_keys)
+-- A key as JSON text, with the secrets that open it at p_at, without the text of any.
+create function pay.api_key_body(k pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -27,49 +27,57 @@ as $$
           'last4', s.last_four,
           'created_at', pay.wire_time(s.created_at),
           'expires_at', pay.wire_time(s.expires_at)
-        ) order by s.created_at desc, s.hash), '[]'::json)
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = k.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
       ) as secrets,
       (
-        select pay.wire_time(max(s.last_used_at)) from pay.api_key_secrets s where s.api_key_id = k.id
+        select pay.wire_time(greatest(k.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = k.id
       ) as last_used_at,
       pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.expires_at) as expires_at,
       pay.wire_time(k.revoked_at) as revoked_at
   ) t
 $$;
 
--- Adds a secret to a key; those it had end at p_older_expire_at, if they do not sooner. A key that was
--- made to expire still does: the new secret lives no longer than the longest of the others. Internal.
+-- Adds a secret to a key, which lives as long as the key does. The older ones end at p_older_expire_at,
+-- if they do not sooner. With one more than pay.max_live_secrets() the oldest ends now. Only rows that
+-- change are written. Whoever calls it holds the row of the key. Internal.
 create function pay.add_api_key_secret(
   p_id text,
   p_at timestamptz,
   p_secret_hash text,
   p_prefix text,
   p_last_four text,
-  p_expires_at timestamptz,
   p_older_expire_at timestamptz
 )
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_expires_at timestamptz;
 begin
-  select case when bool_or(s.expires_at is null) then null else max(s.expires_at) end
-  into v_expires_at
-  from pay.api_key_secrets s
-  where s.api_key_id = p_id and s.revoked_at is null;
-  v_expires_at := least(p_expires_at, v_expires_at);
   update pay.api_key_secrets s
-  set expires_at = least(coalesce(s.expires_at, p_older_expire_at), p_older_expire_at)
-  where s.api_key_id = p_id and s.revoked_at is null;
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, v_expires_at
+    p_at, k.expires_at
   from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, now()));
 end
 $$;
 
@@ -91,7 +99,7 @@ create function pay.list_api_keys()
 returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
-  created_at timestamptz, revoked_at timestamptz
+  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -100,7 +108,8 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
-      n.last_four, n.secrets, n.last_used_at, k.created_at, k.revoked_at
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at, k.expires_at,
+      k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -132,7 +141,9 @@ begin
 end
 $$;
 
--- Operator: adds a secret to a key. False when there is no such key, or it is revoked.
+-- Operator: adds a secret to a key. An expiry that has passed is lifted; one to come stays.
+-- False when there is no such key, or it is revoked. Raises program_limit_exceeded when an expired key
+-- would be one live key too many.
 create function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
@@ -144,14 +155,23 @@ returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_key pay.api_keys;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
-  if not found then
+  select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if v_key.id is null then
     return false;
   end if;
+  if v_key.expires_at <= now() then
+    if not pay.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % live keys already', p_id, pay.max_live_keys()
+        using errcode = 'program_limit_exceeded';
+    end if;
+    update pay.api_keys k set expires_at = null where k.id = p_id;
+  end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, null, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
   return true;
 end
 $$;
@@ -173,16 +193,44 @@ begin
 end
 $$;
 
+-- Whether a caller's key may change a key, as it is or, when it is made, as it will be. Internal.
+-- Returns committed, or as pay.change_api_key: not_found | wider | outlives | ended | full.
+create function pay.judge_key_change(
+  p_action text,
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
+  p_at timestamptz
+)
+returns text
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_key.id is null then 'not_found'
+    -- Null is every scope.
+    when p_caller.scopes is not null
+      and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    -- The caller learns the new secret: nothing that a secret makes outlives its key.
+    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      then 'outlives'
+    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    else 'committed'
+  end
+$$;
+
 -- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
 -- p_secret is what stands for the new secret's text in the answer that is kept; p_scopes a JSON list
--- or null for all.
+-- or null for all; p_refusal the 409 to answer, and to keep, when the key to rotate has expired.
 -- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have, or
---           has, a scope that the caller lacks) | unauthorized | forbidden | rate_limited.
+--           has, a scope that the caller lacks) | outlives (the caller ends before the key to rotate) |
+--           ended (the key to rotate has expired) | full (as many live keys as there may be) |
+--           unauthorized | forbidden | rate_limited.
 create function pay.change_api_key(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
-  p_rate integer,
+  p_rate integer[],
   p_request_id text,
   p_idempotency_key text,
   p_fingerprint text,
@@ -196,7 +244,8 @@ create function pay.change_api_key(
   p_last_four text,
   p_expires_at timestamptz,
   p_older_expire_at timestamptz,
-  p_secret text
+  p_secret text,
+  p_refusal text
 )
 returns table (
   outcome text, api_key_id text, remaining integer, status smallint, body text
@@ -209,12 +258,10 @@ as $$
 declare
   v_environment text;
   v_caller pay.api_keys;
-  v_caller_expires_at timestamptz;
   v_key pay.api_keys;
-  v_scopes text[];
 begin
   select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
+  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' then
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
@@ -226,47 +273,45 @@ begin
   end if;
 
   select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
-  -- Nothing that a secret makes outlives it.
-  select least(p_expires_at, s.expires_at) into v_caller_expires_at
-  from pay.api_key_secrets s where s.hash = decode(p_key_hash, 'hex');
   if p_action = 'create' then
-    v_scopes := case when p_scopes is not null then
+    v_key.id := p_id;
+    v_key.scopes := case when p_scopes is not null then
       array(select json_array_elements_text(p_scopes::json))
     end;
   else
     select * into v_key from pay.api_keys k
     where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
     for update;
-    v_scopes := v_key.scopes;
   end if;
-  outcome := case
-    when p_action <> 'create' and v_key.id is null then 'not_found'
-    -- Null is every scope.
-    when v_caller.scopes is not null and (v_scopes is null or not v_scopes <@ v_caller.scopes)
-      then 'wider'
-    else 'committed'
-  end;
-  if outcome <> 'committed' then
+  outcome := pay.judge_key_change(p_action, v_caller, v_key, p_at);
+  if outcome = 'ended' then
+    status := 409;
+    body := p_refusal;
+    perform pay.keep_answer(
+      v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
+  elsif outcome <> 'committed' then
     perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+  end if;
+  if outcome <> 'committed' then
     return next;
     return;
   end if;
 
-  case p_action
-    when 'create' then
-      insert into pay.api_keys (id, environment_id, livemode, name, scopes, created_at)
-      values (p_id, v_environment, v_caller.livemode, p_name, v_scopes, p_at);
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_at);
-    when 'rotate' then
-      perform pay.add_api_key_secret(
-        p_id, p_at, p_secret_hash, p_prefix, p_last_four, v_caller_expires_at, p_older_expire_at);
-    when 'revoke' then
-      perform pay.end_api_key(p_id, p_at);
-  end case;
-  select * into v_key from pay.api_keys k
+  if p_action = 'create' then
+    insert into pay.api_keys
+      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+    values
+      (p_id, v_environment, v_caller.livemode, p_name, v_key.scopes, p_at,
+        least(p_expires_at, v_caller.expires_at));
+  end if;
+  if p_action = 'revoke' then
+    perform pay.end_api_key(p_id, p_at);
+  else
+    perform pay.add_api_key_secret(
+      p_id, p_at, p_secret_hash, p_prefix, p_last_four, coalesce(p_older_expire_at, p_at));
+  end if;
+  select pay.api_key_body(k, p_at) into body from pay.api_keys k
   where k.environment_id = v_environment and k.id = p_id;
-  body := pay.api_key_body(v_key);
   if p_secret is not null then
     body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
   end if;
@@ -281,8 +326,8 @@ grant execute on function pay.find_environment(text, boolean) to pay_operator;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 grant execute on function pay.change_api_key(
-  text, text, timestamptz, integer, text, text, text, smallint, text, text, text, text, text, text,
-  text, timestamptz, timestamptz, text) to pay_api;
+  text, text, timestamptz, integer[], text, text, text, smallint, text, text, text, text, text, text,
+  text, timestamptz, timestamptz, text, text) to pay_api;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -2,6 +2,7 @@
 --
 -- 24 hours: idempotency keys (a day is decided when they are read; this only frees the space).
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8).
+-- Keys, their secrets and their rate counters: pay.purge_keys.
 -- At once:  what resets have left behind.
 
 grant pay_owner to current_user;
@@ -114,6 +115,7 @@ begin
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_keys(v_environment.id, p_at, p_batch);
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),

@@ -12,6 +12,7 @@ import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/change.ts";
+import type { RateLimits } from "../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../shared/store/commit_statement.ts";
 import { BASE_URL } from "../support/service.ts";
 
@@ -23,6 +24,7 @@ export interface Asked {
   idempotency_key?: string;
   fingerprint?: string;
   at_ms?: number;
+  rate_limits?: RateLimits;
 }
 
 /** The instant of every request. */
@@ -60,13 +62,15 @@ export function refunded(payment: Payment, amount_minor = 10): Change {
 /** Commits a list in one statement; outcomes in the order of the list. */
 export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
   const parameters = commitParameters(
-    list.map(({ change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW }) => ({
+    list.map((
+      { change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW, rate_limits },
+    ) => ({
       access: {
         key_hash: parseApiKey(key)!.hash,
         scope: scope ?? "payments:write",
         at_ms,
         request_id: idMint(at_ms)("req_"),
-        rate_limit: 0,
+        rate_limits: rate_limits ?? null,
         observe: () => {},
       },
       change,
@@ -79,7 +83,12 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
   const rows = await sql.unsafe(COMMIT, parameters);
   const byNumber = [...rows].sort((a, b) => a.n - b.n);
   assert.deepEqual(byNumber.map(({ n }) => n), list.map((_, i) => i + 1));
-  return byNumber as unknown as { outcome: string; status: number | null; body: string | null }[];
+  return byNumber as unknown as {
+    outcome: string;
+    remaining: number | null;
+    status: number | null;
+    body: string | null;
+  }[];
 }
 
 /** What is stored of the payments of a list: payment, refunds, ledger entries, events of each. */

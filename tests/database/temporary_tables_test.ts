@@ -24,16 +24,19 @@ Deno.test("entry functions take no temporary table for one of ours", async (t) =
     await functions`insert into pg_temp.api_keys (id, environment_id)
       values (${service.key.id}, ${service.key.environment_id})`;
     const calls: [name: string, text: string][] = [
-      ["load", `select outcome from pay.load($1, null, now(), 0, null, null, null, null)`],
+      ["load", `select outcome from pay.load($1, null, now(), null, null, null, null, null)`],
       [
         "load_payments",
         `select outcome from pay.load_payments(
            json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text)`,
       ],
-      ["list", `select outcome from pay.list($1, null, now(), 0, 'payments', 9, null, null, null)`],
+      [
+        "list",
+        `select outcome from pay.list($1, null, now(), null, 'payments', 9, null, null, null)`,
+      ],
       [
         "reset_sandbox",
-        `select outcome from pay.reset_sandbox($1, null, now(), 0, 'r', null, null, 'env_1')`,
+        `select outcome from pay.reset_sandbox($1, null, now(), null, 'r', null, null, 'env_1')`,
       ],
       [
         "commit",

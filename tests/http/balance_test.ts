@@ -118,7 +118,7 @@ serviceCase("the balance equals the entries at every moment", async (_t, first) 
       await first.sql.begin("isolation level repeatable read", async (sql) => {
         const [shown] = await sql`
           select body from pay.balance(
-            p_key_hash => ${key_hash}, p_scope => null, p_at => now(), p_rate => 0)`;
+            p_key_hash => ${key_hash}, p_scope => null, p_at => now(), p_rate => null)`;
         const entries = await sql`
           select currency, account,
             coalesce(sum(amount_minor) filter (where direction = 'debit'), 0)::int as debits_minor,

@@ -96,7 +96,9 @@ async function holdOpen(
       await connection`set local lock_timeout = '500ms'`;
       const [row] = await connection`
         select outcome from pay.load(
-          p_key_hash => ${parseApiKey(key)!.hash}, p_scope => null, p_at => now(), p_rate => 1000,
+          p_key_hash => ${
+        parseApiKey(key)!.hash
+      }, p_scope => null, p_at => now(), p_rate => '{1000,0}',
           p_kind => null, p_id => null, p_idempotency_key => null, p_fingerprint => null)`;
       assert.equal(row!.outcome, "ok");
     }

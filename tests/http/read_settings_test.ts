@@ -16,6 +16,7 @@ Deno.test("readSettings() defaults", () => {
     allowed_origins: [],
     allow_private_webhooks: false,
     rate_limit: 100,
+    environment_rate_limit: 400,
   };
   assert.deepEqual(read(LEAST), expected);
   const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"];
@@ -35,6 +36,7 @@ Deno.test("readSettings() what is set", () => {
     RELAY_TOKEN: "!".repeat(16),
     ALLOW_PRIVATE_WEBHOOKS: "true",
     RATE_LIMIT_PER_SECOND: "0",
+    RATE_LIMIT_ENVIRONMENT_PER_SECOND: "250",
     DB_POOL_SIZE: "2",
     DB_PREPARE: "false",
   });
@@ -47,6 +49,7 @@ Deno.test("readSettings() what is set", () => {
     relay_token: "!".repeat(16),
     allow_private_webhooks: true,
     rate_limit: 0,
+    environment_rate_limit: 250,
     max_connections: 2,
     prepare: false,
   });
@@ -74,6 +77,7 @@ const REFUSED: readonly [string, string][] = [
   ["ALLOW_PRIVATE_WEBHOOKS", "yes"],
   ["RATE_LIMIT_PER_SECOND", "-1"],
   ["RATE_LIMIT_PER_SECOND", "many"],
+  ["RATE_LIMIT_ENVIRONMENT_PER_SECOND", "-1"],
   ["DB_POOL_SIZE", "0"],
   ["DB_POOL_SIZE", "4.5"],
   ["DB_PREPARE", "off"],

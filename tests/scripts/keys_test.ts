@@ -103,6 +103,38 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       ]);
       service.setClock(null);
     });
+    await t.step("rotate keeps an expiry to come, and lifts one that has passed", async () => {
+      const expires = new Date(Date.now() + 3_600_000).toISOString();
+      const made = await keys(env, "create", "--mode", "test", "--expires", expires);
+      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "0");
+      assert.ok(turned.said.includes(`still ends at ${expires}`), turned.said);
+      const listed = await keys(env, "list");
+      assert.match(listed.out, new RegExp(`${idIn(made)} .*, until ${expires.slice(0, 10)}`));
+      await service.sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${idIn(made)}`;
+      await service.sql`update pay.api_key_secrets set expires_at = '2026-01-02'
+        where api_key_id = ${idIn(made)}`;
+      assert.equal(await status(turned.out.trim()), 401);
+      assert.match(
+        (await keys(env, "list")).out,
+        new RegExp(`${idIn(made)} .*expired 2026-01-02`),
+      );
+      const lifted = await keys(env, "rotate", idIn(made));
+      assert.match(lifted.said, /its expiry, which had passed, is lifted/);
+      assert.deepEqual([await status(lifted.out.trim()), await status(turned.out.trim())], [
+        200,
+        401,
+      ]);
+    });
+    await t.step("create says when there are 100 live keys", async () => {
+      const environment = ["--environment", service.other.environment_id];
+      await service.sql`
+        insert into pay.api_keys (id, environment_id, livemode, name)
+        select 'key_' || lpad(n::text, 26, '0'), ${service.other.environment_id}, false, 'full'
+        from generate_series(1, 99) as n`;
+      const refused = await keys(env, "create", "--mode", "test", ...environment);
+      assert.deepEqual([refused.code, refused.out], [1, ""]);
+      assert.match(refused.said, /100 live keys already/);
+    });
     await t.step("revoke without a terminal asks for --yes, and does it then", async () => {
       const made = await keys(env, "create", "--mode", "test");
       const refused = await keys(env, "revoke", idIn(made));
@@ -125,6 +157,11 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       [["create", "--mode", "test", "--scopes", ""], /^--scopes/, 2],
       [["create", "--mode", "test", "--expires", "2020-01-01T00:00:00Z"], /^--expires .* past/, 2],
       [["create", "--mode", "test", "--expires", "tomorrow"], /^--expires "tomorrow"/, 2],
+      [
+        ["create", "--mode", "test", "--expires", "9999-12-31T23:59:59-14:00"],
+        /^--expires .*9999/,
+        2,
+      ],
       [["create", "--mode", "test", "--prefix", "Sk_"], /^--prefix "Sk_"/, 2],
       [["create", "--mode", "test", "--name", ""], /^--name/, 2],
       [["create", "--mode", "test", "--environment", "env_1"], /^--environment "env_1"/, 2],
@@ -237,6 +274,7 @@ Deno.test("renderKeyTable() fits the terminal", () => {
     secrets: 1,
     last_used_at: at,
     created_at: at,
+    expires_at: null,
     revoked_at: null,
   };
   const table = renderKeyTable([key, { ...key, name: "short", revoked_at: at }], 80);

@@ -154,7 +154,7 @@ Deno.test("who waits behind a connection that cannot be had is told with it", as
     },
     weigh: () => 0,
   }, new KnownEnvironments());
-  const access = { key_hash: "", scope: null, at_ms: 0, request_id: "", rate_limit: 0 };
+  const access = { key_hash: "", scope: null, at_ms: 0, request_id: "", rate_limits: null };
   const asked = Array.from(
     { length: 3 },
     () => coalescer.ask({ access: { ...access, observe: () => {} } }),

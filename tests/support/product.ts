@@ -137,6 +137,7 @@ function environmentOf(settings: Settings): Record<string, string> {
     relay_token,
     allow_private_webhooks = false,
     rate_limit = 0,
+    environment_rate_limit = 0,
     max_connections,
     prepare,
     ...others
@@ -157,6 +158,7 @@ function environmentOf(settings: Settings): Record<string, string> {
     ...(relay_token && { RELAY_TOKEN: relay_token }),
     ALLOW_PRIVATE_WEBHOOKS: String(allow_private_webhooks),
     RATE_LIMIT_PER_SECOND: String(rate_limit),
+    RATE_LIMIT_ENVIRONMENT_PER_SECOND: String(environment_rate_limit),
     ...(max_connections && { DB_POOL_SIZE: String(max_connections) }),
     ...(is_prepared !== undefined && { DB_PREPARE: String(is_prepared) }),
   };

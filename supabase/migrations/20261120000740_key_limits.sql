@@ -1,0 +1,174 @@
+-- Purpose: bounds of what a caller can multiply: live keys of an environment, live secrets of a key,
+-- ended keys and secrets that are still stored, and rate counters of idle keys.
+--
+-- Two ends are told apart. A key ends at api_keys.expires_at or when it is revoked. A secret ends at the
+-- end of its overlap, and at the latest with its key: api_key_secrets.expires_at is the earlier of both.
+-- So the entry functions need to look at the secret alone.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- Keys of an environment that are neither revoked nor expired; ours.
+create function pay.max_live_keys()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 100 $$;
+
+-- Secrets of a key that open it at the same time; ours. As many secrets of an endpoint sign
+-- (shared/domain/endpoint_secret.ts).
+create function pay.max_live_secrets()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+-- Deletes keys with their secrets; returns how many keys went. Internal.
+create function pay.delete_keys(p_ids text[])
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
+  delete from pay.api_keys k where k.id = any (p_ids);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+-- Whether an environment has room for one more live key. Also deletes the oldest of its ended keys when
+-- there are more than 1 000, so that creating and revoking in a loop leaves a bounded number of rows.
+-- Keys of live environments stay: only an operator makes them, and their list is a record. Internal.
+-- Concurrency: whoever makes a key live holds this lock until its transaction ends. The count is a
+-- later statement, so it sees the keys of all who had the lock before.
+create function pay.take_key_place(p_environment_id text, p_at timestamptz)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
+  if (
+    select count(*) from pay.api_keys k
+    where k.environment_id = p_environment_id and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > p_at)
+  ) >= pay.max_live_keys() then
+    return false;
+  end if;
+  -- Rows that a rotation holds are skipped: it may be waiting for this lock.
+  perform pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.id in (
+      select o.id from pay.api_keys o
+      where o.environment_id = p_environment_id and not o.livemode
+        and least(o.revoked_at, o.expires_at) <= least(p_at, now())
+      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+      offset 1000
+    )
+    for update skip locked
+  ));
+  return true;
+end
+$$;
+
+-- Deletes secrets that had ended at p_at, but for the newest of each key: lists show its last four. The
+-- key keeps when the others were last used. Whoever calls it holds the rows of the keys. Internal.
+create function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
+end
+$$;
+
+-- Retention of one environment's keys, a batch of each kind: secrets that have ended, keys of a sandbox
+-- that ended 30 days ago, secrets of endpoints that have ended, rate counters that were idle for an
+-- hour. Returns how many rows went or shrank. Rows that someone holds are left for the next time.
+-- What has ended is judged by the server's clock, whatever the caller's says. Internal.
+create function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, clock_timestamp());
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from v_at) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

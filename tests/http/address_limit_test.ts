@@ -1,0 +1,183 @@
+/**
+ * Strangers: how often an unknown key reaches the database, from one network, from many, and beside keys
+ * that are good.
+ */
+
+import assert from "node:assert/strict";
+import { generateApiKey } from "../../shared/core/api_key.ts";
+import { AddressLimit, type Verdict } from "../../shared/http/address_limit.ts";
+import { networkOf } from "../../shared/http/address_network.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+
+const START = Date.parse("2030-01-01T00:00:00Z");
+const WINDOW_MS = 10_000;
+/** Failures of a network before it waits, and unknown keys that it may try then. */
+const MAX_FAILURES = 100;
+const MAX_UNKNOWN = 20;
+/** Refused keys that the database is asked about in a window, and networks that ask beyond it. */
+const MAX_REFUSED = 1_000;
+const MAX_SPARE = 200;
+
+/** [address, network] */
+const NETWORKS: [string, string][] = [
+  ["203.0.113.7", "203.0.113.7"],
+  ["203.0.113.7:51234", "203.0.113.7"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+  ["2001:db8:1:2::", "2001:db8:1:2::/64"],
+  ["2001:0DB8:0001:0002:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"],
+  ["[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"],
+  ["[2001:db8:1:2::9]", "2001:db8:1:2::/64"],
+  ["2001:db8:1:3::9", "2001:db8:1:3::/64"],
+  ["::1", "0:0:0:0::/64"],
+  ["fe80::1%eth0", "fe80:0:0:0::/64"],
+  ["::ffff:203.0.113.7", "203.0.113.7"],
+  ["::ffff:cb00:7107", "203.0.113.7"],
+  ["unknown", "unknown"],
+  ["", "unknown"],
+  ["_hidden", "unknown"],
+  ["1.2.3", "unknown"],
+  [":::", "unknown"],
+  ["[", "unknown"],
+  ["x".repeat(60_000), "unknown"],
+  [":".repeat(60_000), "unknown"],
+];
+for (const [address, network] of NETWORKS) {
+  Deno.test(`networkOf() ${address.slice(0, 40)} → ${network}`, () => {
+    assert.equal(networkOf(address), network);
+  });
+}
+
+/** Sends unknown keys; how many reached the database, which gives the verdict. */
+function ask(
+  limit: AddressLimit,
+  count: number,
+  address: (i: number) => string,
+  verdict: Verdict = "refused",
+  at_ms = START,
+): number {
+  let asked = 0;
+  for (let i = 0; i < count; i++) {
+    const settle = limit.admit(address(i), `${verdict} ${at_ms} ${i} ${address(i)}`, at_ms);
+    if (settle === null) continue;
+    asked++;
+    settle(verdict);
+  }
+  return asked;
+}
+
+const inOne64 = (i: number) =>
+  `2001:db8:0:1:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::`;
+const inMany64 = (i: number) =>
+  `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::${i}`;
+const ipv4 = (i: number) => `10.${i >> 16 & 255}.${i >> 8 & 255}.${i & 255}`;
+
+Deno.test("AddressLimit a /64 is one network", () => {
+  const limit = new AddressLimit();
+  assert.equal(ask(limit, 5_000, inOne64), MAX_FAILURES + MAX_UNKNOWN);
+  assert.equal(ask(limit, 10, ipv4), 10, "others are not touched");
+});
+
+for (const [name, address] of [["/64s", inMany64], ["IPv4 addresses", ipv4]] as const) {
+  Deno.test(`AddressLimit 100 000 ${name} ask no more than the bound in all`, () => {
+    const limit = new AddressLimit();
+    assert.equal(ask(limit, 100_000, address), MAX_REFUSED + MAX_SPARE);
+    assert.equal(ask(limit, 100_000, (i) => address(i + 200_000)), 0);
+    const later = START + WINDOW_MS;
+    assert.equal(ask(limit, 100_000, address, "refused", later), MAX_REFUSED + MAX_SPARE);
+  });
+}
+
+Deno.test("AddressLimit unknown keys under way count before the database has answered", () => {
+  const limit = new AddressLimit();
+  const settles = Array.from({ length: 5_000 }, (_, i) => limit.admit(ipv4(i), `k${i}`, START));
+  const admitted = settles.filter((settle) => settle !== null);
+  assert.equal(admitted.length, MAX_REFUSED + MAX_SPARE);
+  for (const settle of admitted) settle("unknown");
+  assert.equal(
+    ask(limit, 10, (i) => ipv4(i + 10_000)),
+    10,
+    "those without a verdict are given back",
+  );
+});
+
+Deno.test("AddressLimit a key that was good passes a flood, until it is refused", () => {
+  const limit = new AddressLimit();
+  limit.admit("192.0.2.1", "good", START)!("admitted");
+  ask(limit, 20_000, inMany64);
+  ask(limit, 5_000, () => "192.0.2.1");
+  for (let i = 0; i < 5_000; i++) limit.admit("192.0.2.1", "good", START)!("admitted");
+  limit.admit("192.0.2.1", "good", START)!("refused");
+  assert.equal(limit.admit("192.0.2.1", "good", START), null, "a revoked key is a stranger's");
+});
+
+Deno.test("AddressLimit a flood with few networks leaves asks to the others", () => {
+  const limit = new AddressLimit();
+  ask(limit, 50_000, (i) => inMany64(i % 100));
+  for (let i = 0; i < 50; i++) {
+    const settle = limit.admit(ipv4(i), `new ${i}`, START);
+    assert.ok(settle, "a good key that is new here gets through");
+    settle("admitted");
+    limit.admit(ipv4(i), `new ${i}`, START)!("admitted");
+  }
+});
+
+Deno.test("AddressLimit new good keys push out those that were used longest ago", () => {
+  const limit = new AddressLimit();
+  limit.admit("192.0.2.1", "busy", START)!("admitted");
+  for (let i = 0; i < 50_000; i++) {
+    limit.admit("192.0.2.2", `made ${i}`, START)!("admitted");
+    if (i % 1_000 === 0) limit.admit("192.0.2.1", "busy", START)!("admitted");
+  }
+  ask(limit, 20_000, inMany64);
+  assert.ok(limit.admit("192.0.2.1", "busy", START));
+  assert.equal(limit.admit(inMany64(1), "made 0", START), null);
+});
+
+Deno.test("AddressLimit texts that are no key cost the others nothing", () => {
+  const limit = new AddressLimit();
+  for (let i = 0; i < 200_000; i++) limit.admit(inMany64(i), undefined, START)?.("refused");
+  assert.equal(ask(limit, 500, ipv4), 500);
+});
+
+Deno.test("AddressLimit a request of an earlier window does not begin that again", () => {
+  const limit = new AddressLimit();
+  const late = limit.admit("192.0.2.1", "slow", START)!;
+  const later = START + 3 * WINDOW_MS;
+  assert.equal(ask(limit, 200, () => "192.0.2.9", "refused", later), MAX_FAILURES + MAX_UNKNOWN);
+  late("refused");
+  assert.equal(ask(limit, 200, () => "192.0.2.9", "refused", later), 0);
+});
+
+serviceCase("strangers with many addresses", async (t, service) => {
+  service.setClock(START);
+  assert.equal((await service.call("GET", PAYMENTS)).status, 200);
+  const unknown = (address: string) =>
+    service.call("GET", PAYMENTS, {
+      key: generateApiKey("test"),
+      headers: { "X-Forwarded-For": `198.51.100.1, ${address}` },
+    });
+  await t.step("ask the database no more often than the bound", async () => {
+    service.forgetStatements();
+    const statuses: number[] = [];
+    for (let i = 0; i < MAX_REFUSED + MAX_SPARE + 300; i++) {
+      statuses.push((await unknown(inMany64(i))).status);
+    }
+    service.assertStatements(MAX_REFUSED + MAX_SPARE);
+    assert.equal(statuses.filter((status) => status === 401).length, MAX_REFUSED + MAX_SPARE);
+    assert.equal(statuses.filter((status) => status === 429).length, 300);
+  });
+  await t.step("a good key passes meanwhile, also from their network", async () => {
+    const headers = { "X-Forwarded-For": inMany64(1) };
+    for (let i = 0; i < 5; i++) {
+      assert.equal((await service.call("GET", PAYMENTS, { headers })).status, 200);
+    }
+  });
+  await t.step("a malformed key is told so", async () => {
+    const answer = await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" });
+    assert.equal(answer.status, 401);
+  });
+  await t.step("the next window begins anew", async () => {
+    service.setClock(START + WINDOW_MS);
+    assert.equal((await unknown(inMany64(1))).status, 401);
+  });
+}, { rate_limit: 100_000 });

@@ -1,0 +1,217 @@
+/**
+ * How many keys an environment has: 100 live ones, however they are made, and a bounded number of ended
+ * ones.
+ */
+
+import assert from "node:assert/strict";
+import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import type { TestKey, TestService } from "../support/service.ts";
+import { startSecondService } from "../support/second_service.ts";
+import { assertRefused, serviceCase } from "./service_case.ts";
+
+const KEYS = "/api-v1-payments/v1/api_keys";
+const MAX_LIVE = 100;
+const MAX_ENDED = 1_000;
+const DAY = 86_400_000;
+
+function make(service: TestService, options: { key?: string; idempotency_key?: string } = {}) {
+  return service.call("POST", KEYS, { body: { name: "made" }, ...options });
+}
+
+async function liveKeys({ sql }: TestService, { id }: TestKey): Promise<number> {
+  const [row] = await sql`
+    select count(*)::int as live from pay.api_keys k
+    where k.environment_id = (select environment_id from pay.api_keys where id = ${id})
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`;
+  return row!.live;
+}
+
+/** Makes rows of keys with a secret each, as creates would. */
+async function insertKeys(
+  { sql }: TestService,
+  environment_id: string,
+  count: number,
+  ended: { revoked_at?: Date; expires_at?: Date } = {},
+): Promise<string[]> {
+  const mint = idMint(Date.now());
+  const ids = Array.from({ length: count }, () => mint("key_"));
+  const { revoked_at = null, expires_at = null } = ended;
+  await sql`
+    insert into pay.api_keys (id, environment_id, livemode, name, revoked_at, expires_at)
+    select i.id, ${environment_id}, e.livemode, 'inserted', ${revoked_at}, ${expires_at}
+    from unnest(${ids}::text[]) as i (id)
+    join pay.environments e on e.id = ${environment_id}`;
+  await sql`
+    insert into pay.api_key_secrets
+      (hash, api_key_id, environment_id, livemode, prefix, last_four, revoked_at, expires_at)
+    select sha256(k.id::bytea), k.id, k.environment_id, k.livemode,
+      case when k.livemode then 'sk_live_' else 'sk_test_' end, 'abcd', k.revoked_at, k.expires_at
+    from pay.api_keys k where k.id = any (${ids})`;
+  return ids;
+}
+
+serviceCase("150 creates at once, on two instances, end with 100 live keys", async (t, service) => {
+  const second = startSecondService(service);
+  try {
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, (_, i) =>
+        [service, second][i % 2]!.call("POST", KEYS, {
+          body: { name: `key ${i}` },
+          idempotency_key: `k${i}`,
+        })),
+    );
+    const made = answers.filter(({ status }) => status === 201);
+    const refused = answers.filter(({ status }) => status !== 201);
+    await t.step("the others are 400, say the limit, and leave nothing", async () => {
+      assert.equal(made.length, MAX_LIVE - 1);
+      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+      for (const answer of refused) {
+        assertRefused(answer, 400, "invalid_parameter");
+        assert.match(answer.body.error.message, /100 live keys/);
+      }
+      const [row] = await service.sql`
+        select (select count(*) from pay.idempotency_keys)::int as kept,
+          (select count(*) from pay.api_keys where environment_id = ${service.key.environment_id})::int
+            as keys`;
+      assert.deepEqual(row, { kept: MAX_LIVE - 1, keys: MAX_LIVE });
+    });
+    await t.step("the operator's command meets the same limit", async () => {
+      await assert.rejects(
+        service.issueKey(service.key.environment_id),
+        (error: Error & { code: string }) => error.code === "54000",
+      );
+      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+    });
+    await t.step("another environment has its own", async () => {
+      assert.equal((await make(service, { key: service.other.text })).status, 201);
+    });
+    await t.step("the refused request succeeds once a key is revoked, one for one", async () => {
+      assert.equal((await service.call("DELETE", `${KEYS}/${made[0]!.body.id}`)).status, 200);
+      const index = answers.indexOf(refused[0]!);
+      const again = await service.call("POST", KEYS, {
+        body: { name: `key ${index}` },
+        idempotency_key: `k${index}`,
+      });
+      assert.equal(again.status, 201, again.text);
+      assertRefused(await make(service), 400, "invalid_parameter");
+    });
+    await t.step("a reset does not make room", async () => {
+      assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
+      assertRefused(await make(service), 400, "invalid_parameter");
+      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+    });
+  } finally {
+    await second.close();
+  }
+});
+
+serviceCase("expired keys are not live, until the operator rotates them", async (t, service) => {
+  const { environment_id } = service.key;
+  const [expired] = await insertKeys(service, environment_id, 1, {
+    expires_at: new Date(Date.now() - DAY),
+  });
+  const rotate = async () => {
+    const { hash, prefix, last_four } = parseApiKey(generateApiKey("test"))!;
+    const [row] = await service.sql`
+      select pay.rotate_api_key(${expired!}, ${hash}, ${prefix}, ${last_four}, now()) as done`;
+    return row!.done;
+  };
+  await t.step("99 beside one expired key leave room for one", async () => {
+    await insertKeys(service, environment_id, MAX_LIVE - 2);
+    assert.equal((await make(service)).status, 201);
+    assertRefused(await make(service), 400, "invalid_parameter");
+  });
+  await t.step("the operator's rotation would make one too many, and changes nothing", async () => {
+    await assert.rejects(rotate(), (error: Error & { code: string }) => error.code === "54000");
+    assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+  });
+  await t.step("with room it lifts the expiry", async () => {
+    await service.sql`update pay.api_keys set revoked_at = now()
+      where id = (select max(id) from pay.api_keys where environment_id = ${environment_id}
+        and revoked_at is null and expires_at is null)`;
+    assert.equal(await rotate(), true);
+    const shown = await service.call("GET", `${KEYS}/${expired}`);
+    assert.equal(shown.body.expires_at, null);
+    assert.deepEqual(
+      shown.body.secrets.map(({ expires_at }: { expires_at: string | null }) => expires_at),
+      [null],
+    );
+    assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+  });
+});
+
+serviceCase("ended keys are bounded", async (t, service) => {
+  const { environment_id } = service.key;
+  const count = async (environment: string) => {
+    const [row] = await service.sql`
+      select count(*)::int as keys from pay.api_keys where environment_id = ${environment}`;
+    return row!.keys;
+  };
+  await t.step(`a create deletes the oldest beyond ${MAX_ENDED}`, async () => {
+    const oldest = await insertKeys(service, environment_id, 5, {
+      revoked_at: new Date(Date.now() - 2 * DAY),
+    });
+    await insertKeys(service, environment_id, MAX_ENDED, {
+      revoked_at: new Date(Date.now() - DAY),
+    });
+    assert.equal((await make(service)).status, 201);
+    assert.equal(await count(environment_id), MAX_ENDED + 2);
+    const left = await service.sql`select from pay.api_keys where id = any (${oldest})`;
+    assert.equal(left.length, 0);
+  });
+  await t.step("retention deletes those of a sandbox that ended 30 days ago", async () => {
+    const { environment_id } = service.other;
+    const revoked_at = new Date(Date.now() - 30 * DAY - 60_000);
+    await insertKeys(service, environment_id, 3, { revoked_at });
+    await insertKeys(service, environment_id, 3, { expires_at: revoked_at });
+    await insertKeys(service, environment_id, 2, { revoked_at: new Date(Date.now() - 29 * DAY) });
+    await insertKeys(service, service.live.environment_id, 2, { revoked_at });
+    await service.sql`select pay.purge()`;
+    assert.equal(await count(environment_id), 3);
+    assert.equal(await count(service.live.environment_id), 3);
+    const [row] = await service.sql`select pay.purge() as rows`;
+    assert.equal(row!.rows, "0");
+  });
+  await t.step("retention drops ended secrets, keeps the last use and the newest", async () => {
+    const made = (await make(service)).body;
+    const used = new Date("2026-01-02T03:00:00Z");
+    const hash = parseApiKey(made.secret)!.hash;
+    await service.sql`
+      insert into pay.api_key_secrets (hash, api_key_id, environment_id, livemode, prefix, last_four,
+        created_at, expires_at, last_used_at)
+      select sha256(n::text::bytea), ${made.id}, ${environment_id}, false, 'sk_test_', 'abcd',
+        '2026-01-01', '2026-01-03', ${used}
+      from generate_series(1, 3) as n`;
+    await service.sql`update pay.api_key_secrets set last_used_at = null
+      where hash = decode(${hash}, 'hex')`;
+    await service.sql`select pay.purge()`;
+    const shown = await service.call("GET", `${KEYS}/${made.id}`);
+    assert.equal(shown.body.last_used_at, used.toISOString());
+    const [row] = await service.sql`
+      select count(*)::int as rows from pay.api_key_secrets where api_key_id = ${made.id}`;
+    assert.equal(row!.rows, 1);
+  });
+  await t.step("retention drops ended secrets of endpoints", async () => {
+    const endpoints = "/api-v1-payments/v1/webhook_endpoints";
+    const made = await service.call("POST", endpoints, {
+      body: { url: "http://127.0.0.1:47999/hook" },
+    });
+    await service.call("POST", `${endpoints}/${made.body.id}/rotate_secret`, {
+      body: { expires_in: 3600 },
+    });
+    const versions = async () => {
+      const [row] = await service.sql`
+        select array(select (s ->> 'version')::int from json_array_elements(secrets) s) as versions
+        from pay.webhook_endpoints where id = ${made.body.id}`;
+      return row!.versions;
+    };
+    await service.sql`select pay.purge()`;
+    assert.deepEqual(await versions(), [2, 1]);
+    await service.sql`update pay.webhook_endpoints
+      set secrets = replace(secrets::text, (secrets -> 1 ->> 'expires_at'), '2026-01-01T00:00:00.000Z')::json
+      where id = ${made.body.id}`;
+    await service.sql`select pay.purge()`;
+    assert.deepEqual(await versions(), [2]);
+  });
+});

@@ -1,0 +1,216 @@
+/**
+ * Rotations of API keys: the expiry belongs to the key and the overlap to the secret, and both are
+ * bounded.
+ */
+
+import assert from "node:assert/strict";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { startSecondService } from "../support/second_service.ts";
+import { assertRefused, PAYMENTS, serviceCase } from "./service_case.ts";
+
+const KEYS = "/api-v1-payments/v1/api_keys";
+const MINUTE = 60_000;
+/** Secrets that open a key at the same time. */
+const MAX_LIVE = 5;
+const LONGEST_OVERLAP_S = 604_800;
+const ROTATIONS = 60;
+
+async function make(service: TestService, body = {}, key?: string) {
+  const made = await service.call("POST", KEYS, {
+    body: { name: "made", ...body },
+    ...(key && { key }),
+  });
+  assert.equal(made.status, 201, made.text);
+  return made.body;
+}
+
+function rotate(
+  service: TestService,
+  id: string,
+  expires_in: number | undefined,
+  options: { key?: string; idempotency_key?: string } = {},
+): Promise<TestAnswer> {
+  const body = expires_in === undefined ? {} : { expires_in };
+  return service.call("POST", `${KEYS}/${id}/rotate`, { body, ...options });
+}
+
+/** Which of some keys open the sandbox. */
+async function working(service: TestService, texts: string[]): Promise<boolean[]> {
+  const open: boolean[] = [];
+  for (const key of texts) {
+    open.push((await service.call("GET", PAYMENTS, { key })).status === 200);
+  }
+  return open;
+}
+
+async function storedSecrets({ sql }: TestService, id: string): Promise<number> {
+  const [row] = await sql`
+    select count(*)::int as rows from pay.api_key_secrets where api_key_id = ${id}`;
+  return row!.rows;
+}
+
+function iso(at_ms: number): string {
+  return new Date(at_ms).toISOString();
+}
+
+serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, service) => {
+  const { id, secret } = await make(service);
+  const texts = [secret];
+  await t.step(`after ${ROTATIONS} long overlaps the newest five open the key`, async () => {
+    let last: TestAnswer;
+    for (let i = 0; i < ROTATIONS; i++) {
+      last = await rotate(service, id, LONGEST_OVERLAP_S);
+      texts.unshift(last.body.secret);
+    }
+    const newest = texts.slice(0, 8);
+    assert.deepEqual(await working(service, newest), newest.map((_, i) => i < MAX_LIVE));
+    assert.equal(last!.body.secrets.length, MAX_LIVE);
+    // The one that the last rotation has ended may still be there.
+    assert.ok(await storedSecrets(service, id) <= MAX_LIVE + 1);
+  });
+  await t.step("a rotation writes those rows only that change", async () => {
+    const versions = () =>
+      service.sql`select hash::text, xmin::text from pay.api_key_secrets where api_key_id = ${id}`;
+    const before = new Map((await versions()).map(({ hash, xmin }) => [hash, xmin]));
+    await rotate(service, id, LONGEST_OVERLAP_S);
+    const kept = (await versions()).filter(({ hash, xmin }) => before.get(hash) === xmin);
+    assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} rows as they were`);
+  });
+  await t.step("expires_in 0 ends all older ones now, and they are not shown", async () => {
+    const last = await rotate(service, id, 0);
+    assert.equal(last.body.secrets.length, 1);
+    assert.deepEqual(await working(service, [last.body.secret, ...texts.slice(0, 4)]), [
+      true,
+      ...[false, false, false, false],
+    ]);
+    const shown = await service.call("GET", `${KEYS}/${id}`);
+    assert.deepEqual(shown.body.secrets, last.body.secrets);
+  });
+  await t.step("an ended secret is not shown by get and list", async () => {
+    const made = await make(service);
+    await rotate(service, made.id, 60);
+    service.setClock(Date.now() + 61_000);
+    const shown = await service.call("GET", `${KEYS}/${made.id}`);
+    assert.equal(shown.body.secrets.length, 1);
+    const list = await service.call("GET", `${KEYS}?limit=1`);
+    assert.deepEqual(list.body.data, [shown.body]);
+    service.setClock(null);
+  });
+  await t.step("the last use outlives the secret that was used", async () => {
+    const made = await make(service);
+    await working(service, [made.secret]);
+    const used = (await service.call("GET", `${KEYS}/${made.id}`)).body.last_used_at;
+    assert.ok(used);
+    await rotate(service, made.id, 0);
+    await rotate(service, made.id, 0);
+    const [row] = await service.sql`
+      select count(*)::int as rows, max(last_used_at) as used from pay.api_key_secrets
+      where api_key_id = ${made.id} and last_used_at is not null`;
+    assert.equal(row!.rows, 0, "the used secret is gone");
+    assert.equal((await service.call("GET", `${KEYS}/${made.id}`)).body.last_used_at, used);
+  });
+});
+
+serviceCase("rotations that race keep five secrets", async (_t, service) => {
+  const second = startSecondService(service);
+  try {
+    const { id } = await make(service);
+    const answers = await Promise.all(
+      Array.from(
+        { length: 40 },
+        (_, i) =>
+          [service, second][i % 2]!.call("POST", `${KEYS}/${id}/rotate`, {
+            body: { expires_in: LONGEST_OVERLAP_S },
+          }),
+      ),
+    );
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    const open = await working(service, answers.map(({ body }) => body.secret));
+    assert.equal(open.filter(Boolean).length, MAX_LIVE);
+  } finally {
+    await second.close();
+  }
+});
+
+serviceCase("the expiry belongs to the key", async (t, service) => {
+  await t.step("rotated with its older secret, a key does not expire", async () => {
+    const made = await make(service);
+    const second = (await rotate(service, made.id, 60)).body;
+    const third = (await rotate(service, made.id, 60, { key: made.secret })).body;
+    assert.equal(third.expires_at, null);
+    assert.equal(third.secrets[0].expires_at, null);
+    service.setClock(Date.now() + 61_000);
+    assert.deepEqual(await working(service, [made.secret, second.secret, third.secret]), [
+      ...[false, false, true],
+    ]);
+    service.setClock(null);
+  });
+  await t.step("a new secret of an expiring key lives until the key's end", async () => {
+    const end = Date.now() + 10 * MINUTE;
+    const made = await make(service, { expires_at: iso(end) });
+    assert.equal(made.expires_at, iso(end));
+    const turned = (await rotate(service, made.id, 60)).body;
+    const again = (await rotate(service, made.id, LONGEST_OVERLAP_S, { key: made.secret })).body;
+    assert.deepEqual([turned.expires_at, again.expires_at], [iso(end), iso(end)]);
+    assert.equal(again.secrets[0].expires_at, iso(end));
+    const texts = [made.secret, turned.secret, again.secret];
+    service.setClock(end - 1);
+    assert.deepEqual(await working(service, texts), [false, true, true]);
+    service.setClock(end);
+    assert.deepEqual(await working(service, texts), [false, false, false]);
+    service.setClock(null);
+  });
+  await t.step("a key made by an expiring key ends with it, or before", async () => {
+    const end = Date.now() + 10 * MINUTE;
+    const parent = await make(service, { expires_at: iso(end) });
+    const cases: [asked: string | undefined, given: string][] = [
+      [undefined, iso(end)],
+      [iso(end + MINUTE), iso(end)],
+      [iso(end - MINUTE), iso(end - MINUTE)],
+    ];
+    for (const [expires_at, given] of cases) {
+      const child = await make(service, expires_at ? { expires_at } : {}, parent.secret);
+      assert.deepEqual([child.expires_at, child.secrets[0].expires_at], [given, given]);
+    }
+  });
+  await t.step("an expiring key rotates no key that lives longer", async () => {
+    const end = Date.now() + 10 * MINUTE;
+    const short = await make(service, { expires_at: iso(end) });
+    for (const body of [{}, { expires_at: iso(end + 1) }]) {
+      const long = await make(service, body);
+      const refused = await rotate(service, long.id, 0, { key: short.secret });
+      assertRefused(refused, 403, "permission_denied");
+      assert.deepEqual(await working(service, [long.secret]), [true]);
+    }
+    const same = await make(service, { expires_at: iso(end) });
+    assert.equal((await rotate(service, same.id, 0, { key: short.secret })).status, 200);
+  });
+});
+
+serviceCase("an expired key", async (t, service) => {
+  const end = Date.now() + MINUTE;
+  const { id, secret } = await make(service, { expires_at: iso(end) });
+  const shown = async () => (await service.call("GET", `${KEYS}/${id}`)).text;
+  service.setClock(end);
+  const before = await shown();
+  const [row] = await service.sql`select xmin::text from pay.api_keys where id = ${id}`;
+  await t.step("is 401 for its own secret", async () => {
+    assertRefused(await rotate(service, id, 60, { key: secret }), 401, "unauthorized");
+  });
+  await t.step("is 409 for another key, which is kept, and nothing changes", async () => {
+    const refused = await rotate(service, id, 60, { idempotency_key: "late" });
+    assertRefused(refused, 409, "invalid_state");
+    const again = await rotate(service, id, 60, { idempotency_key: "late" });
+    assert.equal(again.text, refused.text);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+    assertRefused(await rotate(service, id, 60), 409, "invalid_state");
+    assert.equal(await shown(), before);
+    const [now] = await service.sql`select xmin::text from pay.api_keys where id = ${id}`;
+    assert.deepEqual(now, row);
+    assert.equal(await storedSecrets(service, id), 1);
+  });
+  await t.step("can be revoked", async () => {
+    assert.equal((await service.call("DELETE", `${KEYS}/${id}`)).status, 200);
+    assertRefused(await rotate(service, id, 60), 404, "not_found");
+  });
+});

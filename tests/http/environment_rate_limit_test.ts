@@ -1,0 +1,214 @@
+/**
+ * The rate limit of an environment beside those of its keys: what counts, what each answer says, and
+ * that neither keys, resets, slow requests nor a second instance renew it.
+ */
+
+import assert from "node:assert/strict";
+import { commit, created, NOW } from "../database/commit_list.ts";
+import { startSecondService } from "../support/second_service.ts";
+import type { TestAnswer, TestKey, TestService } from "../support/service.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+
+const V1 = "/api-v1-payments/v1";
+/** Requests a second of a key and of an environment; twice as many in two seconds. */
+const KEY_RATE = 5;
+const ENVIRONMENT_RATE = 12;
+const KEY_QUOTA = 2 * KEY_RATE;
+const QUOTA = 2 * ENVIRONMENT_RATE;
+const LIMITS = { rate_limit: KEY_RATE, environment_rate_limit: ENVIRONMENT_RATE };
+/** What the other instance has under way: 64 changes in a statement, or a read on each connection. */
+const MAX_OVER = 64;
+/** An instant at which a window begins. */
+const START = Date.parse("2030-01-01T00:00:00Z");
+const WINDOWS = 100_000;
+
+/** Sends until 429; how many were admitted. */
+async function exhaust(service: TestService, key: string): Promise<number> {
+  for (let admitted = 0; admitted < 2 * QUOTA; admitted++) {
+    const { status } = await service.call("GET", PAYMENTS, { key });
+    if (status === 429) return admitted;
+    assert.equal(status, 200);
+  }
+  throw new Error("never limited");
+}
+
+async function exhaustAll(service: TestService, keys: TestKey[]): Promise<number[]> {
+  const admitted = [];
+  for (const { text } of keys) admitted.push(await exhaust(service, text));
+  return admitted;
+}
+
+async function issue(service: TestService, count: number): Promise<TestKey[]> {
+  const keys: TestKey[] = [];
+  while (keys.length < count) keys.push(await service.issueKey(service.key.environment_id));
+  return keys;
+}
+
+function left({ headers }: TestAnswer): string | null {
+  return headers.get("RateLimit");
+}
+
+serviceCase("rate limit of an environment", async (t, service) => {
+  const keys = [service.key, ...await issue(service, 3)];
+  await t.step("the keys of an environment share it", async () => {
+    service.setClock(START);
+    assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA, KEY_QUOTA, 4, 0]);
+  });
+  await t.step("another environment has its own", async () => {
+    assert.equal(await exhaust(service, service.other.text), KEY_QUOTA);
+  });
+  await t.step("it slides as a key's does", async () => {
+    service.setClock(START + 3000);
+    assert.deepEqual(await exhaustAll(service, keys), [KEY_RATE, KEY_RATE, 2, 0]);
+  });
+  await t.step("every answer tells the smaller of both", async () => {
+    service.setClock(START + WINDOWS);
+    const told: (string | null)[] = [];
+    for (const [i, { text }] of keys.slice(0, 3).entries()) {
+      for (let n = 0; n < (i < 2 ? KEY_QUOTA - 1 : 1); n++) {
+        const answer = await service.call("GET", PAYMENTS, { key: text });
+        assert.equal(answer.headers.get("RateLimit-Policy"), `"default";q=${KEY_QUOTA};w=2`);
+        if (n === 0) told.push(left(answer));
+      }
+    }
+    assert.deepEqual(told, [9, 9, 5].map((rest) => `"default";r=${rest};t=2`));
+  });
+  await t.step("at the limit every kind of request of every key is 429", async () => {
+    service.setClock(START + 2 * WINDOWS);
+    const body = { amount: 1, currency: "EUR" };
+    const first = await service.pay(body, { idempotency_key: "first" });
+    service.setClock(START + 3 * WINDOWS);
+    await exhaustAll(service, keys.slice(1));
+    const cases: [string, string, Record<string, unknown>?][] = [
+      ["POST", PAYMENTS, { body }],
+      ["POST", PAYMENTS, { body, idempotency_key: "new" }],
+      ["POST", PAYMENTS, { body: {} }],
+      ["POST", `${PAYMENTS}/${first.body.id}/cancel`],
+      ["POST", `${V1}/api_keys`, { body: { name: "x" }, idempotency_key: "key" }],
+      ["POST", `${V1}/webhook_endpoints`, { body: { url: "http://127.0.0.1:47999/" } }],
+      ["GET", `${PAYMENTS}?status=completed`],
+      ["GET", `${PAYMENTS}/${first.body.id}`],
+      ["GET", `${V1}/balance`],
+      ["GET", `${V1}/nothing`],
+      ["POST", `${SANDBOX}/reset`],
+    ];
+    for (const [method, path, options] of cases) {
+      const answer = await service.call(method, path, options ?? {});
+      assert.equal(answer.status, 429, `${method} ${path}: ${answer.text}`);
+      assert.equal(left(answer), `"default";r=0;t=2`);
+    }
+    const replay = await service.pay(body, { idempotency_key: "first" });
+    assert.deepEqual([replay.status, replay.text], [201, first.text]);
+  });
+}, LIMITS);
+
+serviceCase("what does not renew the limit of an environment", async (t, service) => {
+  const keys = [service.key, ...await issue(service, 3)];
+  await t.step("new keys in the place of revoked ones", async () => {
+    service.setClock(START);
+    let admitted = 0;
+    for (let i = 0; i < 8; i++) {
+      const [key] = await issue(service, 1);
+      admitted += await exhaust(service, key!.text);
+      await service.sql`select pay.revoke_api_key(${key!.id})`;
+      await service.sql`select pay.purge()`;
+    }
+    assert.equal(admitted, QUOTA);
+  });
+  await t.step("a reset", async () => {
+    service.setClock(START + WINDOWS);
+    const reset = await service.call("POST", `${SANDBOX}/reset`);
+    assert.equal(reset.status, 200, reset.text);
+    assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA - 1, KEY_QUOTA, 4, 0]);
+  });
+  await t.step("a request that began long before it is counted", async () => {
+    service.setClock(START + 2 * WINDOWS);
+    await exhaustAll(service, keys);
+    for (const earlier_ms of [2_000, 10_000, 120_000, 299_000]) {
+      service.setClock(START + 2 * WINDOWS - earlier_ms);
+      for (const { text } of keys) assert.equal(await exhaust(service, text), 0);
+    }
+    service.setClock(START + 2 * WINDOWS);
+    assert.deepEqual(await exhaustAll(service, keys), [0, 0, 0, 0]);
+  });
+  await t.step("retention, while its window lasts", async () => {
+    service.setClock(null);
+    for (const { text } of keys) await service.call("GET", PAYMENTS, { key: text });
+    const counters = () =>
+      service.sql`
+      with clock as (select floor(extract(epoch from now()) / 2)::bigint as number)
+      select from pay.rate_counters c, clock
+      where c.window_number between clock.number - 5000 and clock.number + 5`;
+    const before = (await counters()).length;
+    await service.sql`select pay.purge()`;
+    assert.ok(before >= keys.length);
+    assert.equal((await counters()).length, before);
+    await service.sql`update pay.rate_counters set window_number = window_number - 2000
+      where window_number <= floor(extract(epoch from now()) / 2)`;
+    await service.sql`select pay.purge()`;
+    assert.equal((await counters()).length, 0);
+  });
+}, LIMITS);
+
+serviceCase("rate limits within one list of changes", async (t, service) => {
+  const keys = [service.key, ...await issue(service, 7)];
+  const list = async (rate_limits: { key: number; environment: number }, at_ms: number) =>
+    await commit(
+      service.sql,
+      await Promise.all(Array.from({ length: 64 }, async (_, i) => ({
+        change: await created(),
+        key: keys[i % keys.length]!.text,
+        at_ms,
+        rate_limits,
+      }))),
+    );
+  /** [limits, changes that are committed, what the first and the last of them have left] */
+  const cases: [{ key: number; environment: number }, number, number, number][] = [
+    [{ key: 100, environment: 10 }, 20, 19, 0],
+    [{ key: 1, environment: 100 }, 16, 1, 0],
+    [{ key: 3, environment: 20 }, 40, 5, 0],
+    [{ key: 0, environment: 5 }, 10, 9, 0],
+    [{ key: 2, environment: 0 }, 32, 3, 0],
+    [{ key: 100, environment: 400 }, 64, 199, 192],
+  ];
+  for (const [i, [limits, committed, first, last]] of cases.entries()) {
+    await t.step(`${JSON.stringify(limits)}: ${committed} of 64`, async () => {
+      const rows = await list(limits, NOW + i * WINDOWS);
+      const done = rows.filter(({ outcome }) => outcome === "committed");
+      assert.equal(done.length, committed);
+      assert.ok(rows.every(({ outcome }) => ["committed", "rate_limited"].includes(outcome)));
+      assert.deepEqual([done[0]!.remaining, done.at(-1)!.remaining], [first, last]);
+      if (committed === 64) return;
+      const again = await list(limits, NOW + i * WINDOWS);
+      assert.ok(again.every(({ outcome }) => outcome === "rate_limited"));
+    });
+  }
+});
+
+serviceCase("100 keys on two instances", async (t, first) => {
+  const keys = [first.key, ...await issue(first, 99)];
+  const second = startSecondService(first, { ...LIMITS, clock: () => START });
+  first.setClock(START);
+  try {
+    const body = { amount: 1, currency: "EUR" };
+    const kinds: [string, (i: number, key: string) => Promise<TestAnswer>][] = [
+      ["creates", (i, key) => [first, second][i % 2]!.call("POST", PAYMENTS, { key, body })],
+      ["reads", (i, key) => [first, second][i % 2]!.call("GET", PAYMENTS, { key })],
+    ];
+    for (const [name, send] of kinds) {
+      await t.step(`400 ${name} at once pass the limit by ${MAX_OVER} at most`, async () => {
+        await first.sql`delete from pay.rate_counters`;
+        const answers = await Promise.all(
+          Array.from({ length: 400 }, (_, i) => send(i, keys[Math.floor(i / 4)]!.text)),
+        );
+        assert.ok(answers.every(({ status }) => [200, 201, 429].includes(status)));
+        const over = answers.filter(({ status }) => status < 300).length - QUOTA;
+        console.log(`${name}: ${over} over the limit of ${QUOTA}`);
+        assert.ok(over >= 0 && over <= MAX_OVER, `${over} over the limit`);
+        for (const { text } of keys.slice(0, 5)) assert.equal((await send(0, text)).status, 429);
+      });
+    }
+  } finally {
+    await second.close();
+  }
+}, LIMITS);

@@ -1,0 +1,205 @@
+/**
+ * Times and numbers at the ends of what RFC 3339, `timestamptz`, `Date` and Postgres' integers hold, in
+ * every such field of every request of the OpenAPI document: answered, and never by a 5xx.
+ */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service.ts";
+import { APPROVED, assertRefused, PAYMENTS, serviceCase } from "./service_case.ts";
+
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+const DOCUMENT: Json = JSON.parse(
+  await Deno.readTextFile(new URL("../../docs/openapi.json", import.meta.url)),
+);
+
+/** Times around the ends of each type. An offset moves some of them out of the year 9999 or 1. */
+const TIMES = [
+  "9999-12-31T23:59:59-14:00",
+  "9999-12-31T23:59:59-23:59",
+  "9999-12-31T23:59:59.999Z",
+  "9999-12-31T23:59:59.9999999999999999Z",
+  "9999-12-31T24:00:00Z",
+  "9999-12-31T23:59:60Z",
+  "10000-01-01T00:00:00Z",
+  "+010000-01-01T00:00:00Z",
+  "+275760-09-13T00:00:00Z",
+  "0000-01-01T00:00:00Z",
+  "0000-01-01T00:00:00+14:00",
+  "0001-01-01T00:00:00+23:59",
+  "0001-01-01T00:00:00Z",
+  "-000001-01-01T00:00:00Z",
+  "-271821-04-20T00:00:00Z",
+  "1969-12-31T23:59:59.999Z",
+  "3084-12-31T00:00:00Z",
+  "2030-02-29T00:00:00Z",
+  "2030-01-01T00:00Z",
+  "infinity",
+  "",
+];
+/** Written into the body as they stand. */
+const NUMBERS = [
+  "-1",
+  "0",
+  "-0",
+  "1e0",
+  "1.5",
+  "2147483647",
+  "2147483648",
+  "-2147483649",
+  "9007199254740991",
+  "9007199254740993",
+  "9223372036854775807",
+  "9223372036854775808",
+  "1e22",
+  "1e308",
+  "1e400",
+  "-1e400",
+  "1e-400",
+  "null",
+];
+
+/** A field of a request that is a time or a number. */
+interface Field {
+  method: string;
+  path: string;
+  /** Where in the body; null: a parameter of the query. */
+  schema: string | null;
+  name: string;
+  members: string[];
+  values: string[];
+}
+
+/** A sound body of each schema that has such fields. */
+const BODIES: Record<string, Json> = {
+  CreateApiKeyBody: { name: "range" },
+  RotateApiKeyBody: {},
+  CreatePaymentBody: { amount: 1000, currency: "EUR" },
+  CreateSandboxPaymentBody: { amount_minor: 1000, currency: "EUR" },
+  CreateRefundBody: {},
+  CreateTransferBody: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
+  RotateWebhookSecretBody: {},
+};
+
+function resolve(schema: Json): Json {
+  return schema?.$ref ? DOCUMENT.components.schemas[schema.$ref.split("/").at(-1)] : schema;
+}
+
+/** Paths to every time and number below a schema. */
+function fieldsOf(schema: Json, members: string[] = []): [string[], string[]][] {
+  const resolved = resolve(schema) ?? {};
+  if (resolved.format === "date-time") return [[members, TIMES.map((t) => JSON.stringify(t))]];
+  if (["integer", "number"].includes(resolved.type)) return [[members, NUMBERS]];
+  const branches = [...resolved.anyOf ?? [], ...resolved.oneOf ?? [], ...resolved.allOf ?? []];
+  return [
+    ...branches.flatMap((branch: Json) => fieldsOf(branch, members)),
+    ...Object.entries(resolved.properties ?? {}).flatMap(([name, property]) =>
+      fieldsOf(property, [...members, name])
+    ),
+  ];
+}
+
+/** The end of a path tells the kind of its fields: `limit` is text in the query. */
+function requestFields(): Field[] {
+  const fields: Field[] = [];
+  for (const [path, methods] of Object.entries<Json>(DOCUMENT.paths)) {
+    for (const [method, operation] of Object.entries<Json>(methods)) {
+      if (path.includes("/internal/")) continue;
+      for (const named of operation.parameters ?? []) {
+        const parameter = named.$ref
+          ? DOCUMENT.components.parameters[named.$ref.split("/").at(-1)]
+          : named;
+        if (parameter.in !== "query") continue;
+        const is_time = parameter.schema.format === "date-time";
+        if (!is_time && parameter.name !== "limit") continue;
+        const values = is_time ? TIMES : NUMBERS;
+        fields.push({
+          ...{ method, path, schema: null, name: parameter.name },
+          ...{ members: [parameter.name], values },
+        });
+      }
+      const body = operation.requestBody?.content["application/json"].schema;
+      if (!body) continue;
+      const schema = body.$ref?.split("/").at(-1) ?? path;
+      for (const [members, values] of fieldsOf(body)) {
+        fields.push({ method, path, schema, name: members.join("."), members, values });
+      }
+    }
+  }
+  return fields;
+}
+
+/** A body with one member in the place of what it had, as text. */
+function bodyWith(body: Json, [first, ...rest]: string[], value: string): string {
+  const others = Object.entries(body).filter(([name]) => name !== first)
+    .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`);
+  const inner = first === "card" ? APPROVED.card.card : body[first!] ?? {};
+  const member = rest.length === 0 ? value : bodyWith(inner, rest, value);
+  return `{${[...others, `${JSON.stringify(first)}:${member}`].join(",")}}`;
+}
+
+/** Ids that stand in the paths, of resources that are there. */
+async function resourceIn(service: TestService, path: string): Promise<string> {
+  if (path.includes("/api_keys/")) return (await service.issueKey(service.key.environment_id)).id;
+  if (path.includes("/webhook_endpoints/")) {
+    const made = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+      body: { url: "http://127.0.0.1:47999/hook" },
+    });
+    return made.body.id;
+  }
+  return (await service.pay({ ...APPROVED.card })).body.id;
+}
+
+const FIELDS = requestFields();
+
+Deno.test("the document's times and numbers of requests are all found", () => {
+  const names = new Set(FIELDS.map(({ name }) => name));
+  for (
+    const name of [
+      ...["limit", "created_after", "created_before", "expires_at", "expires_in", "amount"],
+      ...["amount_minor", "card.exp_month", "card.exp_year"],
+    ]
+  ) {
+    assert.ok(names.has(name), `${name} is not among ${[...names]}`);
+  }
+});
+
+serviceCase("times and numbers at the ends of their ranges", async (t, service) => {
+  for (const { method, path, schema, name, members, values } of FIELDS) {
+    await t.step(`${method.toUpperCase()} ${path}, ${name}: never a 5xx`, async () => {
+      const id = path.includes("{id}") ? await resourceIn(service, path) : "";
+      const body = schema && BODIES[schema];
+      assert.notEqual(body, undefined, `no sound body of ${schema}`);
+      for (const value of values) {
+        const query = schema ? "" : `?${name}=${encodeURIComponent(value)}`;
+        const answer = await service.call(
+          method.toUpperCase(),
+          path.replace("{id}", id) + query,
+          schema ? { body: bodyWith(body, members, value) } : {},
+        );
+        assert.ok(answer.status < 500, `${value}: ${answer.status} ${answer.text}`);
+      }
+    });
+  }
+  await t.step("a time that an offset moves out of the year 9999 is 400", async () => {
+    const time = "9999-12-31T23:59:59-14:00";
+    const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
+      body: { name: "x", expires_at: time },
+    });
+    assertRefused(made, 400, "invalid_parameter", "expires_at");
+    for (const name of ["created_after", "created_before"]) {
+      for (const list of [PAYMENTS, "/api-v1-payments/v1/transfers"]) {
+        const listed = await service.call("GET", `${list}?${name}=${time}`);
+        assertRefused(listed, 400, "invalid_parameter", name);
+      }
+    }
+  });
+  await t.step("the last time of the year 9999 in UTC is taken", async () => {
+    const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
+      body: { name: "x", expires_at: "9999-12-31T13:59:59.999-10:00" },
+    });
+    assert.equal(made.status, 201, made.text);
+    assert.equal(made.body.secrets[0].expires_at, "9999-12-31T23:59:59.999Z");
+  });
+});
