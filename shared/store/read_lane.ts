@@ -36,7 +36,7 @@ const LIMITS: LaneLimits = {
   patience_ms: 2_000,
 };
 /** Longest rest: a read that met a lock is no reason to keep the others out. */
-const REST_MAX_MS = 200;
+export const REST_MAX_MS = 200;
 /** The queue of the keys whose environment is not known yet. */
 const UNKNOWN = "";
 
