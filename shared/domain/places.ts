@@ -87,7 +87,7 @@ export class Places {
   count(now_ms: number): number {
     const { most, least } = this.#bounds;
     const by_pace = Math.floor(most * QUICK_MS / this.paceNow(now_ms));
-    return Math.max(least, Math.min(this.#earned, by_pace));
+    return Math.min(this.#earned, Math.max(least, by_pace));
   }
 
   /** Whether one more may begin. */

@@ -19,10 +19,10 @@ const RESERVED = { places: 64, few: 4 };
 /** Attempts under way at one endpoint; when it is failing. */
 const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
-/** Of one environment: one whose receivers never answer stops no other, nor half of its account. */
-const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 8 };
-/** Of one account: two that are slow together leave the reserved places to all others. */
-const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 16 };
+/** Of one environment. At least two for each of its endpoints: a silent one must not stop the others. */
+const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
+/** Of one account: two at their bound together leave the reserved places to all others. */
+const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };
 
 /** Claimed of one endpoint, environment or account, for each place: the next are at hand. */
 const CLAIMED_PER_PLACE = 2;
