@@ -1571,79 +1571,6 @@ end
 $function$;
 alter function pay.check_ledger_transactions() owner to pay_owner;
 
--- function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.claim_candidates(p_environments text[], p_ids text[], p_ranks bigint[], p_rooms jsonb, p_limit integer, p_per_environment integer, p_per_account integer, p_leased_until timestamp with time zone)
- RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-#variable_conflict use_column
-begin
-  return query
-  with
-  candidate as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-      c.rank_of_endpoint
-    from unnest(p_environments, p_ids, p_ranks) as c (environment_id, id, rank_of_endpoint)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-  ),
-  -- No environment and no account takes more than its share, whatever its endpoints do.
-  shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
-      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
-      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
-    from candidate c
-    join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
-    join pay.environments e on e.id = c.environment_id
-  ),
-  taken as materialized (
-    select * from shared s
-    where s.has_place
-    order by s.rank_of_endpoint, s.endpoint_id
-    fetch first (p_limit) rows with ties
-  ),
-  judged as materialized (
-    select k.*,
-      -- All that is earlier is taken as well.
-      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
-        partition by k.endpoint_id, k.subject_id order by k.sequence
-        range between unbounded preceding and 1 preceding
-      )) as is_next,
-      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
-    from taken k
-    cross join lateral (
-      select count(*) as known from (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id = k.environment_id
-          and d.endpoint_id = k.endpoint_id
-          and d.subject_id = k.subject_id
-          and d.sequence < k.sequence
-        limit 100
-      ) l
-    ) earlier
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
-    from judged j
-    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count
-  )
-  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
-  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-end
-$function$;
-alter function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) owner to pay_owner;
-comment on function pay.claim_candidates(text[],text[],bigint[],jsonb,integer,integer,integer,timestamp with time zone) is 'Internal.';
-
 -- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
@@ -1726,7 +1653,7 @@ begin
   for v_round in 1..100 loop
     select * into v_locked from pay.lock_suspects(p_after, p_at);
     exit when v_locked.ids is null;
-    -- A new statement and so a new snapshot, as in pay.claim_candidates.
+    -- A new statement and so a new snapshot, as in pay.relay_turn.
     return query
     with
     chosen as materialized (
@@ -1771,59 +1698,6 @@ end
 $function$;
 alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) is 'Internal.';
-
--- function pay.claimable_endpoints(jsonb,integer,integer,integer,integer)
-CREATE OR REPLACE FUNCTION pay.claimable_endpoints(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[])
- RETURNS record
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  -- As many rows as one request makes due at a moment, but for the first.
-  c_rest constant integer := 3;
-begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into endpoints, rooms, shares, reads
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      least(
-        coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-        coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account)
-      ) as left_of_tenant,
-      t.failing_since is not null as is_failing
-  ) k
-  cross join lateral (
-    select
-      -- A quick one, that may have more, is no more in need than others.
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room,
-      -- At one that is failing most of what is claimed is given back.
-      case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
-end
-$function$;
-alter function pay.claimable_endpoints(jsonb,integer,integer,integer,integer) owner to pay_owner;
-comment on function pay.claimable_endpoints(jsonb,integer,integer,integer,integer) is 'Internal.';
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -3176,51 +3050,6 @@ $function$;
 alter function pay.load_webhook_endpoint(text,text) owner to pay_owner;
 grant execute on function pay.load_webhook_endpoint(text,text) to pay_api;
 
--- function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.lock_due_deliveries(p_endpoints text[], p_rooms integer[], p_shares integer[], p_reads integer[], p_at timestamp with time zone, OUT environments text[], OUT ids text[], OUT ranks bigint[], OUT suspects_found integer)
- RETURNS record
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_lost_environments text[];
-  v_lost_ids text[];
-begin
-  select
-    array_agg(c.environment_id) filter (where not c.is_lost and c.place <= c.room),
-    array_agg(c.id) filter (where not c.is_lost and c.place <= c.room),
-    array_agg(c.place - c.share) filter (where not c.is_lost and c.place <= c.room),
-    array_agg(c.environment_id) filter (where c.is_lost),
-    array_agg(c.id) filter (where c.is_lost)
-  into environments, ids, ranks, v_lost_environments, v_lost_ids
-  from (
-    select l.*, o.room, o.share,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.next_attempt_at,
-        d.leased_until is not null as is_lost
-      from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.reads
-      for update skip locked
-    ) l
-  ) c;
-  suspects_found := coalesce(cardinality(v_lost_ids), 0);
-  if suspects_found > 0 then
-    update pay.webhook_deliveries d
-    set lost_claims = 1, leased_until = null
-    from unnest(v_lost_environments, v_lost_ids) as l (environment_id, id)
-    where d.environment_id = l.environment_id and d.id = l.id;
-  end if;
-end
-$function$;
-alter function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone) owner to pay_owner;
-comment on function pay.lock_due_deliveries(text[],integer[],integer[],integer[],timestamp with time zone) is 'Internal.';
-
 -- function pay.lock_funds(json,json)
 CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json)
  RETURNS integer[]
@@ -4038,36 +3867,171 @@ CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit 
 AS $function$
 #variable_conflict use_column
 declare
-  v_rooms jsonb := p_rooms::jsonb;
-  v_open record;
+  v_rooms_known jsonb := p_rooms::jsonb;
+  -- As many rows as one request makes due at a moment, but for the first.
+  c_rest constant integer := 3;
+  v_endpoints text[];
+  v_rooms integer[];
+  v_shares integer[];
+  v_reads integer[];
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at);
   end if;
   if p_limit <= 0 then
     return;
   end if;
-  select * into v_open from pay.claimable_endpoints(
-    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+
+  -- Endpoints with something pending, one index probe for each, and how much more each may have.
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
+  into v_endpoints, v_rooms, v_shares, v_reads
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (v_rooms_known -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      least(
+        coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
+        coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
+      ) as left_of_tenant,
+      t.failing_since is not null as is_failing
+  ) k
+  cross join lateral (
+    select
+      -- A quick one, that may have more, is no more in need than others.
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end as share,
+      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room,
+      -- At one that is failing most of what is claimed is given back.
+      case when k.is_failing then 0 else c_rest end as rest
+  ) r
+  where r.room > 0;
+
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
-    select * into v_due from pay.lock_due_deliveries(
-      v_open.endpoints, v_open.rooms, v_open.shares, v_open.reads, p_at);
-    exit when v_due.ids is null and v_due.suspects_found = 0;
-    continue when v_due.ids is null;
-    return query select * from pay.claim_candidates(
-      v_due.environments, v_due.ids, v_due.ranks, v_rooms, p_limit, p_per_environment,
-      p_per_account, p_leased_until);
-    get diagnostics v_claimed = row_count;
-    if v_claimed < cardinality(v_due.ids) then
-      perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-    end if;
-    exit when v_claimed > 0;
+  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
+    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
+    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
+    array_agg(c.place - c.share) as ranks, array_agg(c.is_lost) as lost,
+    bool_or(c.is_lost) as any_lost
+  into v_due
+  from (
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at, d.leased_until is not null as is_lost
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.subject_id, d.sequence
+      limit o.reads
+      for update skip locked
+    ) l
+  ) c
+  where c.place <= c.room;
+  exit when v_due.ids is null;
+
+  -- Their relay has died: they become suspects, and the scan above does not meet them again.
+  if v_due.any_lost then
+    update pay.webhook_deliveries d
+    set lost_claims = 1, leased_until = null
+    from unnest(v_due.environments, v_due.ids, v_due.lost) as c (environment_id, id, is_lost)
+    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
+  end if;
+
+  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
+  -- committed, and is seen, or will let the row go once we have.
+  return query
+  with
+  candidate as materialized (
+    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
+      v_due.sequences, v_due.events, v_due.ranks, v_due.lost) as c (environment_id, id, endpoint_id,
+      subject_id, sequence, event_id, rank_of_endpoint, is_lost)
+    where not c.is_lost
+  ),
+  -- No environment and no account takes more than its share, whatever its endpoints do.
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from candidate c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = c.environment_id
+  ),
+  taken as materialized (
+    select * from shared s
+    where s.has_place
+    order by s.rank_of_endpoint, s.endpoint_id
+    fetch first (p_limit) rows with ties
+  ),
+  judged as materialized (
+    select k.*,
+      -- All that is earlier is taken as well.
+      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      )) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from taken k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id = k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        limit 100
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+  get diagnostics v_claimed = row_count;
+  if v_claimed < cardinality(v_due.ids) then
+    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
+  end if;
+  exit when v_claimed > 0;
   end loop;
-  if p_suspect_after is not null then
+
+  -- Asked here, since there is usually none: the function costs a third of an empty turn.
+  if p_suspect_after is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
     return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until);
   end if;
 end

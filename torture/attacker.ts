@@ -10,9 +10,13 @@ const PAYMENTS_EACH = 20;
 /** Two rounds a second: enough to fill a relay that knows no shares, and no load by itself. */
 const ROUND_MS = 500;
 
+/** Rounds after which a relay that knows no shares has no place left: each takes 64 of 256. */
+const FILLING_ROUNDS = 6;
+
 /** An attacker that is at work between `start` and `stop`. */
 export interface Attacker {
-  start(): void;
+  /** Resolves when it has had the time to take all places. */
+  start(): Promise<void>;
   /** Resolves when its last round is over; its attempts may still be under way. */
   stop(): Promise<void>;
   /** Attempts that its receiver has under way; the most of them; how many have come. */
@@ -66,14 +70,18 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
     held,
     start() {
       is_at_work = true;
+      const filled = Promise.withResolvers<void>();
       work = (async () => {
-        while (is_at_work) {
+        for (let round = 1; is_at_work; round++) {
           const began = performance.now();
           await attackOnce();
+          if (round === FILLING_ROUNDS) filled.resolve();
           const left_ms = began + ROUND_MS - performance.now();
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, left_ms)));
         }
       })();
+      // A round that fails ends the wait as well.
+      return Promise.race([filled.promise, work]);
     },
     async stop() {
       is_at_work = false;

@@ -77,12 +77,17 @@ export class Places {
     }
   }
 
-  /** How many may be under way. Those that have not ended yet count with the time they have taken. */
-  count(now_ms: number): number {
+  /** Time of an attempt as it looks now: those that have not ended count with what they have taken. */
+  paceNow(now_ms: number): number {
     const running_ms = this.#under_way === 0 ? 0 : now_ms - this.#began_ms / this.#under_way;
+    return Math.max(1, this.#pace_ms ?? 0, running_ms);
+  }
+
+  /** How many may be under way. */
+  count(now_ms: number): number {
     const { most, least } = this.#bounds;
-    const by_pace = Math.floor(most * QUICK_MS / Math.max(1, this.#pace_ms ?? 0, running_ms));
-    return Math.max(least, Math.min(this.#earned, by_pace));
+    const by_pace = Math.floor(most * QUICK_MS / this.paceNow(now_ms));
+    return Math.min(this.#earned, Math.max(least, by_pace));
   }
 
   /** Whether one more may begin. */

@@ -19,10 +19,10 @@ const RESERVED = { places: 64, few: 4 };
 /** Attempts under way at one endpoint; when it is failing. */
 const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
-/** Of one environment: one whose receivers never answer stops no other, nor half of its account. */
-const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 8 };
-/** Of one account: two that are slow together leave the reserved places to all others. */
-const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 16 };
+/** Of one environment. At least two for each of its endpoints: a silent one must not stop the others. */
+const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
+/** Of one account: two at their bound together leave the reserved places to all others. */
+const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };
 
 /** Claimed of one endpoint, environment or account, for each place: the next are at hand. */
 const CLAIMED_PER_PLACE = 2;
@@ -32,8 +32,8 @@ const AHEAD_MAX = 512;
 /** Deliveries claimed in all, of this isolate; of one account, so that others can be claimed too. */
 export const MAX_CLAIMED = 1024;
 const MAX_CLAIMED_OF_ACCOUNT = 768;
-/** An endpoint that has become slow gives back what is this many times too much. */
-const SURPLUS_FACTOR = 2;
+/** What would wait longer than this for a place is given back: half of what a claim may wait. */
+const LONGEST_QUEUE_MS = 4_000;
 /** Environments and accounts whose pace is remembered while they have nothing here. */
 const MAX_REMEMBERED = 4096;
 
@@ -165,11 +165,11 @@ export class RelayLanes {
     const now = this.#now();
     const taken: ClaimedDelivery[] = [];
     for (const lane of this.#lanes.values()) {
-      const { waiting, places: { claimed } } = lane;
+      const { waiting, places } = lane;
       if (waiting.length === 0) continue;
-      const most = mayClaim(lane, now);
-      if (claimed <= SURPLUS_FACTOR * most) continue;
-      for (let left = claimed - most; left > 0 && waiting.length > 0;) {
+      const queue_ms = places.claimed * places.paceNow(now) / places.count(now);
+      if (queue_ms <= LONGEST_QUEUE_MS) continue;
+      for (let left = places.claimed - mayClaim(lane, now); left > 0 && waiting.length > 0;) {
         const { deliveries } = waiting.pop()!;
         taken.push(...deliveries);
         left -= deliveries.length;
