@@ -1,6 +1,6 @@
 /**
- * `deno task test`: the whole suite, or the files and flags that are given, against a PostgreSQL
- * server made for this run and removed after it. TEST_DATABASE_URL names another server instead;
+ * `deno task test`: the whole suite, or the files, folders and flags that are given, against a
+ * PostgreSQL server made for this run and removed after it. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  *
  * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
@@ -20,6 +20,8 @@ import { startPostgres } from "./embedded_postgres.ts";
 import { grantFunctionsRole } from "./functions_role.ts";
 import { migrate } from "./migrate.ts";
 import { randomPassword } from "./private_file.ts";
+import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.ts";
+import { runWithProgress } from "./test_progress.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Test files run side by side and each opens pools of its own. */
@@ -31,10 +33,22 @@ interface RunServer {
   close(): Promise<void>;
 }
 
-if (import.meta.main) Deno.exit(await runTests(Deno.args));
+if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Runs `deno test` with these arguments and cleans up, also after Ctrl-C. */
-async function runTests(args: readonly string[]): Promise<number> {
+/** Runs the tests that the arguments name, or says which argument names none. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    return await runTests(await selectTestFiles(args, ROOT));
+  } catch (error) {
+    if (!(error instanceof NoTestFiles)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+/** Runs `deno test` with this selection and cleans up, also after Ctrl-C. */
+async function runTests(selection: TestSelection): Promise<number> {
+  await fetchPackages();
   const external_url = Deno.env.get("TEST_DATABASE_URL");
   const server = external_url ? serverOf(external_url) : await ownServer();
   const run = crypto.randomUUID().slice(0, 8);
@@ -49,7 +63,8 @@ async function runTests(args: readonly string[]): Promise<number> {
       );
     }
     const test_server = { ...made, pooler_port: pooler?.port ?? null };
-    return way ? await overProcesses(args, test_server) : await denoTest(args, test_server);
+    const runSelected = way ? overProcesses : denoTest;
+    return await runSelected(selection, test_server);
   } finally {
     await pooler?.close();
     if (external_url) await removeTraces(server.superuser_url, run);
@@ -113,11 +128,11 @@ async function removeTraces(superuser_url: string, run: string): Promise<void> {
 }
 
 /** Runs the tests and tells which of them gave no verdict. */
-async function overProcesses(args: readonly string[], server: TestServer): Promise<number> {
+async function overProcesses(selection: TestSelection, server: TestServer): Promise<number> {
   const inside = await Deno.makeTempFile();
   try {
     const { path } = await edgeDeno();
-    const code = await denoTest(args, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
+    const code = await denoTest(selection, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
     const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
       .sort();
     console.log(`Not tested over processes, for they look inside: ${names.length} tests and steps`);
@@ -129,21 +144,41 @@ async function overProcesses(args: readonly string[], server: TestServer): Promi
 }
 
 async function denoTest(
-  args: readonly string[],
+  { files, flags, script_args }: TestSelection,
   server: TestServer,
   env: Record<string, string> = {},
 ): Promise<number> {
-  const names_files = args.some((arg) => /\.tsx?$/.test(arg) || /^(\.\/)?tests\b/.test(arg));
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "-A", "--parallel", ...(names_files ? [] : ["tests/"]), ...args],
+  return await runWithProgress({
+    args: ["-A", "--parallel", ...flags, ...files, ...script_args],
+    file_count: files.length,
     cwd: ROOT,
     env: { TEST_SERVER: JSON.stringify(server), ...env },
+    on_start(child) {
+      // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.
+      Deno.addSignalListener("SIGINT", () => {});
+      if (Deno.build.os === "windows") return;
+      Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));
+    },
+  }, {
+    is_terminal: Deno.stdout.isTerminal(),
+    write: writeOut,
+  });
+}
+
+/** Writes all of it to standard output. */
+function writeOut(bytes: Uint8Array): void {
+  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(Deno.stdout.writeSync(rest));
+}
+
+/**
+ * Fetches every package of the project. A program that a test runs then fetches none, and its
+ * output and its time do not depend on the cache. Errors: Deno's own words.
+ */
+async function fetchPackages(): Promise<void> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["install", "--frozen", "--quiet"],
+    cwd: ROOT,
     stdin: "null",
-  }).spawn();
-  // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.
-  const stay = () => {};
-  const forward = () => child.kill("SIGTERM");
-  Deno.addSignalListener("SIGINT", stay);
-  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", forward);
-  return (await child.status).code;
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
 }

@@ -82,10 +82,7 @@ export async function startFunction(
     seen.add(entry.request_id);
     waiting.get(entry.request_id)?.();
   });
-  const heard = readLines(child.stderr, (line) => {
-    // What it says while it fetches packages.
-    if (!/^(Download|Initialize|Check) /.test(line)) complaints.push(line);
-  });
+  const heard = readLines(child.stderr, (line) => void complaints.push(line));
   const close = async () => {
     const was_dead = has_ended;
     if (!was_dead) child.kill("SIGKILL");

@@ -58,6 +58,8 @@ export async function copyProject(): Promise<CliProject> {
         DO_NOT_TRACK: "1",
         NO_COLOR: "1",
         npm_config_update_notifier: "false",
+        // The output is the CLI's alone, also while npx installs it.
+        npm_config_loglevel: "error",
         ...env,
       },
       stdin: "null",

@@ -13,7 +13,7 @@ const RESETS = 8;
 /** Attempts under way of an environment that is new, and of one that has been quick (relay_lanes.ts). */
 const SHARE = { new: 16, quick: 64 };
 /** A relay whose places were all taken would answer after a timeout of 15 s. */
-const AT_ONCE_MS = 5_000;
+const AT_ONCE_MS = 12_000;
 
 /** A receiver that holds what arrives until it is told otherwise. */
 function openHolder() {

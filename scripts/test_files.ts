@@ -1,0 +1,123 @@
+/** The files that `deno task test` runs: those that its arguments name, the slowest first. */
+
+import { globSync } from "node:fs";
+import { join, relative } from "node:path";
+
+/** Arguments of a run, taken apart. */
+export interface TestSelection {
+  /** Paths relative to the project. */
+  files: string[];
+  /** Flags for `deno test`. */
+  flags: string[];
+  /** The arguments behind `--`, for the tests themselves. */
+  script_args: string[];
+}
+
+/** An argument that names no test. Its message is for the person who typed it. */
+export class NoTestFiles extends Error {}
+
+/** Flags of `deno test` that take the next argument as their value. */
+const FLAGS_WITH_VALUE = new Set([
+  "--cert",
+  "--conditions",
+  "--config",
+  "-c",
+  "--ext",
+  "--filter",
+  "--import-map",
+  "--junit-path",
+  "--location",
+  "--preload",
+  "--reporter",
+  "--seed",
+]);
+const IGNORE = "--ignore=";
+const ALL_TESTS = "tests";
+const TEST_FILE = /_test\.tsx?$/;
+/**
+ * The files that take more than 20 s each. A run starts them first, because one that starts last
+ * runs alone at the end. A shuffled run ignores this order.
+ */
+export const SLOWEST: readonly string[] = [
+  "tests/supabase/push_test.ts",
+  "tests/bench_test.ts",
+  "tests/database/row_level_security_test.ts",
+  "tests/console/failures_test.ts",
+  "tests/console/views_test.ts",
+  "tests/supabase/outage_test.ts",
+  "tests/console/safety_test.ts",
+  "tests/console/journey_test.ts",
+  "tests/http/balance_test.ts",
+  "tests/supabase/deploy_test.ts",
+  "tests/fuzz/openapi_fuzz_test.ts",
+  "tests/webhook/hostile_test.ts",
+  "tests/http/retention_test.ts",
+  "tests/webhook/kill_test.ts",
+];
+
+/**
+ * Takes the arguments apart and finds the files.
+ * @param root the folder that paths are relative to
+ * @throws {NoTestFiles} when a path is unknown, or holds no test
+ */
+export async function selectTestFiles(
+  args: readonly string[],
+  root: string,
+): Promise<TestSelection> {
+  const end = args.includes("--") ? args.indexOf("--") : args.length;
+  const flags: string[] = [];
+  const paths: string[] = [];
+  const ignored = new Set<string>();
+  for (let i = 0; i < end; i++) {
+    const arg = args[i]!;
+    if (arg.startsWith(IGNORE)) {
+      for (const path of arg.slice(IGNORE.length).split(",")) {
+        for (const file of await filesOf(path, root)) ignored.add(file);
+      }
+    } else if (FLAGS_WITH_VALUE.has(arg)) {
+      flags.push(...args.slice(i, Math.min(i + 2, end)));
+      i++;
+    } else if (arg.startsWith("-")) {
+      flags.push(arg);
+    } else {
+      paths.push(arg);
+    }
+  }
+  const found = new Set<string>();
+  for (const path of paths.length > 0 ? paths : [ALL_TESTS]) {
+    for (const file of await filesOf(path, root)) found.add(file);
+  }
+  const files = [...found.difference(ignored)].sort((a, b) => rank(a) - rank(b));
+  if (files.length === 0) throw new NoTestFiles("The arguments exclude every test file");
+  return { files, flags, script_args: args.slice(end) };
+}
+
+/** The place of a file in SLOWEST; all others come after it, in the order that they have. */
+function rank(file: string): number {
+  const place = SLOWEST.indexOf(file);
+  return place === -1 ? SLOWEST.length : place;
+}
+
+/** A file, the test files below a folder, or those that a pattern matches. */
+async function filesOf(path: string, root: string): Promise<string[]> {
+  const matches = /[*?[{]/.test(path) ? globSync(path, { cwd: root }) : [path];
+  const found: string[] = [];
+  for (const match of matches) {
+    const full = join(root, match);
+    const info = await Deno.stat(full).catch(() => null);
+    if (info?.isFile) found.push(full);
+    else if (info?.isDirectory) found.push(...await testFilesBelow(full));
+    else throw new NoTestFiles(`No file or folder "${path}" in ${root}`);
+  }
+  if (found.length === 0) throw new NoTestFiles(`No test file (*_test.ts) in "${path}"`);
+  return found.map((file) => relative(root, file)).sort();
+}
+
+async function testFilesBelow(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) found.push(...await testFilesBelow(join(folder, name)));
+    else if (TEST_FILE.test(name)) found.push(join(folder, name));
+  }
+  return found;
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { ERASE_LINE, runWithProgress } from "../../scripts/test_progress.ts";
+
+const COUNT = 21;
+
+/** Runs `deno test` over files with these texts, one after another. */
+async function run(texts: readonly string[], is_terminal: boolean, ...flags: string[]) {
+  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
+  try {
+    const files = texts.map((_, i) => `file_${String(i).padStart(2, "0")}_test.ts`);
+    for (const [i, text] of texts.entries()) {
+      await Deno.writeTextFile(join(folder, files[i]!), text);
+    }
+    let text = "";
+    const code = await runWithProgress(
+      {
+        args: ["-A", "--no-check", ...flags, ...files],
+        file_count: files.length,
+        cwd: folder,
+        env: { NO_COLOR: "1" },
+      },
+      { is_terminal, write: (bytes) => text += new TextDecoder().decode(bytes) },
+    );
+    return { code, text };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+const passing = (i: number) => `Deno.test("test ${i}", () => {});\n`;
+const PASSING = Array.from({ length: COUNT }, (_, i) => passing(i));
+
+Deno.test("runWithProgress() writes a line after every ten files into a pipe", async () => {
+  const { code, text } = await run(PASSING, false);
+  assert.equal(code, 0);
+  const counts = [...text.matchAll(/^(\d+) of 21 files$/gm)].map(([, count]) => Number(count));
+  // A file that ends while the output is read can join two lines to one.
+  assert.ok(counts.length === 1 || counts.length === 2, `${counts}`);
+  assert.ok(counts.at(-1)! >= 20, `${counts}`);
+  assert.match(text, /\nok \| 21 passed \| 0 failed /);
+  assert.ok(!text.includes("\x1b"));
+});
+
+Deno.test("runWithProgress() rewrites one line on a terminal", async () => {
+  const { code, text } = await run(PASSING.slice(0, 3), true);
+  assert.equal(code, 0);
+  const [before, ...others] = text.split(ERASE_LINE);
+  assert.ok(others.length > 0);
+  const last = [before!, ...others.slice(0, -1)].map((part) => part.split("\n").at(-1)!);
+  const counts = last.map((line) => Number(/^(\d) of 3 files$/.exec(line)?.[1]));
+  assert.deepEqual(counts, counts.toSorted((a, b) => a - b));
+  assert.equal(counts.at(-1), 3);
+  const rest = text.replaceAll(new RegExp(`\\d of 3 files${RegExp.escape(ERASE_LINE)}`, "g"), "");
+  assert.doesNotMatch(rest, /of 3 files/);
+  assert.match(rest, /\nok \| 3 passed \| 0 failed \([^)]*\)\n\n$/);
+});
+
+Deno.test("runWithProgress() hands on failures, flags and the exit code", async () => {
+  const failing = 'Deno.test("bad", () => { console.log("told"); throw new Error("why"); });\n';
+  const { code, text } = await run([passing(1), failing], false, "--parallel");
+  assert.equal(code, 1);
+  assert.match(text, /told/);
+  assert.match(text, /file_01_test\.ts => bad \.\.\. FAILED/);
+  assert.match(text, /error: Error: why/);
+  assert.match(text, /FAILED \| 1 passed \| 1 failed/);
+  assert.doesNotMatch(text, /of 2 files/);
+  const filtered = await run([passing(1), failing], false, "--filter", "test");
+  assert.equal(filtered.code, 0);
+  assert.match(filtered.text, /ok \| 1 passed \| 0 failed \| 1 filtered out/);
+});

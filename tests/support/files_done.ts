@@ -1,0 +1,16 @@
+/** How `deno task test` counts the test files that have ended: each adds one byte to a file. */
+
+/** Names the file; set by `deno task test`. */
+export const FILES_DONE = "TEST_FILES_DONE";
+
+/** Counts this test file when its worker ends. */
+export function countAtEnd(): void {
+  const path = Deno.env.get(FILES_DONE);
+  if (path === undefined) return;
+  addEventListener("unload", () => Deno.writeTextFileSync(path, ".", { append: true }));
+}
+
+/** How many have ended. */
+export function filesDone(path: string): number {
+  return Deno.statSync(path).size;
+}
