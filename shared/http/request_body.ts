@@ -125,5 +125,8 @@ export function refuseCardNumbers(
 
 function cardNumberIn(path: string): ApiError {
   const message = "Looks like a card number: card numbers are accepted in card.number only";
-  return path === "" ? new ApiError("invalid_parameter", message) : invalidParameter(path, message);
+  // Nested names make one text, which may be a number as well.
+  return path === "" || containsCardNumber(path)
+    ? new ApiError("invalid_parameter", message)
+    : invalidParameter(path, message);
 }
