@@ -1213,6 +1213,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_environment text;
+  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, 0, 'shared');
@@ -1226,7 +1227,7 @@ begin
     delete from pay.idempotency_keys k
     where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
       and k.key = p_idempotency_key and k.status = 102
-      and k.created_at <= p_at - (p_leased_until - p_at);
+      and k.created_at <= pay.server_time() - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, 0, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
@@ -1242,7 +1243,7 @@ begin
         attempt_count, next_attempt_at, leased_until, created_at)
     values
       (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
-        'pending', 1, p_leased_until, p_leased_until, p_at);
+        'pending', 1, v_leased_until, v_leased_until, p_at);
     outcome := 'committed';
   end if;
   return next;
@@ -1517,7 +1518,7 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     values
       (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, p_at)
+        p_body, pay.server_time())
     on conflict on constraint idempotency_keys_pkey do nothing;
   end if;
   -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
@@ -1534,7 +1535,7 @@ begin
   into v_kept
   from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > p_at - pay.idempotency_retention() then
+  if v_kept.created_at > pay.server_time() - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
       remaining := remaining + 1;
@@ -1557,7 +1558,7 @@ begin
   end if;
   delete from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= p_at - pay.idempotency_retention();
+    and k.created_at <= pay.server_time() - pay.idempotency_retention();
   outcome := 'expired';
 end
 $function$;
@@ -1673,7 +1674,7 @@ begin
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
-      c.request_id, c.status, c.body, c.at
+      c.request_id, c.status, c.body, pay.server_time()
     from ready c
     where c.idempotency_key is not null
     order by c.api_key_id, c.idempotency_key, c.n
@@ -1759,7 +1760,7 @@ begin
         (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
           next_attempt_at, created_at)
       select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-        e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+        e.subject_id, e.sequence, 'pending', least(e.created_at, pay.server_time()), e.created_at
       from event e
       join pay.webhook_endpoints t
         on t.environment_id = e.environment_id
@@ -1838,7 +1839,7 @@ begin
         when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
-        when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
+        when i.created_at <= pay.server_time() - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when c.n = any (v_limited) then 'rate_limited'
         when i.key is not null then 'conflict'
@@ -2066,7 +2067,8 @@ begin
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
       next_attempt_at, created_at)
   select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
-    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending', p_at, p_at
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'
@@ -2642,7 +2644,7 @@ begin
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
       and k.status <> 102
-      and k.created_at > p_at - pay.idempotency_retention();
+      and k.created_at > pay.server_time() - pay.idempotency_retention();
     if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
       outcome := 'replay';
       status := v_kept.status;
@@ -2752,7 +2754,7 @@ begin
         and o.api_key_id = s.api_key_id
         and o.key = c.idempotency_key
         and o.status <> 102
-        and o.created_at > c.at - pay.idempotency_retention()
+        and o.created_at > pay.server_time() - pay.idempotency_retention()
       limit 1
     ) i on true
     left join lateral (
@@ -2969,7 +2971,8 @@ CREATE OR REPLACE FUNCTION pay.purge(p_at timestamp with time zone DEFAULT now()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  v_cut timestamptz := p_at - interval '30 days';
+  v_at timestamptz := least(p_at, pay.server_time());
+  v_cut timestamptz := v_at - interval '30 days';
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
   v_kind record;
@@ -2982,7 +2985,7 @@ begin
   with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
+    where o.created_at <= v_at - pay.idempotency_retention()
     order by o.created_at
     limit p_batch for update skip locked
   )
@@ -3269,8 +3272,8 @@ CREATE OR REPLACE FUNCTION pay.recent_suffix()
 AS $function$ select pay.id_floor('', now() - interval '29 days') $function$;
 alter function pay.recent_suffix() owner to pay_owner;
 
--- function pay.record_attempts(text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone)
+-- function pay.record_attempts(text,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3315,7 +3318,7 @@ begin
         when r.next_attempt_at is null then 'failed'
         else 'pending'
       end,
-      next_attempt_at = r.next_attempt_at,
+      next_attempt_at = r.next_attempt_at - p_ahead,
       leased_until = null,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
@@ -3390,7 +3393,7 @@ begin
   end if;
 end
 $function$;
-alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
+alter function pay.record_attempts(text,timestamp with time zone,interval) owner to pay_owner;
 
 -- function pay.redeliver(text,text,timestamp with time zone,integer,text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer, p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
@@ -3434,7 +3437,7 @@ begin
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = p_at
+      set status = 'pending', next_attempt_at = least(p_at, pay.server_time())
       where d.environment_id = v_environment and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -3467,6 +3470,8 @@ AS $function$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
+  -- How far the caller's clock is ahead: its times are taken as that much earlier.
+  v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
   v_endpoints text[];
@@ -3477,9 +3482,11 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  p_at := p_at - v_ahead;
+  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at);
+    perform pay.record_attempts(p_results, p_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
@@ -3599,7 +3606,9 @@ begin
     returning j.*, d.attempt_count
   )
   select c.environment_id, c.id, c.endpoint_id, c.event_id, c.subject_id, c.attempt_count, c.url,
-    c.secrets::text, c.livemode, c.failing_since, v.body
+    c.secrets::text, c.livemode,
+    -- In the caller's time, so that it sees how long the endpoint has been failing.
+    c.failing_since + v_ahead, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -3882,6 +3891,14 @@ begin
 end
 $function$;
 alter function pay.sandbox_reset_body(text,boolean) owner to pay_owner;
+
+-- function pay.server_time()
+CREATE OR REPLACE FUNCTION pay.server_time()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$ select pg_catalog.now() $function$;
+alter function pay.server_time() owner to pay_owner;
 
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)

@@ -130,7 +130,7 @@ webhookCase("what has waited long for a place is claimed anew", async (_, servic
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
   const gate = holdAnswers();
   hooks.judge = gate.judge;
-  service.setClock(at_ms);
+  await service.setClock(at_ms);
   await addEndpoint(service, hooks.url("/slow"), { events: ["payment.created"] });
   for (let i = 0; i < 24; i++) await service.make({ outcome: "pending" });
   await until("16 are under way", () => gate.count("/slow") === MAX_PER_ENDPOINT);
@@ -140,7 +140,7 @@ webhookCase("what has waited long for a place is claimed anew", async (_, servic
     return row!.leased === 24;
   });
   // Too late to be sent within their lease: whoever sends them must have a fresh one.
-  service.setClock(at_ms + 9_000);
+  await service.setClock(at_ms + 9_000);
   gate.release("/slow", 1);
   await until("the place is taken again", () => gate.count("/slow") === MAX_PER_ENDPOINT);
   const newest = hooks.arrivals.at(-1)!;

@@ -14,9 +14,9 @@ import { webhookCase } from "./webhook_case.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const LEASE_MS = 25_000;
 
-/** A turn of a relay that exists in the test alone. */
-function turn(
-  { deps }: TestService,
+/** A turn of a relay that exists in the test alone, at a time to which all clocks are set. */
+async function turn(
+  { deps, setClock }: TestService,
   at_ms: number,
   { results = [], rooms = {}, limit = 64, per_endpoint = 16, per_environment = 64 }: {
     results?: AttemptResult[];
@@ -26,7 +26,8 @@ function turn(
     per_environment?: number;
   } = {},
 ): Promise<ClaimedDelivery[]> {
-  return deps.webhook_store.relayTurn({
+  await setClock(at_ms);
+  return await deps.webhook_store.relayTurn({
     results,
     rooms,
     limit,
@@ -78,7 +79,7 @@ async function insertEndpoint({ sql, key }: TestService, slot = 0) {
 }
 
 webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const [first] = await turn(service, AT);
@@ -122,7 +123,7 @@ async function putOff({ sql }: TestService): Promise<number> {
 }
 
 webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
   // All four events of four payments, and not the first events of sixteen or a half of the fourth;
@@ -144,7 +145,7 @@ webhookCase("relay_turn() takes payment by payment what is due at once", async (
 }, NO_RELAY);
 
 webhookCase("relay_turn() what was one too many stays due, whole payments", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
   for (let left = 16; left > 0; left -= 4) {
@@ -157,7 +158,7 @@ webhookCase("relay_turn() what was one too many stays due, whole payments", asyn
 }, NO_RELAY);
 
 webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
   await makeWaiting(service, 4);
   const endpoints = await service.sql`select id from pay.webhook_endpoints order by id`;
@@ -176,7 +177,7 @@ webhookCase("relay_turn() what waits for an event that another has is put off", 
   _,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await service.make({ outcome: "success" });
   await service.make({ outcome: "success" });
@@ -200,7 +201,7 @@ webhookCase("relay_turn() an event that comes before what it waits for gives way
   t,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   await service.make({ outcome: "success" });
   // As when the first was tried and failed, and the second has been due for longer.
@@ -221,7 +222,7 @@ webhookCase("relay_turn() an event that comes before what it waits for gives way
 }, NO_RELAY);
 
 webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 120);
   const others = Array.from(
