@@ -151,9 +151,12 @@ create view pay.health with (security_invoker=true) as
     h.is_relay_configured,
     c.last_relay_wake_at,
     c.last_retention_at,
-    c.failed_cron_runs
-   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
-     CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs));
+    c.failed_cron_runs,
+    w.last_relay_status,
+    w.failed_relay_wakes_last_hour
+   FROM ((pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+     CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs))
+     CROSS JOIN pay.read_wakes() w(last_relay_status, failed_relay_wakes_last_hour));
 alter table pay.health owner to pay_owner;
 comment on table pay.health is 'How the service is: one row.';
 comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
@@ -167,6 +170,8 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+comment on column pay.health.last_relay_status is 'The functions'' answer to the last wake of the relay; null: none came.';
+comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes that the functions did not answer with a 2xx. Null: pg_net is not there.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -939,6 +944,19 @@ alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
 create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.relay_wakes
+create unlogged table pay.relay_wakes (
+  request_id bigint not null,
+  woken_at timestamp with time zone default now() not null
+);
+alter table pay.relay_wakes owner to pay_owner;
+comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned.';
+alter table pay.relay_wakes enable row level security;
+alter table pay.relay_wakes force row level security;
+create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
 -- table pay.settings
 create table pay.settings (
@@ -2916,6 +2934,22 @@ $function$;
 alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
 comment on function pay.note_use(bytea[],timestamp with time zone) is 'Internal.';
 
+-- function pay.note_wake(bigint)
+CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id);
+end
+$function$;
+alter function pay.note_wake(bigint) owner to pay_owner;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+
 -- function pay.open_environments(json)
 CREATE OR REPLACE FUNCTION pay.open_environments(p_requests json)
  RETURNS text[]
@@ -3263,6 +3297,41 @@ $function$;
 alter function pay.read_health() owner to pay_owner;
 grant execute on function pay.read_health() to pay_operator;
 
+-- function pay.read_wakes()
+CREATE OR REPLACE FUNCTION pay.read_wakes()
+ RETURNS TABLE(last_relay_status integer, failed_relay_wakes_last_hour bigint)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if to_regclass('net._http_response') is null then
+    return query select null::integer, null::bigint;
+    return;
+  end if;
+  return query execute '
+    with wake as materialized (
+      select w.woken_at, r.id is not null as is_answered, r.status_code
+      from pay.recent_wakes() w
+      left join net._http_response r on r.id = w.request_id
+        and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
+        and r.created >= now() - interval ''1 hour''
+    )
+    select
+      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (
+        select count(*) from wake k
+        where case
+          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
+        end
+      )';
+exception when insufficient_privilege then
+  return query select null::integer, null::bigint;
+end
+$function$;
+alter function pay.read_wakes() owner to pay_owner;
+grant execute on function pay.read_wakes() to pay_operator;
+
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
  RETURNS text
@@ -3271,6 +3340,23 @@ CREATE OR REPLACE FUNCTION pay.recent_suffix()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select pay.id_floor('', now() - interval '29 days') $function$;
 alter function pay.recent_suffix() owner to pay_owner;
+
+-- function pay.recent_wakes()
+CREATE OR REPLACE FUNCTION pay.recent_wakes()
+ RETURNS TABLE(request_id bigint, woken_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$function$;
+alter function pay.recent_wakes() owner to pay_owner;
+grant execute on function pay.recent_wakes() to pay_operator;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -3917,10 +4003,12 @@ CREATE OR REPLACE FUNCTION pay.wake_relay()
 AS $function$
 declare
   v_relay record;
+  v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
     -- Dynamic, so that this function can be made where pg_net is not.
     execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    into v_request_id
     using
       v_relay.url,
       '{}'::jsonb,
@@ -3930,6 +4018,7 @@ begin
         'Authorization', 'Bearer ' || v_relay.token
       ),
       2000;
+    perform pay.note_wake(v_request_id);
   end loop;
 end
 $function$;
