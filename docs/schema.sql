@@ -947,12 +947,13 @@ create policy refunds_of_environment on pay.refunds as permissive for all to pay
 
 -- table pay.relay_wakes
 create unlogged table pay.relay_wakes (
-  request_id bigint not null,
-  woken_at timestamp with time zone default now() not null
+  request_id text collate "C" not null,
+  woken_at timestamp with time zone default now() not null,
+  constraint relay_wakes_pkey PRIMARY KEY (request_id)
 );
 alter table pay.relay_wakes owner to pay_owner;
 comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
-comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 alter table pay.relay_wakes enable row level security;
 alter table pay.relay_wakes force row level security;
 create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
@@ -2944,7 +2945,8 @@ AS $function$
 begin
   perform set_config('pay.worker', 'on', true);
   delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
-  insert into pay.relay_wakes (request_id) values (p_request_id);
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
 end
 $function$;
 alter function pay.note_wake(bigint) owner to pay_owner;
@@ -3351,7 +3353,7 @@ AS $function$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select w.request_id, w.woken_at from pay.relay_wakes w
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
     where w.woken_at >= now() - interval '1 hour';
 end
 $function$;

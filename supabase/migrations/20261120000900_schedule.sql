@@ -27,11 +27,12 @@ create policy settings_of_worker on pay.settings to pay_owner
 
 -- Unlogged, as the answers of pg_net are: a crash empties both and begins the ids anew.
 create unlogged table pay.relay_wakes (
-  request_id bigint not null,
-  woken_at timestamptz not null default now()
+  request_id text collate "C" not null,
+  woken_at timestamptz not null default now(),
+  constraint relay_wakes_pkey primary key (request_id)
 );
 comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
-comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 
 alter table pay.relay_wakes enable row level security;
 alter table pay.relay_wakes force row level security;
@@ -93,7 +94,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
-  insert into pay.relay_wakes (request_id) values (p_request_id);
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
 end
 $$;
 
@@ -106,7 +108,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select w.request_id, w.woken_at from pay.relay_wakes w
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
     where w.woken_at >= now() - interval '1 hour';
 end
 $$;

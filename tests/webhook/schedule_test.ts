@@ -370,7 +370,7 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
     });
     await t.step("nor do those that had the same id before a crash", async () => {
       await sql`insert into net._http_response (id, status_code, created)
-        select request_id, 500, woken_at - interval '2 minutes' from pay.relay_wakes`;
+        select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.relay_wakes`;
       assert.deepEqual(await health(), [202, "0"]);
     });
     await t.step("wakes of over an hour ago are forgotten", async () => {
