@@ -156,9 +156,12 @@ create view pay.health with (security_invoker=true) as
     h.is_relay_configured,
     c.last_relay_wake_at,
     c.last_retention_at,
-    c.failed_cron_runs
-   FROM (pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
-     CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs));
+    c.failed_cron_runs,
+    w.last_relay_status,
+    w.failed_relay_wakes_last_hour
+   FROM ((pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+     CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs))
+     CROSS JOIN pay.read_wakes() w(last_relay_status, failed_relay_wakes_last_hour));
 alter table pay.health owner to pay_owner;
 comment on table pay.health is 'How the service is: one row.';
 comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
@@ -172,6 +175,8 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+comment on column pay.health.last_relay_status is 'The functions'' answer to the last wake of the relay; null: none came.';
+comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes that the functions did not answer with a 2xx. Null: pg_net is not there.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -946,6 +951,20 @@ alter table pay.refunds force row level security;
 create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- table pay.relay_wakes
+create unlogged table pay.relay_wakes (
+  request_id text collate "C" not null,
+  woken_at timestamp with time zone default now() not null,
+  constraint relay_wakes_pkey PRIMARY KEY (request_id)
+);
+alter table pay.relay_wakes owner to pay_owner;
+comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
+alter table pay.relay_wakes enable row level security;
+alter table pay.relay_wakes force row level security;
+create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
 -- table pay.settings
 create table pay.settings (
   name text collate "C" not null,
@@ -1129,7 +1148,7 @@ begin
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
     p_at, k.expires_at
   from pay.api_keys k where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, now()));
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
 end
 $function$;
 alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
@@ -1291,6 +1310,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_environment text;
+  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
@@ -1304,7 +1324,7 @@ begin
     delete from pay.idempotency_keys k
     where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
       and k.key = p_idempotency_key and k.status = 102
-      and k.created_at <= p_at - (p_leased_until - p_at);
+      and k.created_at <= pay.server_time() - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
@@ -1320,7 +1340,7 @@ begin
         attempt_count, next_attempt_at, leased_until, created_at)
     values
       (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
-        'pending', 1, p_leased_until, p_leased_until, p_at);
+        'pending', 1, v_leased_until, v_leased_until, p_at);
     outcome := 'committed';
   end if;
   return next;
@@ -1591,7 +1611,7 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     values
       (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, p_at)
+        p_body, pay.server_time())
     on conflict on constraint idempotency_keys_pkey do nothing;
   end if;
   -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
@@ -1608,7 +1628,7 @@ begin
   into v_kept
   from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > p_at - pay.idempotency_retention() then
+  if v_kept.created_at > pay.server_time() - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
       remaining := remaining + 1;
@@ -1631,14 +1651,14 @@ begin
   end if;
   delete from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= p_at - pay.idempotency_retention();
+    and k.created_at <= pay.server_time() - pay.idempotency_retention();
   outcome := 'expired';
 end
 $function$;
 alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+-- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
  RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1686,7 +1706,8 @@ begin
       returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
     )
     select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-      c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, true, c.crashed, v.body
+      c.attempt_count, c.url, c.secrets::text, c.livemode,
+      c.failing_since + p_ahead, true, c.crashed, v.body
     from claimed c
     join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
     v_is_claimed := found;
@@ -1696,8 +1717,8 @@ begin
   end loop;
 end
 $function$;
-alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
-comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone) is 'Internal.';
+alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
+comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) is 'Internal.';
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -1812,7 +1833,7 @@ begin
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
-      c.request_id, c.status, c.body, c.at
+      c.request_id, c.status, c.body, pay.server_time()
     from ready c
     where c.idempotency_key is not null
     order by c.api_key_id, c.idempotency_key, c.n
@@ -1897,7 +1918,7 @@ begin
         (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
           next_attempt_at, created_at)
       select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-        e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+        e.subject_id, e.sequence, 'pending', least(e.created_at, pay.server_time()), e.created_at
       from event e
       join pay.webhook_endpoints t
         on t.environment_id = e.environment_id
@@ -1981,7 +2002,7 @@ begin
         when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
-        when i.created_at <= c.at - pay.idempotency_retention() then 'expired'
+        when i.created_at <= pay.server_time() - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when c.n = any (v_limited) then 'rate_limited'
         when i.key is not null then 'conflict'
@@ -2175,7 +2196,8 @@ begin
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
       next_attempt_at, created_at)
   select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
-    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending', p_at, p_at
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'
@@ -2886,7 +2908,7 @@ begin
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
       and k.status <> 102
-      and k.created_at > p_at - pay.idempotency_retention();
+      and k.created_at > pay.server_time() - pay.idempotency_retention();
     if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
       outcome := 'replay';
       status := v_kept.status;
@@ -2998,7 +3020,7 @@ begin
         and o.api_key_id = s.api_key_id
         and o.key = c.idempotency_key
         and o.status <> 102
-        and o.created_at > c.at - pay.idempotency_retention()
+        and o.created_at > pay.server_time() - pay.idempotency_retention()
       limit 1
     ) i on true
     left join lateral (
@@ -3229,6 +3251,23 @@ $function$;
 alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
 comment on function pay.note_use(bytea[],timestamp with time zone) is 'Internal.';
 
+-- function pay.note_wake(bigint)
+CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+end
+$function$;
+alter function pay.note_wake(bigint) owner to pay_owner;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+
 -- function pay.open_environments(json)
 CREATE OR REPLACE FUNCTION pay.open_environments(p_requests json)
  RETURNS text[]
@@ -3302,7 +3341,8 @@ CREATE OR REPLACE FUNCTION pay.purge(p_at timestamp with time zone DEFAULT now()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  v_cut timestamptz := p_at - interval '30 days';
+  v_at timestamptz := least(p_at, pay.server_time());
+  v_cut timestamptz := v_at - interval '30 days';
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
   v_kind record;
@@ -3315,7 +3355,7 @@ begin
   with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
+    where o.created_at <= v_at - pay.idempotency_retention()
     order by o.created_at
     limit p_batch for update skip locked
   )
@@ -3327,7 +3367,7 @@ begin
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, p_at, p_batch);
+    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
@@ -3378,7 +3418,7 @@ CREATE OR REPLACE FUNCTION pay.purge_keys(p_environment_id text, p_at timestamp 
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  v_at timestamptz := least(p_at, clock_timestamp());
+  v_at timestamptz := least(p_at, pay.server_time());
   v_rows bigint;
   v_total bigint;
 begin
@@ -3659,6 +3699,41 @@ $function$;
 alter function pay.read_health() owner to pay_owner;
 grant execute on function pay.read_health() to pay_operator;
 
+-- function pay.read_wakes()
+CREATE OR REPLACE FUNCTION pay.read_wakes()
+ RETURNS TABLE(last_relay_status integer, failed_relay_wakes_last_hour bigint)
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if to_regclass('net._http_response') is null then
+    return query select null::integer, null::bigint;
+    return;
+  end if;
+  return query execute '
+    with wake as materialized (
+      select w.woken_at, r.id is not null as is_answered, r.status_code
+      from pay.recent_wakes() w
+      left join net._http_response r on r.id = w.request_id
+        and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
+        and r.created >= now() - interval ''1 hour''
+    )
+    select
+      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (
+        select count(*) from wake k
+        where case
+          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
+        end
+      )';
+exception when insufficient_privilege then
+  return query select null::integer, null::bigint;
+end
+$function$;
+alter function pay.read_wakes() owner to pay_owner;
+grant execute on function pay.read_wakes() to pay_operator;
+
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
  RETURNS text
@@ -3668,8 +3743,25 @@ CREATE OR REPLACE FUNCTION pay.recent_suffix()
 AS $function$ select pay.id_floor('', now() - interval '29 days') $function$;
 alter function pay.recent_suffix() owner to pay_owner;
 
--- function pay.record_attempts(text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone)
+-- function pay.recent_wakes()
+CREATE OR REPLACE FUNCTION pay.recent_wakes()
+ RETURNS TABLE(request_id bigint, woken_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$function$;
+alter function pay.recent_wakes() owner to pay_owner;
+grant execute on function pay.recent_wakes() to pay_operator;
+
+-- function pay.record_attempts(text,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3714,7 +3806,7 @@ begin
         when r.next_attempt_at is null then 'failed'
         else 'pending'
       end,
-      next_attempt_at = r.next_attempt_at,
+      next_attempt_at = r.next_attempt_at - p_ahead,
       leased_until = null,
       -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
@@ -3791,7 +3883,7 @@ begin
   end if;
 end
 $function$;
-alter function pay.record_attempts(text,timestamp with time zone) owner to pay_owner;
+alter function pay.record_attempts(text,timestamp with time zone,interval) owner to pay_owner;
 
 -- function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
@@ -3835,7 +3927,7 @@ begin
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = p_at
+      set status = 'pending', next_attempt_at = least(p_at, pay.server_time())
       where d.environment_id = v_environment and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -3868,6 +3960,8 @@ AS $function$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
+  -- How far the caller's clock is ahead: its times are taken as that much earlier.
+  v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
   v_endpoints text[];
@@ -3878,9 +3972,11 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  p_at := p_at - v_ahead;
+  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at);
+    perform pay.record_attempts(p_results, p_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
@@ -4016,7 +4112,9 @@ begin
     returning j.*, d.attempt_count
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
+    c.attempt_count, c.url, c.secrets::text, c.livemode,
+    -- In the caller's time, so that it sees how long the endpoint has been failing.
+    c.failing_since + v_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -4032,7 +4130,7 @@ begin
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until);
+    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
   end if;
 end
 $function$;
@@ -4403,6 +4501,14 @@ end
 $function$;
 alter function pay.sandbox_reset_body(text,boolean) owner to pay_owner;
 
+-- function pay.server_time()
+CREATE OR REPLACE FUNCTION pay.server_time()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$ select pg_catalog.now() $function$;
+alter function pay.server_time() owner to pay_owner;
+
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  RETURNS text
@@ -4447,7 +4553,7 @@ begin
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
-        and least(o.revoked_at, o.expires_at) <= least(p_at, now())
+        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
       order by least(o.revoked_at, o.expires_at) desc, o.id desc
       offset 1000
     )
@@ -4466,10 +4572,12 @@ CREATE OR REPLACE FUNCTION pay.wake_relay()
 AS $function$
 declare
   v_relay record;
+  v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
     -- Dynamic, so that this function can be made where pg_net is not.
     execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    into v_request_id
     using
       v_relay.url,
       '{}'::jsonb,
@@ -4479,6 +4587,7 @@ begin
         'Authorization', 'Bearer ' || v_relay.token
       ),
       2000;
+    perform pay.note_wake(v_request_id);
   end loop;
 end
 $function$;

@@ -7,6 +7,7 @@
 import { ApiError, tryAgain } from "../shared/core/errors.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { renderError } from "../shared/domain/error_body.ts";
+import { CONNECTION_LIMITS, type ConnectionLimits, serveConnections } from "./http_connections.ts";
 import { SettingsError } from "./settings.ts";
 import type { SiteHandler } from "./static_site.ts";
 
@@ -37,18 +38,20 @@ const HOSTNAME = "127.0.0.1";
 export async function openLocalServer(
   port: number,
   sites: readonly SiteHandler[] = [],
+  limits: ConnectionLimits = CONNECTION_LIMITS,
 ): Promise<LocalServer> {
   if (port !== 0) await refuseTakenPort(port);
   let functions: EdgeFunctions | null = null;
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
-  const server = serveOn(port, abort.signal, (request) => {
+  const listener = listenOn(port);
+  const server = serveConnections(listener, limits, abort.signal, (request) => {
     if (functions === null) return renderAway();
     const response = Promise.resolve(answer(functions, sites, request));
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
-  /** `Deno.serve` would fail requests whose body is still arriving: they end first, here. */
+  /** Deno would fail requests whose body is still arriving: they end first, here. */
   const drain = async (deadline_ms: number) => {
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
@@ -61,20 +64,16 @@ export async function openLocalServer(
   };
   let stopping: Promise<void> | undefined;
   return {
-    port: server.addr.port,
-    base_url: `http://${HOSTNAME}:${server.addr.port}${MOUNT}`,
+    port: listener.addr.port,
+    base_url: `http://${HOSTNAME}:${listener.addr.port}${MOUNT}`,
     serve: (them) => functions = them,
     stop: (deadline_ms) => stopping ??= drain(deadline_ms),
   };
 }
 
-function serveOn(
-  port: number,
-  signal: AbortSignal,
-  handler: Deno.ServeHandler<Deno.NetAddr>,
-): Deno.HttpServer<Deno.NetAddr> {
+function listenOn(port: number): Deno.TcpListener {
   try {
-    return Deno.serve({ hostname: HOSTNAME, port, signal, onListen: () => {} }, handler);
+    return Deno.listen({ hostname: HOSTNAME, port });
   } catch (error) {
     if (error instanceof Deno.errors.AddrInUse) throw takenPort(port);
     if (error instanceof Deno.errors.PermissionDenied) {

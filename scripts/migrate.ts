@@ -31,6 +31,8 @@ interface Migration {
 
 /**
  * Brings the database at `url` up to date and returns the files that were applied, in order.
+ * @param onProgress gets a line for each file
+ * @param onWarning gets each warning that a migration raises; standard error by default
  * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
  * or saying that the database knows migrations that the folder does not hold in this order.
  */
@@ -38,11 +40,16 @@ export async function migrate(
   url: string,
   onProgress?: (line: string) => void,
   folder: string = MIGRATIONS_DIR,
+  onWarning: (text: string) => void = (text) => console.error(text),
 ): Promise<string[]> {
   const migrations = await listMigrations(folder);
   const sql = postgres(url, {
     max: 1,
-    onnotice: () => {},
+    onnotice: ({ severity, message, detail, hint }) => {
+      // Notices tell of what goes well: a schema that is there already.
+      if (severity !== "WARNING") return;
+      onWarning([`Warning: ${message}`, detail, hint].filter(Boolean).join("\n  "));
+    },
     prepare: false,
     ...driverEncryption(url),
   });

@@ -50,71 +50,152 @@ export function cardBrand(digits: string): CardBrand {
 }
 
 /**
- * Whether a free text contains what may be a card number: 13 to 19 digits with a right check digit.
+ * Whether a free text contains what may be a card number: 13 to 19 digits with a right check digit
+ * (docs/decisions/0036-card-numbers-in-free-text.md).
  *
- * Digits stand in groups, one space or dash between two groups, and any groups in a row may be the
- * number: "4242424242424242 123" is one with a CVC behind it. A part of a group is not: an innocent
- * long number would nearly always hold one. Digits of every script count, as do their full-width
- * and circled forms, and dashes and spaces of every kind; invisible characters and marks are passed
- * over. One in ten innocent candidates has a right check digit by chance; UUIDs with a letter, which
- * merchants use as references, are therefore passed over whole. Linear in the text.
+ * A run of digits counts unless it begins like a time. Digits in groups count if they begin as the
+ * number of a payment card does: any separators may stand between two groups, and any groups in a
+ * row may be the number ("4242 4242 4242 4242 123" is one with a CVC behind it). Part of a group is
+ * never a number: an innocent long run would nearly always hold one. Digits of every script count,
+ * as do percent-encoded ones; invisible characters are passed over. UUIDs and hex hashes are passed
+ * over whole. Linear in the text.
  */
 export function containsCardNumber(text: string): boolean {
-  if (ASCII.test(text) && !ENOUGH_DIGITS.test(text)) return false;
-  let groups: number[][] = [];
-  let group: number[] = [];
-  for (const character of withoutUuids(text).normalize("NFKC")) {
-    const digit = digitValue(character);
-    if (digit !== null) {
-      // One digit beyond the longest number is enough to know that the group is too long.
-      if (group.length <= MAX_CARD_DIGITS) group.push(digit);
-      continue;
-    }
-    if (INVISIBLE.test(character)) continue;
-    const is_joint = group.length > 0 && SEPARATOR.test(character);
-    if (group.length > 0) {
-      groups.push(group);
-      if (endInCardNumber(groups)) return true;
-      // No number reaches back over more groups than it has digits.
-      if (groups.length === MAX_CARD_DIGITS) groups.shift();
-      group = [];
-    }
-    if (!is_joint && groups.length > 0) groups = [];
+  if (!mayHoldNumber(text)) return false;
+  const rest = text.replace(HEX_IDS, (id) => /[a-f]/i.test(id) ? "x" : id);
+  if (rest !== text && !mayHoldNumber(rest)) return false;
+  if (holdsNumber(rest)) return true;
+  // Both readings: decoding "%4242…" would spoil a number that stands there plainly.
+  for (let at = 0, encoded = rest; at < MAX_ENCODINGS && encoded.includes("%"); at++) {
+    const decoded = decodePercents(encoded);
+    if (decoded === encoded) return false;
+    if (holdsNumber(decoded)) return true;
+    encoded = decoded;
   }
-  return group.length > 0 && endInCardNumber([...groups, group]);
+  return false;
 }
 
-/** Most texts hold too few digits in a row; told at once where no other script can hide any. */
-const ASCII = /^\p{ASCII}*$/u;
-const ENOUGH_DIGITS = /(?:[0-9][\s-]?){13}/;
+/** How often a text may be percent-encoded: `%2520` is a space that two programs have encoded. */
+const MAX_ENCODINGS = 3;
 
-const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])/gi;
-
-/** Puts a letter in the place of each UUID that has one: 3 in 1000 would look like a card number. */
-function withoutUuids(text: string): string {
-  return text.replace(UUID, (uuid) => /[a-f]/i.test(uuid) ? "u" : uuid);
-}
+/** Hex ids that hold a letter: UUIDs, and those of 96 bits, MD5, SHA-1, SHA-256 and SHA-512. */
+const HEX_IDS = new RegExp(
+  "(?<![0-9a-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|" +
+    [24, 32, 40, 64, 128].map((length) => `[0-9a-f]{${length}}`).join("|") + ")(?![0-9a-z])",
+  "gi",
+);
 
 const DIGIT = /^\p{Nd}$/u;
-const SEPARATOR = /^[\s\p{Pd}\u2212]$/u;
 const INVISIBLE = /^[\p{Cf}\p{M}]$/u;
+/** What commonly stands between the groups of a card number. */
+const PLAIN_SEPARATOR = /^[\s\p{Pd}\u2212]$/u;
+/** What else does: in paths, queries, forms, tables and lists. */
+const OTHER_SEPARATORS = "._/,:|+";
 
 /** Values of digits outside ASCII that were met: at most one entry per digit of Unicode. */
 const FOREIGN_DIGITS = new Map<string, number>();
 
-/** Whether the last groups together, however many of them, have the length and check digit. */
-function endInCardNumber(groups: readonly (readonly number[])[]): boolean {
-  let sum = 0;
-  let length = 0;
-  for (const group of groups.toReversed()) {
-    for (let at = group.length - 1; at >= 0; at--) {
-      if (++length > MAX_CARD_DIGITS) return false;
-      sum += luhnValue(group[at]!, length % 2 === 0);
-    }
-    if (length >= MIN_CARD_DIGITS && sum % 10 === 0) return true;
+/** Whether a text has digits enough; told at once where no other script can hide any. */
+function mayHoldNumber(text: string): boolean {
+  let digits = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x80) return true;
+    // Percent-encoding does not hide any: each encoded digit is written with at least one.
+    if (code >= 0x30 && code <= 0x39 && ++digits === MIN_CARD_DIGITS) return true;
   }
   return false;
 }
+
+/** Percent-encoded characters in their place; what encodes nothing stays. */
+function decodePercents(text: string): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    const bytes = Uint8Array.from(run.slice(1).split("%"), (hex) => parseInt(hex, 16));
+    return new TextDecoder().decode(bytes);
+  });
+}
+
+/** Digits in a row, and what stands between them and the group before. */
+interface Group {
+  digits: number[];
+  joint: string;
+}
+
+function holdsNumber(text: string): boolean {
+  let groups: Group[] = [];
+  let digits: number[] = [];
+  let joint = "";
+  for (const character of text.normalize("NFKC")) {
+    const digit = digitValue(character);
+    if (digit !== null) {
+      // One digit beyond the longest number is enough to know that the group is too long.
+      if (digits.length <= MAX_CARD_DIGITS) digits.push(digit);
+      continue;
+    }
+    if (INVISIBLE.test(character)) continue;
+    if (digits.length > 0) {
+      groups.push({ digits, joint });
+      if (endInCardNumber(groups)) return true;
+      // No number reaches back over more groups than it has digits.
+      if (groups.length === MAX_CARD_DIGITS) groups.shift();
+      digits = [];
+      joint = "";
+    }
+    // Most characters stand far from any number: they are told from separators at once.
+    if (groups.length === 0) joint = character === "+" ? "+" : "";
+    else if (PLAIN_SEPARATOR.test(character)) joint = withSeparator(joint, " ");
+    else if (OTHER_SEPARATORS.includes(character)) joint = withSeparator(joint, character);
+    else {
+      groups = [];
+      joint = "";
+    }
+  }
+  return digits.length > 0 && endInCardNumber([...groups, { digits, joint }]);
+}
+
+/** The kinds of separators between two groups, each once; " " stands for spaces and dashes. */
+function withSeparator(joint: string, separator: string): string {
+  return joint.includes(separator) ? joint : joint + separator;
+}
+
+/** Whether the last groups together, however many of them, may be a card number. */
+function endInCardNumber(groups: readonly Group[]): boolean {
+  let sum = 0;
+  let length = 0;
+  for (let first = groups.length - 1; first >= 0; first--) {
+    const { digits } = groups[first]!;
+    for (let at = digits.length - 1; at >= 0; at--) {
+      if (++length > MAX_CARD_DIGITS) return false;
+      sum += luhnValue(digits[at]!, length % 2 === 0);
+    }
+    if (length < MIN_CARD_DIGITS || sum % 10 !== 0) continue;
+    if (isWrittenAsCard(groups.slice(first), first === 0)) return true;
+  }
+  return false;
+}
+
+/** Whether digits that pass the check are written as a card number is, not as something else. */
+function isWrittenAsCard(groups: readonly Group[], is_all: boolean): boolean {
+  const [first, ...more] = groups as [Group, ...Group[]];
+  const number = groups.map(({ digits }) => digits.join("")).join("");
+  // E.164: 13 digits at most are in use, and no card has so few but old ones of Visa.
+  if (first.joint.endsWith("+") && number.length === MIN_CARD_DIGITS) return false;
+  // Unix times in milliseconds and finer, and dates of this century, begin no card number.
+  if (more.length === 0) return !/^(?:1|20)/.test(number);
+  // First digits of payment cards; Mastercard's numbers that begin with 2 have 16 digits.
+  if (!/^(?:[3-6]|81|2[2-7][0-9]{14}$)/.test(number)) return false;
+  const kinds = new Set(more.map(({ joint }) => joint.replace(" ", "")));
+  if (kinds.size === 1 && (is_all || kinds.has(""))) return true;
+  // Lists of amounts, coordinates and addresses have other separators between uneven groups.
+  const lengths = groups.map(({ digits }) => digits.length);
+  if (UNEVEN_LAYOUTS.test(lengths.join(" "))) return true;
+  const [even] = lengths as [number];
+  return (kinds.size === 1 || even > 2) &&
+    lengths.every((length, at) => at < more.length ? length === even : length <= even);
+}
+
+/** How numbers of American Express and Diners Club are printed. */
+const UNEVEN_LAYOUTS = /^4 6 [45]$/;
 
 function luhnSum(digits: readonly number[]): number {
   const { length } = digits;

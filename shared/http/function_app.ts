@@ -6,6 +6,7 @@
 
 import { type Context, type Handler, Hono, type Next } from "hono";
 import { getPath } from "hono/utils/url";
+import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
@@ -113,7 +114,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const unknown = unknownParametersHeader([...query.unknown, ...(body?.unknown ?? [])]);
     if (unknown) c.header("Unknown-Parameters", unknown);
 
-    const id = c.req.param("id") ?? "";
+    const sent_id = c.req.param("id") ?? "";
+    const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
     const deps = c.get("deps");
     const outcome = await operation.run({
       deps,
@@ -132,7 +134,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           : identify(operation, id, idempotency_key, sent!),
       },
       key_text: state.key!.text,
-      id: ID_FORM.test(id) ? id : UNKNOWN_ID,
+      id,
       body: body?.input,
       query: query.input,
     }).catch((error) => {
@@ -142,7 +144,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   });
 }
 
-/** The form of every id; another text cannot be one and is not sent to the database. */
+/** The form of every id; another text is neither hashed nor sent to the database. */
 const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
 
@@ -184,6 +186,13 @@ function readIdempotencyKey(c: Ctx): string | null {
     throw invalidParameter(
       "Idempotency-Key",
       `Invalid Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters`,
+    );
+  }
+  // It is stored, and every event of the request repeats it to the endpoints.
+  if (containsCardNumber(key)) {
+    throw invalidParameter(
+      "Idempotency-Key",
+      "Invalid Idempotency-Key: it looks like a card number; send a UUID",
     );
   }
   return key;

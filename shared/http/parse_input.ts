@@ -45,6 +45,9 @@ export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): Par
       throw new ApiError("invalid_parameter", "A parameter's name looks like a card number");
     }
     const shown = printable(name);
+    if (containsCardNumber(value)) {
+      throw invalidParameter(shown, `Invalid "${shown}": it looks like a card number`);
+    }
     if (Object.hasOwn(values, name)) throw invalidParameter(shown, `"${shown}" is given twice`);
     if (value.includes("\0")) throw invalidParameter(shown, `"${shown}" contains U+0000`);
     Object.defineProperty(values, name, { value, enumerable: true });

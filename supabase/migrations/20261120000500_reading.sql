@@ -49,7 +49,7 @@ begin
       and k.api_key_id = v_access.api_key_id
       and k.key = p_idempotency_key
       and k.status <> 102
-      and k.created_at > p_at - pay.idempotency_retention();
+      and k.created_at > pay.server_time() - pay.idempotency_retention();
     if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
       outcome := 'replay';
       status := v_kept.status;
@@ -161,7 +161,7 @@ begin
         and o.api_key_id = s.api_key_id
         and o.key = c.idempotency_key
         and o.status <> 102
-        and o.created_at > c.at - pay.idempotency_retention()
+        and o.created_at > pay.server_time() - pay.idempotency_retention()
       limit 1
     ) i on true
     left join lateral (

@@ -160,7 +160,7 @@ begin
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = p_at
+      set status = 'pending', next_attempt_at = least(p_at, pay.server_time())
       where d.environment_id = v_environment and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -207,6 +207,7 @@ as $$
 #variable_conflict use_column
 declare
   v_environment text;
+  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
@@ -220,7 +221,7 @@ begin
     delete from pay.idempotency_keys k
     where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
       and k.key = p_idempotency_key and k.status = 102
-      and k.created_at <= p_at - (p_leased_until - p_at);
+      and k.created_at <= pay.server_time() - (p_leased_until - p_at);
     select * into outcome, remaining, status, body from pay.claim_idempotency_key(
       v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
       102::smallint, '');
@@ -236,7 +237,7 @@ begin
         attempt_count, next_attempt_at, leased_until, created_at)
     values
       (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
-        'pending', 1, p_leased_until, p_leased_until, p_at);
+        'pending', 1, v_leased_until, v_leased_until, p_at);
     outcome := 'committed';
   end if;
   return next;

@@ -65,7 +65,7 @@ begin
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
-        and least(o.revoked_at, o.expires_at) <= least(p_at, now())
+        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
       order by least(o.revoked_at, o.expires_at) desc, o.id desc
       offset 1000
     )
@@ -118,7 +118,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, clock_timestamp());
+  v_at timestamptz := least(p_at, pay.server_time());
   v_rows bigint;
   v_total bigint;
 begin

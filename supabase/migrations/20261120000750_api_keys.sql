@@ -77,7 +77,7 @@ begin
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
     p_at, k.expires_at
   from pay.api_keys k where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, now()));
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
 end
 $$;
 

@@ -54,7 +54,13 @@ comment on function pay.lock_suspects is 'Internal.';
 -- one at a time, so that a poisonous one takes no other suspect with it.
 -- The claim counts the loss of the one before it. The third and every later loss is to be recorded as
 -- an attempt that crashed, under the number of the lost one: it is not sent (crashed is true).
-create function pay.claim_suspect(p_after text, p_at timestamptz, p_leased_until timestamptz)
+-- p_ahead: how much later than the server's the caller's clock is.
+create function pay.claim_suspect(
+  p_after text,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
 returns table (
   environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
   subject_id text, attempt integer, url text, secrets text, livemode boolean,
@@ -105,7 +111,8 @@ begin
       returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
     )
     select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-      c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, true, c.crashed, v.body
+      c.attempt_count, c.url, c.secrets::text, c.livemode,
+      c.failing_since + p_ahead, true, c.crashed, v.body
     from claimed c
     join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
     v_is_claimed := found;
@@ -167,6 +174,8 @@ as $$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
+  -- How far the caller's clock is ahead: its times are taken as that much earlier.
+  v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
   v_endpoints text[];
@@ -177,9 +186,11 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  p_at := p_at - v_ahead;
+  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at);
+    perform pay.record_attempts(p_results, p_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
@@ -315,7 +326,9 @@ begin
     returning j.*, d.attempt_count
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since, false, false, v.body
+    c.attempt_count, c.url, c.secrets::text, c.livemode,
+    -- In the caller's time, so that it sees how long the endpoint has been failing.
+    c.failing_since + v_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -331,7 +344,7 @@ begin
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until);
+    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
   end if;
 end
 $$;
@@ -403,7 +416,8 @@ $$;
 -- was empty would take an index of what is pending, and read it whole.
 -- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
 -- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
-create function pay.record_attempts(p_results text, p_at timestamptz)
+-- p_ahead: how much later than the server's the times of the results are.
+create function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -444,7 +458,7 @@ begin
         when r.next_attempt_at is null then 'failed'
         else 'pending'
       end,
-      next_attempt_at = r.next_attempt_at,
+      next_attempt_at = r.next_attempt_at - p_ahead,
       leased_until = null,
       -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
@@ -575,7 +589,8 @@ begin
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
       next_attempt_at, created_at)
   select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
-    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending', p_at, p_at
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'

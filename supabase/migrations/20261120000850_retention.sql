@@ -84,13 +84,15 @@ $$;
 -- Deletes one batch of each kind in each environment, and of what resets have left behind one batch in
 -- all; returns how many rows went, so that a caller can go on until 0. Rows that someone holds are left
 -- for the next time. So is what 2 seconds do not suffice for, whichever it is: they are taken in any order.
+-- p_at may be earlier than the server's time and is never taken as later.
 create function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_cut timestamptz := p_at - interval '30 days';
+  v_at timestamptz := least(p_at, pay.server_time());
+  v_cut timestamptz := v_at - interval '30 days';
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
   v_kind record;
@@ -103,7 +105,7 @@ begin
   with old as materialized (
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
+    where o.created_at <= v_at - pay.idempotency_retention()
     order by o.created_at
     limit p_batch for update skip locked
   )
@@ -115,7 +117,7 @@ begin
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, p_at, p_batch);
+    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
     for v_kind in
       select * from (values
         ('webhook_deliveries', 'whd_', true, 'for update skip locked'),

@@ -25,6 +25,20 @@ alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings to pay_owner
   using ((select current_setting('pay.worker', true)) = 'on');
 
+-- Unlogged, as the answers of pg_net are: a crash empties both and begins the ids anew.
+create unlogged table pay.relay_wakes (
+  request_id text collate "C" not null,
+  woken_at timestamptz not null default now(),
+  constraint relay_wakes_pkey primary key (request_id)
+);
+comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
+
+alter table pay.relay_wakes enable row level security;
+alter table pay.relay_wakes force row level security;
+create policy relay_wakes_of_worker on pay.relay_wakes to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
+
 -- Operator: the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the functions.
 -- Errors: invalid_parameter_value for an address or token that could not work.
 create function pay.configure_relay(p_url text, p_token text)
@@ -71,6 +85,34 @@ begin
 end
 $$;
 
+-- Notes a request that wakes the relay, by which pay.health finds its answer; forgets those over an hour.
+create function pay.note_wake(p_request_id bigint)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+end
+$$;
+
+-- The requests of the last hour that woke the relay.
+create function pay.recent_wakes()
+returns table (request_id bigint, woken_at timestamptz)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$$;
+
 -- The job: wakes the relay when something is due. Runs as the role of the job, which may use pg_net.
 create function pay.wake_relay()
 returns void
@@ -79,10 +121,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_relay record;
+  v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
     -- Dynamic, so that this function can be made where pg_net is not.
     execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    into v_request_id
     using
       v_relay.url,
       '{}'::jsonb,
@@ -92,12 +136,15 @@ begin
         'Authorization', 'Bearer ' || v_relay.token
       ),
       2000;
+    perform pay.note_wake(v_request_id);
   end loop;
 end
 $$;
 
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 grant execute on function pay.due_relay() to pay_operator;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+grant execute on function pay.recent_wakes() to pay_operator;
 grant execute on function pay.wake_relay() to pay_operator;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
@@ -116,7 +163,8 @@ begin
       create extension if not exists pg_net;
       create extension if not exists pg_cron;
     exception when others then
-      raise warning 'pg_cron and pg_net are there but cannot be used: %', sqlerrm;
+      raise warning 'pg_cron and pg_net are there but cannot be used: %', sqlerrm
+        using hint = 'No job was scheduled: docs/operations.md, "The jobs", says how to do it.';
     end;
   end if;
   -- By their functions, not their extensions: what matters is what the jobs call.
@@ -149,6 +197,10 @@ $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *',
       'delete from cron.job_run_details where end_time < now() - interval ''7 days''';
+  elsif pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
+    or pg_catalog.to_regnamespace('net') is not null then
+    raise warning 'no job was scheduled: pg_cron and pg_net must both be in this database'
+      using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
   end if;
 end
 $migration$;

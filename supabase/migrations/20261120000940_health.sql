@@ -144,8 +144,46 @@ exception when insufficient_privilege then
 end
 $$;
 
+-- Operator: how the functions answered pg_net when it woke the relay, with the caller's rights; nulls
+-- where pg_net is not, or not for the caller to see. pg_cron counts a request that is queued as success.
+-- Others use pg_net as well: an answer is ours if it has the id of a wake and came soon after it, since
+-- the ids begin anew after a crash. A wake without an answer failed: the worker of pg_net stands still.
+-- Of wakes over ten minutes ago the answers may be gone (pg_net.ttl).
+create function pay.read_wakes()
+returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regclass('net._http_response') is null then
+    return query select null::integer, null::bigint;
+    return;
+  end if;
+  return query execute '
+    with wake as materialized (
+      select w.woken_at, r.id is not null as is_answered, r.status_code
+      from pay.recent_wakes() w
+      left join net._http_response r on r.id = w.request_id
+        and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
+        and r.created >= now() - interval ''1 hour''
+    )
+    select
+      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (
+        select count(*) from wake k
+        where case
+          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
+        end
+      )';
+exception when insufficient_privilege then
+  return query select null::integer, null::bigint;
+end
+$$;
+
 create view pay.health with (security_invoker = true) as
-  select h.*, c.* from pay.read_health() h cross join pay.read_cron() c;
+  select h.*, c.*, w.*
+  from pay.read_health() h cross join pay.read_cron() c cross join pay.read_wakes() w;
 comment on view pay.health is 'How the service is: one row.';
 comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
@@ -158,9 +196,12 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+comment on column pay.health.last_relay_status is 'The functions'' answer to the last wake of the relay; null: none came.';
+comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes that the functions did not answer with a 2xx. Null: pg_net is not there.';
 
 grant execute on function pay.read_health() to pay_operator;
 grant execute on function pay.read_cron() to pay_operator;
+grant execute on function pay.read_wakes() to pay_operator;
 grant select on pay.health to pay_operator;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

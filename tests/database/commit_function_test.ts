@@ -140,17 +140,21 @@ const CASES: [name: string, run: Case][] = [
       [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
     ];
   }],
-  ["an answer of 24 hours ago in the way, and a create", async ({ key }, sql) => {
+  ["an answer of 24 hours ago in the way, and a create", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "old" };
-    await commit(sql, [{ ...asked, change: await created(), at_ms: NOW - DAY }]);
+    await setClock(NOW - DAY);
+    await commit(sql, [{ ...asked, change: await created() }]);
+    await setClock(NOW);
     return [
       [{ ...asked, change: await created() }, { change: await created(), key: key.text }],
       [["expired", NOTHING], ["committed", CREATED]],
     ];
   }],
-  ["an answer of a millisecond less than 24 hours ago", async ({ key }, sql) => {
+  ["an answer of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "not yet old" };
-    await commit(sql, [{ ...asked, change: await created(), at_ms: NOW - DAY + 1 }]);
+    await setClock(NOW - DAY + 1);
+    await commit(sql, [{ ...asked, change: await created() }]);
+    await setClock(NOW);
     return [[{ ...asked, change: await created() }], [["replay", NOTHING]]];
   }],
 ];

@@ -96,6 +96,7 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   }],
   ["oracle_findings_pkey", "oracle_findings", {}],
   ["settings_pkey", "settings", {}],
+  ["relay_wakes_pkey", "relay_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],
 ];
 

@@ -58,6 +58,8 @@ Deno.test("pay.health", async (t) => {
         last_relay_wake_at: null,
         last_retention_at: null,
         failed_cron_runs: null,
+        last_relay_status: null,
+        failed_relay_wakes_last_hour: null,
       });
     });
     await t.step("a delivery that is due, and since when", async () => {

@@ -329,10 +329,10 @@ Deno.test("oracles", async (t) => {
     });
     await t.step("the purge of old data breaks no promise", async () => {
       await sql`update pay.environments set created_at = created_at - interval '31 days'`;
-      service.setClock(Date.now() - MONTH_MS - 1_000);
+      await service.setClock(Date.now() - MONTH_MS - 1_000);
       await work(service);
       await work(service, service.other.text);
-      service.setClock(null);
+      await service.setClock(null);
       await setLivemode(service, true);
       while (await service.deps.webhook_store.purge(Date.now()) > 0);
       await assertSilent(sql);

@@ -38,9 +38,12 @@ const OPERATOR_FUNCTIONS = [
   "forget_findings",
   "list_api_keys",
   "note_findings",
+  "note_wake",
   "purge",
   "read_cron",
   "read_health",
+  "read_wakes",
+  "recent_wakes",
   "revoke_api_key",
   "roll_up_balances",
   "rotate_api_key",
@@ -139,9 +142,9 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "an entry function that runs with its caller's rights",
     // wake_relay posts with the rights of the job that calls it and reads through due_relay; read_cron
-    // reads what its caller may.
+    // and read_wakes read what their caller may.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
-     and proname not in ('wake_relay', 'read_cron')
+     and proname not in ('wake_relay', 'read_cron', 'read_wakes')
      and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
     "alter function pay.load security invoker",
   ],
@@ -158,7 +161,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
      where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
        and conrelid::regclass::text not in
-         ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings')
+         ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings',
+          'pay.relay_wakes')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
@@ -168,7 +172,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      join pg_class c on c.oid = i.indrelid and c.relnamespace = 'pay'::regnamespace
      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
      where i.indisunique and a.attname <> 'environment_id'
-       and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings')`,
+       and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings',
+         'relay_wakes')`,
     "create unique index on pay.refunds (id, environment_id)",
   ],
   [

@@ -35,6 +35,7 @@ export interface Tenants {
 
 /** Rows that no request of this file makes; columns that are not named stay null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
+  relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",
@@ -139,11 +140,16 @@ export async function startTenants(): Promise<Tenants> {
 }
 
 /** Tables of the operator: no environment of a key opens them. */
-export const OPERATORS_TABLES: ReadonlySet<string> = new Set(["settings", "oracle_findings"]);
+export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
+  "settings",
+  "relay_wakes",
+  "oracle_findings",
+]);
 
 /** The column of a table that says whose a row is. */
 export function environmentColumn(table: string): string {
   if (table === "settings") return "name";
+  if (table === "relay_wakes") return "request_id";
   return table === "environments" ? "id" : "environment_id";
 }
 

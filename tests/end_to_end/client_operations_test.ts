@@ -237,13 +237,12 @@ Deno.test("the client gets through a rate limit by waiting as it is told", () =>
         sleep(delay_ms) {
           waits.push(delay_ms);
           now += delay_ms;
-          service.setClock(now);
-          return Promise.resolve();
+          return service.setClock(now);
         },
       },
     });
     let now = Date.now();
-    service.setClock(now);
+    await service.setClock(now);
     for (let i = 0; i < 10; i++) await client.payments.create({ amount: 1, ...EUR });
     const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
     assert.equal(row!.payments, 10);

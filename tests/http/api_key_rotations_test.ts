@@ -89,12 +89,12 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
   await t.step("an ended secret is not shown by get and list", async () => {
     const made = await make(service);
     await rotate(service, made.id, 60);
-    service.setClock(Date.now() + 61_000);
+    await service.setClock(Date.now() + 61_000);
     const shown = await service.call("GET", `${KEYS}/${made.id}`);
     assert.equal(shown.body.secrets.length, 1);
     const list = await service.call("GET", `${KEYS}?limit=1`);
     assert.deepEqual(list.body.data, [shown.body]);
-    service.setClock(null);
+    await service.setClock(null);
   });
   await t.step("the last use outlives the secret that was used", async () => {
     const made = await make(service);
@@ -139,11 +139,11 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
     const third = (await rotate(service, made.id, 60, { key: made.secret })).body;
     assert.equal(third.expires_at, null);
     assert.equal(third.secrets[0].expires_at, null);
-    service.setClock(Date.now() + 61_000);
+    await service.setClock(Date.now() + 61_000);
     assert.deepEqual(await working(service, [made.secret, second.secret, third.secret]), [
       ...[false, false, true],
     ]);
-    service.setClock(null);
+    await service.setClock(null);
   });
   await t.step("a new secret of an expiring key lives until the key's end", async () => {
     const end = Date.now() + 10 * MINUTE;
@@ -154,11 +154,11 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
     assert.deepEqual([turned.expires_at, again.expires_at], [iso(end), iso(end)]);
     assert.equal(again.secrets[0].expires_at, iso(end));
     const texts = [made.secret, turned.secret, again.secret];
-    service.setClock(end - 1);
+    await service.setClock(end - 1);
     assert.deepEqual(await working(service, texts), [false, true, true]);
-    service.setClock(end);
+    await service.setClock(end);
     assert.deepEqual(await working(service, texts), [false, false, false]);
-    service.setClock(null);
+    await service.setClock(null);
   });
   await t.step("a key made by an expiring key ends with it, or before", async () => {
     const end = Date.now() + 10 * MINUTE;
@@ -191,7 +191,7 @@ serviceCase("an expired key", async (t, service) => {
   const end = Date.now() + MINUTE;
   const { id, secret } = await make(service, { expires_at: iso(end) });
   const shown = async () => (await service.call("GET", `${KEYS}/${id}`)).text;
-  service.setClock(end);
+  await service.setClock(end);
   const before = await shown();
   const [row] = await service.sql`select xmin::text from pay.api_keys where id = ${id}`;
   await t.step("is 401 for its own secret", async () => {

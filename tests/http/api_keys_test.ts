@@ -31,10 +31,10 @@ Deno.test("api keys", async (t) => {
       assert.equal(turned.status, 200, turned.text);
       assert.equal(await works(made.body.secret), 200);
       assert.equal(await works(turned.body.secret), 200);
-      service.setClock(Date.now() + 61_000);
+      await service.setClock(Date.now() + 61_000);
       assert.equal(await works(made.body.secret), 401);
       assert.equal(await works(turned.body.secret), 200);
-      service.setClock(null);
+      await service.setClock(null);
       const gone = await service.call("DELETE", path);
       assert.equal(gone.status, 200, gone.text);
       assert.ok(gone.body.revoked_at);
@@ -119,7 +119,7 @@ Deno.test("rate limit", async (t) => {
   const service = await startService({ rate_limit: 5 });
   try {
     const start = Math.ceil(Date.now() / 2000) * 2000;
-    service.setClock(start);
+    await service.setClock(start);
     await t.step("ten in two seconds, then 429 with Retry-After", async () => {
       for (let i = 0; i < 10; i++) {
         const made = await service.pay({}, { idempotency_key: `r${i}` });
@@ -145,7 +145,7 @@ Deno.test("rate limit", async (t) => {
       assert.equal(page.status, 200);
     });
     await t.step("later there is room again", async () => {
-      service.setClock(start + 3000);
+      await service.setClock(start + 3000);
       const answers = [];
       for (let i = 0; i < 8; i++) answers.push((await service.pay()).status);
       assert.deepEqual(answers, [201, 201, 201, 201, 201, 429, 429, 429]);
@@ -159,7 +159,7 @@ Deno.test("rate limit", async (t) => {
       assert.equal(answers.filter((status) => status === 401).length, 100);
       assert.equal(answers.filter((status) => status === 429).length, 20);
       service.assertStatements(0);
-      service.setClock(start + 8000);
+      await service.setClock(start + 8000);
       assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
       const cold = await service.issueKey(service.key.environment_id);
       const first = await service.call("GET", PAYMENTS, { key: cold.text });

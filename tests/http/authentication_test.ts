@@ -101,12 +101,12 @@ serviceCase("401", async (t, service) => {
     for (
       const [offset_ms, expected] of [[-1, [201, 200]], [0, [401, 401]], [1, [401, 401]]] as const
     ) {
-      service.setClock(at_ms + offset_ms);
+      await service.setClock(at_ms + offset_ms);
       const made = await service.pay({}, { key: text });
       const read = await service.call("GET", PAYMENTS, { key: text });
       assert.deepEqual([made.status, read.status], expected, `${offset_ms} ms`);
     }
-    service.setClock(null);
+    await service.setClock(null);
   });
 });
 

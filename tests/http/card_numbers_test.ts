@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { passesLuhn } from "../../shared/core/card_number.ts";
 import { TEST_CARDS } from "../../shared/domain/test_values.ts";
-import { APPROVED_CARD, type TestService } from "../support/service.ts";
+import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service.ts";
+import { ENDPOINTS, openRecorder, until } from "../webhook/recording_receiver.ts";
 import { CODES } from "./error_envelope.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
 import { dumpTables } from "./table_dump.ts";
@@ -56,7 +57,28 @@ const WRITINGS: [name: string, write: (number: string) => string][] = [
   ["plain", (n) => n],
   ["in groups", (n) => n.replace(/(\d{4})(?=\d)/g, "$1 ")],
   ["with dashes", (n) => n.replace(/(\d{4})(?=\d)/g, "$1-")],
+  ...[..."._/,:|+", "  ", " / ", "%20", "%2E", "%2520"].map((
+    joint,
+  ): typeof WRITINGS[number] => [
+    `with "${joint}"`,
+    (n) => n.replace(/(\d{4})(?=\d)/g, `$1${joint}`),
+  ]),
+  ["percent-encoded", (n) => n.replace(/\d/g, "%3$&")],
+  ["in full-width digits", (n) => n.replace(/\d/g, fullWidth)],
 ];
+
+function fullWidth(digit: string): string {
+  return String.fromCodePoint(0xff10 + Number(digit));
+}
+
+/** A text in which a number shows however it is written: decoded, in ASCII, its digits together. */
+function flattened(text: string): string {
+  let decoded = text;
+  for (let at = 0; at < 3; at++) {
+    decoded = decoded.replace(/%[0-7][0-9a-f]/gi, (code) => decodeURIComponent(code));
+  }
+  return decoded.normalize("NFKC").replaceAll(/[\s._/,:|+-]/g, "");
+}
 
 /** Valid numbers of 13 to 19 digits that are no test cards. */
 const cardNumbers = fc.stringMatching(/^[3-6][0-9]{11,17}$/)
@@ -109,20 +131,198 @@ serviceCase(`${NUMBERS} card numbers where none belongs`, async (t, service) => 
       const what = `${route}, ${place_name}, ${writing}: ${answer.text}`;
       assert.equal(answer.status, CODES.invalid_parameter![0], what);
       assert.ok(["invalid_parameter", "invalid_json"].includes(answer.body.error.code), what);
-      const shown = JSON.stringify([answer.text, [...answer.headers]]).replaceAll(/[\s-]/g, "");
+      const shown = flattened(JSON.stringify([answer.text, [...answer.headers]]));
       assert.ok(!shown.includes(number), what);
     }),
     { numRuns: NUMBERS, seed: SEED },
   );
   await t.step("no table holds one", async () => {
-    const dump = (await dumpTables(service)).replaceAll(/[\s-]/g, "");
+    const dump = flattened(await dumpTables(service));
     assert.deepEqual(numbers.filter((number) => dump.includes(number)), []);
     const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
     assert.equal(row!.payments, 1);
   });
   await t.step("no log line holds one", () => {
-    const lines = JSON.stringify(service.logs);
+    const lines = flattened(JSON.stringify(service.logs));
     assert.ok(service.logs.length > NUMBERS);
     assert.deepEqual(numbers.filter((number) => lines.includes(number)), []);
   });
+});
+
+/** Marked numbers, each of another brand; none is a test card. */
+const MARKED = [
+  "4242424242424242",
+  "4539578763621486",
+  "5105105105105100",
+  "371449635398431",
+  "6011000990139424",
+  "30569309025904",
+  "3530111333300000",
+  "6200000000000005",
+  "2223000048400011",
+];
+
+/** A request that carries a number outside of its body, and the answer that it gets. */
+interface Carrier {
+  name: string;
+  method: string;
+  path: string;
+  options: CallOptions;
+  status: number;
+  param?: string;
+}
+
+/** Every place of a header, a path and a query that a program could put a number into. */
+function carriers(written: string, is_ascii: boolean): Carrier[] {
+  const good = { body: GOOD };
+  const encoded = encodeURIComponent(written);
+  const create = { method: "POST", path: PAYMENTS };
+  const refused = (
+    name: string,
+    query: string,
+    param?: string,
+  ): Carrier => ({
+    name,
+    method: "GET",
+    path: `${PAYMENTS}?${query}`,
+    options: {},
+    status: 400,
+    ...(param && { param }),
+  });
+  const header = (name: string): Carrier => ({
+    ...create,
+    name,
+    options: { ...good, headers: { [name]: written } },
+    status: 201,
+  });
+  return [
+    ...(is_ascii && !written.includes(" ")
+      ? [{
+        ...create,
+        name: "Idempotency-Key",
+        options: { ...good, idempotency_key: written },
+        status: 400,
+        param: "Idempotency-Key",
+      }, {
+        ...create,
+        name: "part of the Idempotency-Key",
+        options: { ...good, idempotency_key: `order:${written}/1` },
+        status: 400,
+        param: "Idempotency-Key",
+      }]
+      : []),
+    ...(is_ascii
+      ? [
+        "Request-Id",
+        "X-Request-Id",
+        "User-Agent",
+        "X-Forwarded-For",
+        "Referer",
+        "traceparent",
+        "X-Client-Info",
+        "Cookie",
+      ].map(header)
+      : []),
+    refused("reference", `reference=${encoded}`, "reference"),
+    refused("starting_after", `starting_after=${encoded}`, "starting_after"),
+    refused("limit", `limit=${encoded}`, "limit"),
+    refused("an unknown parameter", `note=${encoded}`, "note"),
+    refused("an unknown parameter's name", `${encoded}=1`),
+    {
+      name: "an id",
+      method: "GET",
+      path: `${PAYMENTS}/${encoded}`,
+      options: {},
+      status: 404,
+    },
+    {
+      ...create,
+      name: "an id of a change",
+      path: `${PAYMENTS}/${encoded}/refund`,
+      options: withKey({}),
+      status: 404,
+    },
+    {
+      ...create,
+      name: "a query beside a good body",
+      path: `${PAYMENTS}?note=${encoded}`,
+      options: good,
+      status: 400,
+      param: "note",
+    },
+    {
+      ...create,
+      name: "names of nested fields",
+      options: {
+        body: { ...GOOD, "42424242": { "42424242": written } },
+      },
+      status: 400,
+    },
+    ...["path", "query"].map((place) => ({
+      ...create,
+      name: `the ${place} of an endpoint's URL`,
+      path: ENDPOINTS,
+      options: {
+        body: { url: `https://a.example/${place === "path" ? "" : "hook?card="}${encoded}` },
+      },
+      status: 400,
+      param: "url",
+    })),
+    {
+      ...create,
+      name: "the name of an API key",
+      path: "/api-v1-payments/v1/api_keys",
+      options: { body: { name: `of ${written}` } },
+      status: 400,
+      param: "name",
+    },
+  ];
+}
+
+serviceCase("marked card numbers in headers, paths, queries and URLs", async (t, service) => {
+  const receiver = openRecorder();
+  try {
+    const made = await service.call("POST", ENDPOINTS, { body: { url: receiver.url("/") } });
+    assert.equal(made.status, 201, made.text);
+    service.logs.length = 0;
+    const answers: string[] = [];
+    let paid = 0;
+    for (const [at, [writing, write]] of WRITINGS.entries()) {
+      const number = MARKED[at % MARKED.length]!;
+      const written = write(number);
+      const is_ascii = /^[\x20-\x7e]*$/.test(written);
+      await t.step(writing, async () => {
+        for (const { name, method, path, options, status, param } of carriers(written, is_ascii)) {
+          const answer = await service.call(method, path, options);
+          const { error } = answer.body;
+          assert.deepEqual(
+            [answer.status, error?.param],
+            [status, param],
+            `${name}: ${answer.text}`,
+          );
+          if (status === 201) paid++;
+          answers.push(JSON.stringify([answer.text, [...answer.headers]]));
+        }
+      });
+    }
+    const found = (text: string) => MARKED.filter((number) => flattened(text).includes(number));
+    await until("all events have arrived", () => receiver.arrivals.length >= paid);
+    await t.step("no answer shows one", () => assert.deepEqual(found(answers.join("\n")), []));
+    await t.step("no receiver got one", () => {
+      assert.ok(paid > 0);
+      const got = receiver.arrivals.map(({ text, headers }) =>
+        JSON.stringify([text, [...headers]])
+      );
+      assert.deepEqual(found(got.join("\n")), []);
+    });
+    await t.step("no log line holds one", () => {
+      assert.ok(service.logs.length > answers.length);
+      assert.deepEqual(found(JSON.stringify(service.logs)), []);
+    });
+    await t.step("no table holds one", async () => {
+      assert.deepEqual(found(await dumpTables(service)), []);
+    });
+  } finally {
+    await receiver.close();
+  }
 });

@@ -51,18 +51,18 @@ function left({ headers }: TestAnswer): string | null {
 serviceCase("rate limit of an environment", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
   await t.step("the keys of an environment share it", async () => {
-    service.setClock(START);
+    await service.setClock(START);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA, KEY_QUOTA, 4, 0]);
   });
   await t.step("another environment has its own", async () => {
     assert.equal(await exhaust(service, service.other.text), KEY_QUOTA);
   });
   await t.step("it slides as a key's does", async () => {
-    service.setClock(START + 3000);
+    await service.setClock(START + 3000);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_RATE, KEY_RATE, 2, 0]);
   });
   await t.step("every answer tells the smaller of both", async () => {
-    service.setClock(START + WINDOWS);
+    await service.setClock(START + WINDOWS);
     const told: (string | null)[] = [];
     for (const [i, { text }] of keys.slice(0, 3).entries()) {
       for (let n = 0; n < (i < 2 ? KEY_QUOTA - 1 : 1); n++) {
@@ -74,10 +74,10 @@ serviceCase("rate limit of an environment", async (t, service) => {
     assert.deepEqual(told, [9, 9, 5].map((rest) => `"default";r=${rest};t=2`));
   });
   await t.step("at the limit every kind of request of every key is 429", async () => {
-    service.setClock(START + 2 * WINDOWS);
+    await service.setClock(START + 2 * WINDOWS);
     const body = { amount: 1, currency: "EUR" };
     const first = await service.pay(body, { idempotency_key: "first" });
-    service.setClock(START + 3 * WINDOWS);
+    await service.setClock(START + 3 * WINDOWS);
     await exhaustAll(service, keys.slice(1));
     const cases: [string, string, Record<string, unknown>?][] = [
       ["POST", PAYMENTS, { body }],
@@ -105,7 +105,7 @@ serviceCase("rate limit of an environment", async (t, service) => {
 serviceCase("what does not renew the limit of an environment", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
   await t.step("new keys in the place of revoked ones", async () => {
-    service.setClock(START);
+    await service.setClock(START);
     let admitted = 0;
     for (let i = 0; i < 8; i++) {
       const [key] = await issue(service, 1);
@@ -116,23 +116,23 @@ serviceCase("what does not renew the limit of an environment", async (t, service
     assert.equal(admitted, QUOTA);
   });
   await t.step("a reset", async () => {
-    service.setClock(START + WINDOWS);
+    await service.setClock(START + WINDOWS);
     const reset = await service.call("POST", `${SANDBOX}/reset`);
     assert.equal(reset.status, 200, reset.text);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA - 1, KEY_QUOTA, 4, 0]);
   });
   await t.step("a request that began long before it is counted", async () => {
-    service.setClock(START + 2 * WINDOWS);
+    await service.setClock(START + 2 * WINDOWS);
     await exhaustAll(service, keys);
     for (const earlier_ms of [2_000, 10_000, 120_000, 299_000]) {
-      service.setClock(START + 2 * WINDOWS - earlier_ms);
+      await service.setClock(START + 2 * WINDOWS - earlier_ms);
       for (const { text } of keys) assert.equal(await exhaust(service, text), 0);
     }
-    service.setClock(START + 2 * WINDOWS);
+    await service.setClock(START + 2 * WINDOWS);
     assert.deepEqual(await exhaustAll(service, keys), [0, 0, 0, 0]);
   });
   await t.step("retention, while its window lasts", async () => {
-    service.setClock(null);
+    await service.setClock(null);
     for (const { text } of keys) await service.call("GET", PAYMENTS, { key: text });
     const counters = () =>
       service.sql`
@@ -188,7 +188,7 @@ serviceCase("rate limits within one list of changes", async (t, service) => {
 serviceCase("100 keys on two instances", async (t, first) => {
   const keys = [first.key, ...await issue(first, 99)];
   const second = startSecondService(first, { ...LIMITS, clock: () => START });
-  first.setClock(START);
+  await first.setClock(START);
   try {
     const body = { amount: 1, currency: "EUR" };
     const kinds: [string, (i: number, key: string) => Promise<TestAnswer>][] = [

@@ -18,7 +18,7 @@ import {
 const AT = "2026-08-09T10:11:12.013Z";
 
 serviceCase("an event carries the resource as of the event", async (t, service) => {
-  service.setClock(Date.parse(AT));
+  await service.setClock(Date.parse(AT));
   const answer = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
   const { events } = await recordOf(service, answer.body.id);
   const [created, completed, refund, refunded] = events;

@@ -25,13 +25,13 @@ serviceCase("every answer", async (t, service) => {
     }
   }
   await t.step("no two have one Request-Id, not at one instant either", async () => {
-    service.setClock(Date.now());
+    await service.setClock(Date.now());
     const more = await Promise.all(
       Array.from({ length: 500 }, () => service.call("GET", PAYMENTS, { key: null })),
     );
     for (const { headers } of more) ids.add(headers.get("Request-Id")!);
     assert.equal(ids.size, answers + more.length);
-    service.setClock(null);
+    await service.setClock(null);
   });
   await t.step("a Request-Id that is sent is not taken over", async () => {
     const sent = `req_${"a".repeat(26)}`;

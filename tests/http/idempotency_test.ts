@@ -109,13 +109,13 @@ serviceCase(
     });
     await t.step("a create is replayed though its card has expired since", async () => {
       const body = card({ exp_month: 11, exp_year: 2026 });
-      service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
+      await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
       const first = await service.pay(body, { idempotency_key: "month" });
       assert.equal(first.status, 201);
-      service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
+      await service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
       assertReplay(await service.pay(body, { idempotency_key: "month" }), first);
       assertRefused(await service.pay(body), 400, "invalid_parameter", "card.exp_month");
-      service.setClock(null);
+      await service.setClock(null);
     });
   },
 );

@@ -26,13 +26,13 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
   for (const [name, path, body, from] of REPEATABLE) {
     for (const [after_ms, result] of [[-1, "replayed"], [0, "new"], [1, "new"]] as const) {
       await t.step(`${name} after 24 h ${after_ms} ms is ${result}`, async () => {
-        service.setClock(FIRST_AT);
+        await service.setClock(FIRST_AT);
         const id = from === null ? "" : (await paymentIn(service, from)).id;
         const options = { body, idempotency_key: `${after_ms} ${name}`.replaceAll(/\W/g, "_") };
         const send = () => service.call("POST", path.replace("{id}", id), options);
         const first = await send();
         assert.equal(first.headers.get("Idempotent-Replayed"), null, first.text);
-        service.setClock(FIRST_AT + DAY_MS + after_ms);
+        await service.setClock(FIRST_AT + DAY_MS + after_ms);
         const second = await send();
         assert.equal(second.status, first.status, second.text);
         assert.equal(
@@ -40,7 +40,7 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
           result === "replayed" ? "true" : null,
         );
         // A new answer is kept in its turn: 24 h from its own first request.
-        service.setClock(FIRST_AT + DAY_MS + after_ms + (result === "new" ? DAY_MS - 1 : 0));
+        await service.setClock(FIRST_AT + DAY_MS + after_ms + (result === "new" ? DAY_MS - 1 : 0));
         const third = await send();
         assert.deepEqual([third.text, third.headers.get("Idempotent-Replayed")], [
           second.text,
@@ -51,20 +51,20 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
   }
   await t.step("a replay does not lengthen it", async () => {
     const send = () => service.pay({}, { idempotency_key: "length" });
-    service.setClock(FIRST_AT);
+    await service.setClock(FIRST_AT);
     const first = await send();
-    service.setClock(FIRST_AT + DAY_MS - 1);
+    await service.setClock(FIRST_AT + DAY_MS - 1);
     assert.equal((await send()).text, first.text);
-    service.setClock(FIRST_AT + DAY_MS);
+    await service.setClock(FIRST_AT + DAY_MS);
     assert.notEqual((await send()).body.id, first.body.id);
   });
   await t.step("an expired key takes another request", async () => {
-    service.setClock(FIRST_AT);
+    await service.setClock(FIRST_AT);
     await service.pay({}, { idempotency_key: "reuse" });
-    service.setClock(FIRST_AT + DAY_MS - 1);
+    await service.setClock(FIRST_AT + DAY_MS - 1);
     const early = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
     assertRefused(early, 409, "idempotency_conflict");
-    service.setClock(FIRST_AT + DAY_MS);
+    await service.setClock(FIRST_AT + DAY_MS);
     const late = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
     assert.deepEqual([late.status, late.body.amount], [201, 5]);
   });

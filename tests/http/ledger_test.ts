@@ -123,7 +123,7 @@ serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (
 });
 
 serviceCase("GET /v1/ledger_entries shows an entry's members", async (_t, service) => {
-  service.setClock(Date.parse("2026-01-02T03:04:05.060Z"));
+  await service.setClock(Date.parse("2026-01-02T03:04:05.060Z"));
   const { body: payment } = await service.make({ outcome: "refunded", currency: "JPY" });
   const answer = await service.call("GET", LEDGER);
   assert.equal(answer.body.url, "/v1/ledger_entries");

@@ -97,7 +97,7 @@ const EXPIRIES: [month: unknown, year: unknown, at: string, refused: string | nu
 serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
   for (const [exp_month, exp_year, at, refused] of EXPIRIES) {
     await t.step(`${exp_month}/${exp_year} at ${at} → ${refused ?? "taken"}`, async () => {
-      service.setClock(Date.parse(at));
+      await service.setClock(Date.parse(at));
       const before = await rowCounts(service);
       const answer = await service.pay(card({ exp_month, exp_year } as never));
       if (refused === null) return assert.equal(answer.status, 201, answer.text);
@@ -105,7 +105,7 @@ serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
       assert.deepEqual(await rowCounts(service), before);
     });
   }
-  service.setClock(null);
+  await service.setClock(null);
   for (const number of ["4000 0000 0000 0069", "4000000000000069", "4000-0000-0000-0069"]) {
     await t.step(`${number} has always expired`, async () => {
       const before = await rowCounts(service);

@@ -114,7 +114,7 @@ async function variety(service: TestService): Promise<Shown[]> {
   const made: Shown[] = [];
   for (const status of STATUSES) {
     for (const kind of KINDS) {
-      service.setClock(FIRST_AT + made.length * 1000);
+      await service.setClock(FIRST_AT + made.length * 1000);
       made.unshift(
         await paymentIn(service, status, {
           ...APPROVED[kind],

@@ -109,7 +109,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
 ];
 
 serviceCase("POST /v1/payments answers the whole object in order", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const [name, body, members] of CASES) {
     await t.step(name, async () => {
       const answer = await service.call("POST", PAYMENTS, { body });
@@ -159,9 +159,9 @@ serviceCase(
       (await service.pay({ wallet: address, ...body })).body.method.wallet.tx_hash;
     const hash = await hashOf({});
     await t.step("the same input at another time with another name has the same", async () => {
-      service.setClock(AT);
+      await service.setClock(AT);
       assert.equal(await hashOf({ description: "other", customer: PERSON }), hash);
-      service.setClock(null);
+      await service.setClock(null);
     });
     const others: [string, Record<string, unknown>][] = [
       ["amount", { amount: 1001 }],

@@ -24,7 +24,7 @@ serviceCase("rate limit, two isolates", async (t, first) => {
     max_connections: POOL,
     clock: () => START,
   });
-  first.setClock(START);
+  await first.setClock(START);
   try {
     const body = { amount: 1, currency: "EUR" };
     /** [name, one request; true when it was admitted] */

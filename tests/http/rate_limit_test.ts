@@ -45,20 +45,20 @@ serviceCase("rate limit of a key", async (t, service) => {
   for (const [i, [later_ms, admitted]] of slides.entries()) {
     await t.step(`${later_ms} ms after a burst of ${QUOTA} there are ${admitted}`, async () => {
       const start = START + i * 1_000_000;
-      service.setClock(start);
+      await service.setClock(start);
       assert.equal(await exhaust(service), QUOTA);
-      service.setClock(start + later_ms);
+      await service.setClock(start + later_ms);
       assert.equal(await exhaust(service), admitted);
     });
   }
   await t.step("another key of the same environment has its own", async () => {
-    service.setClock(START + 20_000_000);
+    await service.setClock(START + 20_000_000);
     const { text } = await service.issueKey(service.key.environment_id);
     await exhaust(service);
     assert.equal(await exhaust(service, text), QUOTA);
   });
   await t.step("a second secret of a key shares it", async () => {
-    service.setClock(START + 21_000_000);
+    await service.setClock(START + 21_000_000);
     const made = await service.call("POST", `${V1}/api_keys`, { body: { name: "two" } });
     const path = `${V1}/api_keys/${made.body.id}/rotate`;
     const turned = await service.call("POST", path, { body: { expires_in: 600 } });
@@ -90,7 +90,7 @@ serviceCase("rate limit of a key", async (t, service) => {
       [403, "GET", `${V1}/balance`, { key: narrow }],
     ];
     for (const [i, [status, method, path, options]] of cases.entries()) {
-      service.setClock(START + 30_000_000 + i * 10_000);
+      await service.setClock(START + 30_000_000 + i * 10_000);
       const answer = await service.call(method, path, options ?? {});
       assert.equal(answer.status, status, answer.text);
       assert.equal(left(answer), `"default";r=${QUOTA - 1};t=2`, `${status} ${method} ${path}`);
@@ -98,7 +98,7 @@ serviceCase("rate limit of a key", async (t, service) => {
     }
   });
   await t.step("at the limit every kind of refusal is 429 with Retry-After", async () => {
-    service.setClock(START + 40_000_000);
+    await service.setClock(START + 40_000_000);
     await exhaust(service);
     const cases: [string, string, Record<string, unknown>?][] = [
       ["POST", PAYMENTS, { body: {} }],
@@ -129,7 +129,7 @@ serviceCase("replays at the limit", async (t, service) => {
     body: unknown = {},
     key = service.key.text,
   ) => {
-    service.setClock(at_ms += 10_000);
+    await service.setClock(at_ms += 10_000);
     const options = { key, body, idempotency_key: `k${calls.length}` };
     const answer = await service.call(method, path, options);
     calls.push([method, path, options]);
@@ -165,7 +165,7 @@ serviceCase("replays at the limit", async (t, service) => {
   await first("DELETE", `${V1}/api_keys/${made.id}`);
   await first("POST", `${SANDBOX}/reset`, {}, service.other.text);
 
-  service.setClock(at_ms += 10_000);
+  await service.setClock(at_ms += 10_000);
   await exhaust(service);
   await exhaust(service, service.other.text);
   for (const [method, path, options] of calls) {
@@ -178,7 +178,7 @@ serviceCase("replays at the limit", async (t, service) => {
     });
   }
   await t.step("and costs nothing: the limit is as it was", async () => {
-    service.setClock(at_ms + 3_000);
+    await service.setClock(at_ms + 3_000);
     for (const [method, path, options] of calls.slice(0, 4)) {
       assert.equal(left(await service.call(method, path, options)), `"default";r=${RATE};t=2`);
     }

@@ -34,7 +34,7 @@ const WHOLE: [string, body: unknown][] = [
 serviceCase("POST /v1/payments/{id}/refund gives the whole back", async (t, service) => {
   for (const [name, body] of WHOLE) {
     await t.step(name, async () => {
-      service.setClock(Date.parse(AT));
+      await service.setClock(Date.parse(AT));
       const payment = await paymentIn(service, "completed", { currency: "USD" });
       const before = await recordOf(service, payment.id);
       const answer = await refund(service, payment.id, body);

@@ -84,7 +84,7 @@ serviceCase("purge", async (t, service) => {
   await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", { body: hook });
   const { environment_id } = service.key;
   await t.step("what is younger than 30 days stays", async () => {
-    service.setClock(Date.now() - 29.9 * DAY_MS);
+    await service.setClock(Date.now() - 29.9 * DAY_MS);
     await trade(service, service.key.text);
     const before = await counts(service, environment_id);
     assert.ok(Object.values(before).every((n) => n > 0), JSON.stringify(before));
@@ -95,13 +95,13 @@ serviceCase("purge", async (t, service) => {
     "what is older goes, in batches, and the balance keeps what it brought, rolled up or not",
     async () => {
       const young = await counts(service, environment_id);
-      service.setClock(Date.now() - 30.1 * DAY_MS);
+      await service.setClock(Date.now() - 30.1 * DAY_MS);
       for (let i = 0; i < 10; i++) {
         await trade(service, service.key.text);
         if (i === 4) await service.sql`select pay.roll_up_balances()`;
       }
       await trade(service, service.other.text);
-      service.setClock(null);
+      await service.setClock(null);
       assert.deepEqual([...await wrongBalances(service)], []);
       const before = await sums(service);
       const calls = await purgeAll(service, 7);
@@ -114,9 +114,9 @@ serviceCase("purge", async (t, service) => {
     },
   );
   await t.step("writers go on meanwhile, and the balance counts each", async () => {
-    service.setClock(Date.now() - 31 * DAY_MS);
+    await service.setClock(Date.now() - 31 * DAY_MS);
     for (let i = 0; i < 20; i++) await trade(service, service.key.text);
-    service.setClock(null);
+    await service.setClock(null);
     const before = await available(service, environment_id);
     let is_purging = true;
     const writing = (async () => {

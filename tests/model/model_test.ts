@@ -107,7 +107,7 @@ class StepCommand implements fc.AsyncCommand<ServiceModel, Real> {
   async run(model: ServiceModel, real: Real): Promise<void> {
     // No two things happen in one millisecond, so that lists have one order.
     model.now_ms++;
-    real.service.setClock(model.now_ms);
+    await real.service.setClock(model.now_ms);
     await play(this.step, model, real);
   }
   toString(): string {
@@ -148,7 +148,7 @@ let serial = 0;
 
 /** A sandbox of its own for each run. */
 async function begin(service: TestService): Promise<{ model: ServiceModel; real: Real }> {
-  service.setClock(BEGIN_MS);
+  await service.setClock(BEGIN_MS);
   const environment_id = idMint(Date.now())("env_");
   await service.sql`
     select pay.create_environment(${environment_id}, ${`model ${serial++}`}, false, 'model')`;

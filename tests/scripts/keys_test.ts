@@ -74,9 +74,9 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       const key = made.out.trim();
       assert.equal(await status(key), 200);
       assert.equal(await status(key, "POST"), 403);
-      service.setClock(Date.parse("2999-01-01T00:00:00Z"));
+      await service.setClock(Date.parse("2999-01-01T00:00:00Z"));
       assert.equal(await status(key), 401);
-      service.setClock(null);
+      await service.setClock(null);
       const listed = await keys(env, "list");
       assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*acme_test_\\.\\.\\.`));
       assert.match(listed.out, /only payments:read events:read/);
@@ -96,12 +96,12 @@ Deno.test("keys with DATABASE_URL", async (t) => {
         200,
         200,
       ]);
-      service.setClock(Date.now() + 61_000);
+      await service.setClock(Date.now() + 61_000);
       assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
         401,
         200,
       ]);
-      service.setClock(null);
+      await service.setClock(null);
     });
     await t.step("rotate keeps an expiry to come, and lifts one that has passed", async () => {
       const expires = new Date(Date.now() + 3_600_000).toISOString();

@@ -145,3 +145,53 @@ Deno.test("migrate() refuses a new file that sorts before an applied one", async
     await assert.rejects(migrate(url, undefined, folder), /not 20260102000000_one\.sql, which/);
   });
 });
+
+const WARNS = {
+  "20260104000000_warns.sql": `do $$ begin
+    raise notice 'all is well';
+    raise warning 'no job was scheduled' using hint = 'read the manual';
+  end $$;`,
+};
+
+Deno.test("migrate() tells the operator of warnings, and of nothing else", async () => {
+  await withScratch({ ...TABLE, ...ONE, ...WARNS }, async ({ folder, url }) => {
+    const warnings: string[] = [];
+    await migrate(url, undefined, folder, (text) => warnings.push(text));
+    assert.deepEqual(warnings, ["Warning: no job was scheduled\n  read the manual"]);
+  });
+});
+
+Deno.test("migrate() writes warnings to standard error unless told otherwise", async () => {
+  await withScratch(WARNS, async ({ folder, url }) => {
+    const written: string[] = [];
+    const { error } = console;
+    console.error = (text: string) => written.push(text);
+    try {
+      await migrate(url, undefined, folder);
+    } finally {
+      console.error = error;
+    }
+    assert.deepEqual(written, ["Warning: no job was scheduled\n  read the manual"]);
+  });
+});
+
+Deno.test("migrate() warns of nothing where the project's own migrations apply as they should", async () => {
+  await withScratch({}, async ({ url }) => {
+    const warnings: string[] = [];
+    await migrate(url, undefined, undefined, (text) => warnings.push(text));
+    assert.deepEqual(warnings, []);
+  });
+});
+
+Deno.test("migrate() warns where pg_net is and pg_cron is not: nothing was scheduled", async () => {
+  await withScratch({}, async ({ url, sql }) => {
+    await sql`create schema net`;
+    const warnings: string[] = [];
+    await migrate(url, undefined, undefined, (text) => warnings.push(text));
+    assert.match(
+      warnings.join("\n"),
+      /^Warning: no job was scheduled: pg_cron and pg_net must both/,
+    );
+    assert.equal(warnings.length, 1);
+  });
+});

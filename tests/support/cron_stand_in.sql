@@ -53,6 +53,21 @@ create unlogged table net.http_request_queue (
   timeout_milliseconds integer not null
 );
 
+-- As in pg_net 0.20.4. The test that plays the worker writes the answers; the worker deletes them after
+-- pg_net.ttl, six hours. Everybody's answers stand in it, without a key, and a crash empties it.
+create unlogged table net._http_response (
+  id bigint,
+  status_code integer,
+  content_type text,
+  headers jsonb,
+  content text,
+  timed_out boolean,
+  error_msg text,
+  created timestamptz not null default now()
+);
+create index on net._http_response (created);
+grant select on net._http_response to public;
+
 -- Queues a request; it is sent after the commit.
 create function net.http_post(
   url text,

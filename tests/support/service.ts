@@ -87,11 +87,23 @@ export interface TestService {
   /** Asserts how many statements were sent since then; over processes nobody counts them. */
   assertStatements(count: number): void;
   logs: LogLine[];
-  /** Sets the clock; null for the machine's. */
-  setClock(at_ms: number | null): void;
+  /**
+   * Sets the clock of the functions and of the database; null for the machine's. The next call
+   * waits until the database's is set.
+   */
+  setClock(at_ms: number | null): Promise<void>;
+  /** Sets the clock of the functions alone: theirs is wrong. */
+  setWrongClock(at_ms: number): void;
   /** Sets the clock where that can be done; false over processes, whose clock is the machine's. */
   trySetClock(at_ms: number | null): boolean;
   close(): Promise<void>;
+}
+
+/** Moves the time of a test's own database; null for the machine's. */
+export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
+  const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
+  await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
+    language sql stable parallel safe as $$ select ${at} $$`);
 }
 
 /** Starts the product over a fresh database; `close` at the end of the file. */
@@ -102,6 +114,12 @@ export async function startService(
   const sql = postgres(database.url, { max: 4, onnotice: () => {} });
   let statements: string[] = [];
   let fixed_ms: number | null = null;
+  let server_time = Promise.resolve();
+  const setClock = (at_ms: number | null) => {
+    fixed_ms = at_ms;
+    server_time = server_time.then(() => setServerTime(sql, at_ms));
+    return server_time;
+  };
   const product = openProduct({
     database_url: database.functions_url,
     base_url: BASE_URL,
@@ -159,6 +177,7 @@ export async function startService(
       },
       ...(raw !== undefined && { body: raw as BodyInit }),
     });
+    await server_time;
     const response = await product.fetch(request);
     const answer = await response.text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
@@ -208,13 +227,18 @@ export async function startService(
     logs: product.logs,
     setClock(at_ms) {
       if (IS_REMOTE) throw new LooksInside("the clock");
+      return setClock(at_ms);
+    },
+    setWrongClock(at_ms) {
+      if (IS_REMOTE) throw new LooksInside("the clock");
       fixed_ms = at_ms;
     },
     trySetClock(at_ms) {
-      fixed_ms = at_ms;
+      if (!IS_REMOTE) setClock(at_ms);
       return !IS_REMOTE;
     },
     async close() {
+      await server_time;
       await product.close();
       await sql.end();
       await database.drop();

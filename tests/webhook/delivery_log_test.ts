@@ -63,7 +63,7 @@ Deno.test("refused, filtered, bad TLS, reset, blocked: one record", async (t) =>
   try {
     const records = new Map<string, unknown>();
     for (const name of Object.keys(names)) {
-      service.setClock(AT);
+      await service.setClock(AT);
       const { id } = await addEndpoint(service, `https://${name}/`, {
         events: ["payment.created"],
       });
@@ -115,7 +115,7 @@ const ANSWERS: [status: number, delivered: boolean][] = [
 ];
 webhookCase("only 2xx is a delivery, and 3xx leads nowhere", async (t, service, hooks) => {
   const canary = openRecorder();
-  service.setClock(AT);
+  await service.setClock(AT);
   try {
     await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
     for (const [status, delivered] of ANSWERS) {

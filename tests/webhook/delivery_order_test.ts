@@ -32,7 +32,7 @@ webhookCase("an event waits for an earlier one of its payment only", async (t, s
   let failures = 2;
   hooks.judge = ({ path, event }: Arrival) =>
     path === "/" && event.data.object.id === slow.id && failures-- > 0 ? 500 : 200;
-  service.setClock(AT);
+  await service.setClock(AT);
   await service.call("POST", `/api-v1-sandbox/payments/${slow.id}/advance`, {
     body: { to: "processing" },
   });
@@ -51,17 +51,17 @@ webhookCase("an event waits for an earlier one of its payment only", async (t, s
     assert.deepEqual(of(slow.id), ["payment.processing 1"]);
   });
   await t.step("just before the next attempt nothing is sent", async () => {
-    service.setClock(AT + 4_999);
+    await service.setClock(AT + 4_999);
     await settle(service);
     assert.deepEqual(of(slow.id), ["payment.processing 1"]);
   });
   await t.step("the attempt is made when due, and fails again", async () => {
-    service.setClock(AT + 5_000);
+    await service.setClock(AT + 5_000);
     await settle(service);
     assert.deepEqual(of(slow.id), ["payment.processing 1", "payment.processing 2"]);
   });
   await t.step("once it is delivered, what waited follows at once", async () => {
-    service.setClock(AT + 65_000);
+    await service.setClock(AT + 65_000);
     await settle(service);
     assert.deepEqual(of(slow.id), [
       "payment.processing 1",
@@ -98,16 +98,16 @@ webhookCase("an event waits for an earlier one of its payment only", async (t, s
 webhookCase("a test delivery is tried four times", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
-  service.setClock(AT);
+  await service.setClock(AT);
   const { body: payment } = await service.make({ outcome: "success" });
   await settle(service);
   for (const [i, after_ms] of TEST_ATTEMPTS.entries()) {
     const is_last = i === TEST_ATTEMPTS.length - 1;
     await t.step(`attempt ${i + 1} at ${after_ms} ms`, async () => {
-      service.setClock(AT + after_ms - 1);
+      await service.setClock(AT + after_ms - 1);
       await settle(service);
       assert.equal(hooks.arrivals.length, i || 1);
-      service.setClock(AT + after_ms);
+      await service.setClock(AT + after_ms);
       // By the address that wakes the relay where nothing else does.
       const woken = await service.call("POST", RELAY, { key: RELAY_TOKEN });
       assert.equal(woken.status, 202);
@@ -127,7 +127,7 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
     assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
   });
   await t.step("and no other attempt is made", async () => {
-    service.setClock(AT + 86_400_000);
+    await service.setClock(AT + 86_400_000);
     await settle(service);
     assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
   });
@@ -136,10 +136,10 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
 webhookCase("an attempt whose relay died holds nothing up", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
-  service.setClock(AT);
+  await service.setClock(AT);
   const { body: payment } = await service.make({ outcome: "success" });
   for (const after_ms of TEST_ATTEMPTS.slice(0, 3)) {
-    service.setClock(AT + after_ms);
+    await service.setClock(AT + after_ms);
     await settle(service);
   }
   const deliveries = await deliveriesOf(service, `&payment_id=${payment.id}`);
@@ -159,7 +159,7 @@ webhookCase("an attempt whose relay died holds nothing up", async (t, service, h
     assert.equal(status, 200);
     await settle(service);
   };
-  service.setClock(now);
+  await service.setClock(now);
   hooks.judge = () => 200;
 
   await t.step("it waits for the event before it", async () => {
@@ -182,7 +182,7 @@ webhookCase("an attempt whose relay died holds nothing up", async (t, service, h
 webhookCase("Retry-After of the receiver is honoured", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => new Response(null, { status: 429, headers: { "Retry-After": "8" } });
-  service.setClock(AT);
+  await service.setClock(AT);
   await service.make({ outcome: "success" });
   await settle(service);
   const [delivery] = await deliveriesOf(service);
@@ -201,12 +201,12 @@ webhookCase("what waits is called off with its endpoint", async (t, service, hoo
   ];
   for (const [name, end] of endings) {
     await t.step(name, async () => {
-      service.setClock(AT);
+      await service.setClock(AT);
       const { id } = await addEndpoint(service, hooks.url(`/${name}`));
       const { body: payment } = await service.make({ outcome: "success" });
       await settle(service);
       await end(id);
-      service.setClock(AT + 60_000);
+      await service.setClock(AT + 60_000);
       await settle(service);
       const rows = await deliveriesOf(service, `&payment_id=${payment.id}&endpoint_id=${id}`);
       assert.deepEqual(
@@ -226,7 +226,7 @@ webhookCase("a long row of one payment's events arrives in order", async (_, ser
   await addEndpoint(service, hooks.url("/"));
   let answered = 0;
   hooks.judge = () => ++answered === 1 ? 500 : 200;
-  service.setClock(AT);
+  await service.setClock(AT);
   const { body: payment } = await service.make({ outcome: "success" });
   await settle(service);
   for (let i = 0; i < 60; i++) {
@@ -240,7 +240,7 @@ webhookCase("a long row of one payment's events arrives in order", async (_, ser
     [other.id, other.id],
     "the row waits, others do not",
   );
-  service.setClock(AT + 5_000);
+  await service.setClock(AT + 5_000);
   await settle(service);
   const sequences = hooks.arrivals.slice(3).map(({ event }) => event.sequence);
   assert.deepEqual(sequences, Array.from({ length: 122 }, (_, i) => i + 1));

@@ -41,7 +41,7 @@ const LIVE_WAITS = [
 ];
 
 webhookCase("410 turns an endpoint off and tells the others", async (t, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   const gone = await addEndpoint(service, hooks.url("/gone"), { description: "kept" });
   const told = await addEndpoint(service, hooks.url("/told"), {
     events: ["webhook_endpoint.disabled"],
@@ -145,7 +145,7 @@ liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
   receiver.judge = () => new Response(null, { status: 500 });
   const { id } = await addLive(service, "/live");
   let now = AT;
-  service.setClock(now);
+  await service.setClock(now);
   const delivery_id = await addLiveDelivery(service, id, AT);
   const read = async () => {
     const path = `${DELIVERIES}/${delivery_id}`;
@@ -155,9 +155,9 @@ liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
     await t.step(
       `attempt ${i + 1}, then ${wait === null ? "none" : `${wait} ms ± 20 %`}`,
       async () => {
-        service.setClock(now - 1);
+        await service.setClock(now - 1);
         await settle(service);
-        service.setClock(now);
+        await service.setClock(now);
         await settle(service);
         assert.equal(receiver.attempts.get("/live")?.length, i + 1);
         const { status, attempts, next_attempt_at } = await read();
@@ -182,7 +182,7 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
   const { id } = await addLive(service, "/live", ["payment.*"]);
   await addLive(service, "/told", ["webhook_endpoint.*"]);
   const failAt = async (at_ms: number) => {
-    service.setClock(at_ms);
+    await service.setClock(at_ms);
     await addLiveDelivery(service, id, at_ms);
     await settle(service);
   };
@@ -220,7 +220,7 @@ webhookCase("a test endpoint may fail for longer", async (_, service, hooks) => 
   const { id } = await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   for (const days of [0, 4, 6, 29]) {
-    service.setClock(AT + days * DAY);
+    await service.setClock(AT + days * DAY);
     await service.make();
     await settle(service);
   }

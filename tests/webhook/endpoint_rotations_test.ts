@@ -50,11 +50,11 @@ async function storedSecrets({ sql }: TestService, id: string): Promise<number> 
 }
 
 webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   const { id, secret } = await addEndpoint(service, hooks.url("/"));
   const secrets = [secret];
   for (let i = 0; i < ROTATIONS; i++) {
-    service.setClock(AT + i * 10);
+    await service.setClock(AT + i * 10);
     secrets.unshift(await rotate(service, id, LONGEST_OVERLAP_S));
   }
   await t.step(`after ${ROTATIONS} long overlaps the newest five sign, and no other`, async () => {
@@ -68,7 +68,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
   await t.step("a shorter overlap shortens every older one, a longer one none", async () => {
     const newest = await rotate(service, id, 60);
     await rotate(service, id, LONGEST_OVERLAP_S);
-    service.setClock(AT + ROTATIONS * 10 + 61_000);
+    await service.setClock(AT + ROTATIONS * 10 + 61_000);
     const arrival = await deliver(service, hooks.arrivals);
     assert.deepEqual(await verifiedBy(arrival, [newest, secrets[0]!]), [true, false]);
   });
@@ -84,7 +84,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
   await t.step("an update drops what has ended", async () => {
     await rotate(service, id, 60);
     assert.equal(await storedSecrets(service, id), 2);
-    service.setClock(AT + 1_000_000);
+    await service.setClock(AT + 1_000_000);
     const updated = await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { description: "x" } });
     assert.equal(updated.status, 200, updated.text);
     assert.equal(await storedSecrets(service, id), 1);

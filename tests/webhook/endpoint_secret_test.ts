@@ -155,7 +155,7 @@ async function verifiedBy(arrival: Arrival, secrets: string[]) {
 webhookCase(
   "POST /rotate_secret: older secrets sign until they expire",
   async (t, service, hooks) => {
-    service.setClock(AT);
+    await service.setClock(AT);
     const { id, secret: first } = await addEndpoint(service, hooks.url("/"));
     const rotate = async (expires_in?: number) => {
       const body = expires_in === undefined ? {} : { expires_in };
@@ -180,7 +180,7 @@ webhookCase(
     ];
     for (const [name, after_ms, verified] of cases) {
       await t.step(`${after_ms} ms, ${name}`, async () => {
-        service.setClock(AT + after_ms);
+        await service.setClock(AT + after_ms);
         const arrival = await deliver();
         assert.deepEqual(await verifiedBy(arrival, secrets), verified);
         const parts = arrival.headers.get("Payment-Signature")!.split(",").slice(1);

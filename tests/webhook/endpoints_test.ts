@@ -22,7 +22,7 @@ const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
 ];
 
 serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
-  service.setClock(Date.parse(AT));
+  await service.setClock(Date.parse(AT));
   await t.step("answers every field, and the secret once", async () => {
     const asked = {
       url: "https://hooks.example.com/a/../b",
@@ -119,11 +119,11 @@ const UPDATES: [name: string, body: Record<string, unknown>, changed?: Record<st
     ["on", { status: "enabled" }, { status: "enabled", disabled_reason: null }],
   ];
 serviceCase("PUT /v1/webhook_endpoints/{id} changes what is given", async (t, service) => {
-  service.setClock(Date.parse(AT));
+  await service.setClock(Date.parse(AT));
   const first = { description: "old", metadata: { a: "1" }, events: ["payment.*"] };
   const { id } = await addEndpoint(service, URL, first);
   let { body: before } = await service.call("GET", `${ENDPOINTS}/${id}`);
-  service.setClock(Date.parse(LATER));
+  await service.setClock(Date.parse(LATER));
   for (const [name, body, changed = body] of UPDATES) {
     await t.step(name, async () => {
       const answer = await service.call("PUT", `${ENDPOINTS}/${id}`, { body });

@@ -79,13 +79,13 @@ serviceCase("POST /internal/… takes the token and nothing else", async (t, ser
 });
 
 webhookCase("POST /internal/relay delivers what is due", async (_, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   await service.make({ outcome: "pending" });
   await settle(service);
   hooks.judge = () => 200;
-  service.setClock(AT + 5_000);
+  await service.setClock(AT + 5_000);
   // With a body and without, as pg_net and a person send it.
   for (const body of [{}, undefined]) {
     const answer = await service.call("POST", RELAY, { key: RELAY_TOKEN, body });

@@ -22,12 +22,12 @@ function redeliver(service: TestService, id: string, idempotency_key?: string) {
 }
 
 webhookCase("POST /redeliver sends a delivered event again", async (t, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   await service.make({ outcome: "pending" });
   await settle(service);
   const [before] = await deliveriesOf(service);
-  service.setClock(AT + 1000);
+  await service.setClock(AT + 1000);
   const answer = await redeliver(service, before.id, "again");
   await settle(service);
   await t.step("answers the delivery, due now", () => {
@@ -57,12 +57,12 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
 });
 
 webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   await service.make({ outcome: "pending" });
   hooks.judge = () => 500;
   for (const after_ms of [0, 5_000, 65_000, 665_000]) {
-    service.setClock(AT + after_ms);
+    await service.setClock(AT + after_ms);
     await settle(service);
   }
   const [failed] = await deliveriesOf(service);
@@ -87,7 +87,7 @@ webhookCase("POST /redeliver of a pending delivery does not wait for its time", 
   service,
   hooks,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   await service.make({ outcome: "success" });
@@ -127,7 +127,7 @@ webhookCase(
 );
 
 webhookCase("POST /redeliver where nothing can be delivered", async (t, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   const { id } = await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   await service.make({ outcome: "pending" });

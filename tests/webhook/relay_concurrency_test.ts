@@ -158,7 +158,7 @@ webhookCase("what has waited long for a place is claimed anew", async (_, servic
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
   const gate = holdAnswers();
   hooks.judge = gate.judge;
-  service.setClock(at_ms);
+  await service.setClock(at_ms);
   await addEndpoint(service, hooks.url("/slow"));
   await makeDue(service, 8);
   await until("4 are under way", () => gate.count("/slow") === MAX_OF_NEW);
@@ -168,7 +168,7 @@ webhookCase("what has waited long for a place is claimed anew", async (_, servic
     return row!.leased === 8;
   });
   // Too late to be sent within their lease: whoever sends them must have a fresh one.
-  service.setClock(at_ms + 9_000);
+  await service.setClock(at_ms + 9_000);
   gate.release("/slow", MAX_OF_NEW);
   await until("a place is taken again", () => hooks.arrivals.length > MAX_OF_NEW);
   const newest = hooks.arrivals[MAX_OF_NEW]!;

@@ -21,7 +21,7 @@ import {
 import { webhookCase } from "./webhook_case.ts";
 
 webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const [first] = await turn(service, AT);
@@ -65,7 +65,7 @@ async function putOff({ sql }: TestService): Promise<number> {
 }
 
 webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
   // All four events of four payments, and not the first events of sixteen or a half of the fourth;
@@ -87,7 +87,7 @@ webhookCase("relay_turn() takes payment by payment what is due at once", async (
 }, NO_RELAY);
 
 webhookCase("relay_turn() what was one too many stays due, whole payments", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
   for (let left = 16; left > 0; left -= 4) {
@@ -100,7 +100,7 @@ webhookCase("relay_turn() what was one too many stays due, whole payments", asyn
 }, NO_RELAY);
 
 webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
   await makeWaiting(service, 4);
   const endpoints = await service.sql`select id from pay.webhook_endpoints order by id`;
@@ -120,7 +120,7 @@ webhookCase("relay_turn() what waits for an event that another has is put off", 
   _,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await service.make({ outcome: "success" });
   await service.make({ outcome: "success" });
@@ -144,7 +144,7 @@ webhookCase("relay_turn() an event that comes before what it waits for gives way
   t,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   await service.make({ outcome: "success" });
   // As when the first was tried and failed, and the second has been due for longer.
@@ -165,7 +165,7 @@ webhookCase("relay_turn() an event that comes before what it waits for gives way
 }, NO_RELAY);
 
 webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 120);
   const others = Array.from(

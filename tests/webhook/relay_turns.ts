@@ -10,13 +10,14 @@ import type { TestService } from "../support/service.ts";
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
 
-/** A turn of a relay that exists in the test alone. */
-export function turn(
-  { deps }: TestService,
+/** A turn of a relay that exists in the test alone, at a time to which all clocks are set. */
+export async function turn(
+  { deps, setClock }: TestService,
   at_ms: number,
   asked: Partial<RelayTurn> = {},
 ): Promise<ClaimedDelivery[]> {
-  return deps.webhook_store.relayTurn({
+  await setClock(at_ms);
+  return await deps.webhook_store.relayTurn({
     results: [],
     rooms: { endpoints: {}, environments: {}, accounts: {} },
     limit: 64,

@@ -83,8 +83,8 @@ function payments(count: number, live_count = count): Record<string, number> {
   );
 }
 
-function purge(service: TestService, at_ms: number) {
-  service.setClock(at_ms);
+async function purge(service: TestService, at_ms: number) {
+  await service.setClock(at_ms);
   return service.call("POST", RETENTION, { key: RELAY_TOKEN });
 }
 
@@ -126,7 +126,7 @@ serviceCase("POST /internal/retention purges what is over 30 days", async (t, se
 serviceCase(
   "POST /internal/retention purges payments as the API makes them",
   async (_, service) => {
-    service.setClock(NOW);
+    await service.setClock(NOW);
     await service.make({ outcome: "refunded" });
     await service.make({ outcome: "chargeback" });
     await service.make({ outcome: "pending" });
@@ -138,9 +138,9 @@ serviceCase(
 );
 
 serviceCase("POST /internal/retention purges keys from 24 hours on", async (t, service) => {
-  service.setClock(NOW);
+  await service.setClock(NOW);
   await service.pay({}, { idempotency_key: "first" });
-  service.setClock(NOW + 1);
+  await service.setClock(NOW + 1);
   await service.pay({}, { idempotency_key: "second" });
   await service.pay({}, { idempotency_key: "live", key: service.live.text });
   const kept = async () =>
@@ -234,7 +234,7 @@ serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service
     });
     await t.step("writers go on while a purge has not committed", async () => {
       await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
-      service.setClock(NOW);
+      await service.setClock(NOW);
       const { body: payment } = await service.make({ outcome: "pending" });
       await purger.begin(async (sql) => {
         await sql`select pay.purge(${at})`;

@@ -15,7 +15,11 @@ import { cloneDatabase } from "../support/database.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
 import { block } from "../supabase/operations_document.ts";
 import { openRecorder, until } from "./recording_receiver.ts";
-import { createScheduledDatabase, type ScheduledDatabase } from "./scheduled_database.ts";
+import {
+  createScheduledDatabase,
+  type PgNetAnswer,
+  type ScheduledDatabase,
+} from "./scheduled_database.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
 /** Commits between batches, and stops in time for the next minute's. */
@@ -296,6 +300,88 @@ Deno.test("pay.health tells of the jobs of pg_cron", async () => {
     await database.sql`revoke usage on schema cron from public`;
     const [unseen] = await database.jobs`select last_relay_wake_at from pay.health`;
     assert.equal(unseen!.last_relay_wake_at, null);
+  } finally {
+    await database.drop();
+  }
+});
+
+/** What the functions answer when they are woken, and what the row says then. */
+const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: string][] = [
+  ["the relay works", { status_code: 202 }, 202, "0"],
+  ["the token differs", { status_code: 401 }, 401, "1"],
+  ["the address is wrong", { status_code: 404 }, 404, "1"],
+  ["the functions fail", { status_code: 503 }, 503, "1"],
+  [
+    "the functions do not answer in time",
+    { error_msg: "Timeout of 2000 ms reached.", timed_out: true },
+    null,
+    "1",
+  ],
+  ["the functions cannot be reached", { error_msg: "Couldn't connect to server" }, null, "1"],
+];
+
+Deno.test("pay.health tells how the functions answer when pg_net wakes them", async (t) => {
+  const database = await createScheduledDatabase();
+  const { sql, jobs } = database;
+  const health = async () => {
+    const [row] = await jobs`
+      select last_relay_status, failed_relay_wakes_last_hour from pay.health`;
+    return [row!.last_relay_status, row!.failed_relay_wakes_last_hour];
+  };
+  try {
+    await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+    await insertDelivery(sql, -1000);
+    await t.step("nothing before the first wake", async () => {
+      assert.deepEqual(await health(), [null, "0"]);
+    });
+    for (const [name, answer, status, failed] of WAKES) {
+      await t.step(`${name}: ${status}, ${failed} failed`, async () => {
+        await sql`truncate pay.relay_wakes, net._http_response`;
+        await database.runJob("pay-relay");
+        await database.answerRequests(answer);
+        assert.deepEqual(await health(), [status, failed]);
+      });
+    }
+    await t.step("the newest answer counts, and every failure of the hour", async () => {
+      await sql`truncate pay.relay_wakes, net._http_response`;
+      for (const status_code of [401, 401, 202]) {
+        await database.runJob("pay-relay");
+        await database.answerRequests({ status_code });
+      }
+      assert.deepEqual(await health(), [202, "2"]);
+      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
+      assert.deepEqual(await health(), [null, "0"]);
+    });
+    await t.step("a wake that nobody answers fails after a minute", async () => {
+      await sql`truncate pay.relay_wakes, net._http_response`;
+      await database.runJob("pay-relay");
+      await database.takeRequests();
+      assert.deepEqual(await health(), [null, "0"]);
+      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 seconds'`;
+      assert.deepEqual(await health(), [null, "1"]);
+    });
+    await t.step("answers to other users of pg_net do not count", async () => {
+      await sql`truncate pay.relay_wakes, net._http_response`;
+      await database.runJob("pay-relay");
+      await database.answerRequests({ status_code: 202 });
+      await sql`select net.http_post('https://other.example.com/')`;
+      await database.answerRequests({ status_code: 500 });
+      assert.deepEqual(await health(), [202, "0"]);
+    });
+    await t.step("nor do those that had the same id before a crash", async () => {
+      await sql`insert into net._http_response (id, status_code, created)
+        select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.relay_wakes`;
+      assert.deepEqual(await health(), [202, "0"]);
+    });
+    await t.step("wakes of over an hour ago are forgotten", async () => {
+      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
+      await database.runJob("pay-relay");
+      assert.equal((await sql`select from pay.relay_wakes`).length, 1);
+    });
+    await t.step("nothing where the answers are not for the caller to see", async () => {
+      await sql`revoke select on net._http_response from public`;
+      assert.deepEqual(await health(), [null, null]);
+    });
   } finally {
     await database.drop();
   }

@@ -24,7 +24,14 @@ export interface ScheduledDatabase extends TestDatabase {
   runJob(name: string): Promise<void>;
   /** Takes the requests that are queued. */
   takeRequests(): Promise<QueuedRequest[]>;
+  /** Takes the requests that are queued and writes down an answer to each, as pg_net's worker does. */
+  answerRequests(answer: PgNetAnswer): Promise<void>;
 }
+
+/** An answer as pg_net keeps it: a status, or an error without one. */
+export type PgNetAnswer =
+  | { status_code: number }
+  | { error_msg: string; timed_out?: boolean };
 
 /** A request that pg_net would send. */
 export interface QueuedRequest {
@@ -67,6 +74,19 @@ export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
       return await sql<QueuedRequest[]>`
         delete from net.http_request_queue
         returning method, url, headers, convert_from(body, 'UTF8') as body, timeout_milliseconds`;
+    },
+    async answerRequests(answer) {
+      const { status_code, error_msg, timed_out } = {
+        status_code: null,
+        error_msg: null,
+        timed_out: false,
+        ...answer,
+      };
+      await sql`with taken as (delete from net.http_request_queue returning id)
+        insert into net._http_response (id, status_code, timed_out, error_msg)
+        select id, ${status_code}, ${
+        error_msg === null ? false : timed_out
+      }, ${error_msg} from taken`;
     },
     async drop() {
       await Promise.all([sql.end(), jobs.end()]);

@@ -37,7 +37,7 @@ function shown(claimed: readonly ClaimedDelivery[]): string[] {
 }
 
 webhookCase("relay_turn() one suspect at a time, accounts in turn", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service, 0);
   await insertEndpoint(service, 1, { environment_id: service.other.environment_id });
   for (let i = 0; i < 3; i++) {
@@ -70,7 +70,7 @@ webhookCase("relay_turn() one suspect at a time, accounts in turn", async (t, se
 }, NO_RELAY);
 
 webhookCase("relay_turn() a third lost claim is a crashed attempt", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   let at = AT;
@@ -111,7 +111,7 @@ webhookCase("relay_turn() a suspect whose attempt is recorded is none any more",
   _,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const at = await loseClaims(service, AT);
@@ -121,7 +121,7 @@ webhookCase("relay_turn() a suspect whose attempt is recorded is none any more",
 }, NO_RELAY);
 
 webhookCase("relay_turn() suspects of one payment keep their order", async (t, service) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await service.make({ outcome: "success" });
   let at = await loseClaims(service, AT);
@@ -145,7 +145,7 @@ webhookCase("relay_turn() a suspect of an endpoint that is off is called off", a
   _,
   service,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 2);
   const at = await loseClaims(service, AT);
@@ -162,7 +162,7 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
   hooks,
 ) => {
   const at_ms = AT + 3_600_000;
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => 503;
   await service.make({ outcome: "pending" });
@@ -171,7 +171,7 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
   await service.sql`update pay.webhook_deliveries
     set attempts = '', attempt_count = 3, lost_claims = 2, leased_until = ${new Date(at_ms)},
       next_attempt_at = ${new Date(AT)}`;
-  service.setClock(at_ms);
+  await service.setClock(at_ms);
   await settle(service);
   await t.step("it is not sent", () => assert.equal(hooks.arrivals.length, 0));
   await t.step("the attempt is on record", async () => {
@@ -191,7 +191,7 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
   });
   await t.step("the next attempt is made when it is due", async () => {
     hooks.judge = () => 200;
-    service.setClock(at_ms + 600_000);
+    await service.setClock(at_ms + 600_000);
     await settle(service);
     assert.deepEqual(hooks.arrivals.map(({ headers }) => headers.get("Webhook-Attempt")), ["4"]);
     const [delivery] = await deliveriesOf(service);
@@ -200,7 +200,7 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
 });
 
 webhookCase("a thousand suspects are worked off in seconds", async (_, service, hooks) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
   await service.make({ outcome: "pending" });

@@ -99,9 +99,9 @@ webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hoo
   });
   await t.step("leaves nothing for the relay", async () => {
     hooks.arrivals.length = 0;
-    service.setClock(Date.now() + 86_400_000);
+    await service.setClock(Date.now() + 86_400_000);
     await settle(service);
-    service.setClock(null);
+    await service.setClock(null);
     assert.equal(hooks.arrivals.length, 0);
   });
 });
@@ -138,7 +138,7 @@ webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, ser
   });
   await t.step("and nothing is tried again", async () => {
     const before = hooks.arrivals.length;
-    service.setClock(Date.now() + 86_400_000);
+    await service.setClock(Date.now() + 86_400_000);
     await settle(service);
     assert.equal(hooks.arrivals.length, before);
     const endpoint = await service.call("GET", `${ENDPOINTS}/${endpoint_id}`);
@@ -210,7 +210,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   service,
   hooks,
 ) => {
-  service.setClock(AT);
+  await service.setClock(AT);
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const payment = await paymentIn(service, "completed");
   const gate = Promise.withResolvers<number>();
@@ -226,7 +226,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
     assert.equal(twin.headers.get("Retry-After"), "1");
   });
   await t.step("a claim whose claimant died ends after a minute", async () => {
-    service.setClock(AT + 60_000);
+    await service.setClock(AT + 60_000);
     const later = service.call("POST", TRIGGER, options);
     await until("another attempt is under way", () => hooks.arrivals.length === 2);
     gate.resolve(200);

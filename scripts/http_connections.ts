@@ -1,0 +1,187 @@
+/**
+ * Serves HTTP on a listener with limits that `Deno.serve` does not have: a time in which the head of
+ * a request must arrive, a time after which an idle connection is closed, and a bound on connections.
+ *
+ * Each connection is given to the function that `Deno.serve` itself uses, because it takes a signal
+ * for each connection. It is no public interface of Deno: docs/decisions/0037-local-server-limits.md
+ * says why it is used all the same. Bodies have a deadline of their own in shared/http.
+ */
+
+/** Limits of a server. */
+export interface ConnectionLimits {
+  /** From the connect until the head of the first request is complete. */
+  head_ms: number;
+  /** From the answer to one request until the head of the next is complete. */
+  idle_ms: number;
+  /** Open at the same time. One more closes the one that has waited longest without a request. */
+  connections: number;
+}
+
+/** Of the local start. Browsers and HTTP clients hold idle connections for a minute or less. */
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  head_ms: 10_000,
+  idle_ms: 75_000,
+  connections: 1_024,
+};
+
+/** A running server. */
+export interface ConnectionServer {
+  /** Takes no new connection, lets requests under way end, closes idle connections. */
+  shutdown(): Promise<void>;
+}
+
+/** What Deno makes of a connection. */
+interface ServedConnection {
+  finished: Promise<void>;
+  shutdown(): Promise<void>;
+}
+
+type ServeConnection = (
+  connection: Deno.Conn,
+  signal: AbortSignal,
+  handler: (request: Request) => Promise<Response>,
+  onError: (error: unknown) => Response,
+  onListen: () => void,
+) => ServedConnection;
+
+/** An open connection. */
+interface Connection {
+  served: ServedConnection;
+  abort: AbortController;
+  /** Requests whose handler has not ended; HTTP/2 has several. */
+  requests: number;
+  /** When it has last begun to wait, in milliseconds of `performance.now()`. */
+  waits_since: number;
+}
+
+/** How often connections are looked at; a limit is passed by as much. */
+const LOOKS_PER_LIMIT = 10;
+
+/** Serves a listener until `shutdown`, or until the signal cuts every connection. */
+export function serveConnections(
+  listener: Deno.TcpListener,
+  limits: ConnectionLimits,
+  signal: AbortSignal,
+  handler: (request: Request) => Response | Promise<Response>,
+): ConnectionServer {
+  const serve = findServeConnection();
+  const open = new Set<Connection>();
+  // In the order in which they began to wait, each set with a limit of its own.
+  const fresh = new Set<Connection>();
+  const idle = new Set<Connection>();
+
+  function add(connection: Deno.TcpConn): void {
+    if (open.size >= limits.connections) {
+      const oldest = longestWaiting();
+      if (oldest === null) return connection.close();
+      cut(oldest);
+    }
+    connection.setNoDelay(true);
+    const abort = new AbortController();
+    const one: Connection = {
+      abort,
+      requests: 0,
+      waits_since: performance.now(),
+      served: serve(connection, abort.signal, (request) => answer(one, request), failed, () => {}),
+    };
+    open.add(one);
+    fresh.add(one);
+    one.served.finished.catch(() => {}).finally(() => forget(one));
+  }
+
+  function longestWaiting(): Connection | null {
+    const [[first_fresh], [first_idle]] = [fresh, idle];
+    if (first_fresh === undefined || first_idle === undefined) {
+      return first_fresh ?? first_idle ?? null;
+    }
+    return first_fresh.waits_since < first_idle.waits_since ? first_fresh : first_idle;
+  }
+
+  async function answer(one: Connection, request: Request): Promise<Response> {
+    one.requests++;
+    fresh.delete(one);
+    idle.delete(one);
+    try {
+      return await handler(request);
+    } finally {
+      // The answer is sent within the same limit, so that a client that does not read is cut too.
+      if (--one.requests === 0 && open.has(one)) {
+        one.waits_since = performance.now();
+        idle.add(one);
+      }
+    }
+  }
+
+  function forget(one: Connection): void {
+    for (const set of [open, fresh, idle]) set.delete(one);
+  }
+
+  function cut(one: Connection): void {
+    forget(one);
+    one.abort.abort();
+  }
+
+  function cutOverdue(waiting: Set<Connection>, limit_ms: number): void {
+    for (const one of waiting) {
+      if (performance.now() - one.waits_since < limit_ms) return;
+      cut(one);
+    }
+  }
+
+  async function accept(): Promise<void> {
+    for (;;) {
+      try {
+        add(await listener.accept());
+      } catch (error) {
+        if (error instanceof Deno.errors.BadResource) return;
+        // The client has gone already, or there are no more file descriptors: make room.
+        cutOverdue(idle, 0);
+      }
+    }
+  }
+
+  const accepting = accept();
+  const timer = setInterval(() => {
+    cutOverdue(fresh, limits.head_ms);
+    cutOverdue(idle, limits.idle_ms);
+  }, Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT);
+  signal.addEventListener("abort", () => {
+    for (const one of [...open]) cut(one);
+  });
+  return {
+    async shutdown() {
+      listener.close();
+      await accepting;
+      // A head that has begun would be waited for.
+      for (const one of [...fresh]) cut(one);
+      await Promise.all(
+        [...open].map(({ served }) => Promise.race([served.shutdown(), aborted(signal)])),
+      );
+      clearInterval(timer);
+    },
+  };
+}
+
+/** Ends with the signal. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve());
+  });
+}
+
+function failed(error: unknown): Response {
+  console.error(error);
+  return new Response("Internal Server Error", { status: 500 });
+}
+
+/** The function of Deno that serves one connection. Throws where this version of Deno has none. */
+function findServeConnection(): ServeConnection {
+  const { internal } = Deno as unknown as { internal: symbol };
+  const internals = (Deno as unknown as Record<symbol, Record<string, unknown>>)[internal];
+  const serve = internals?.["serveHttpOnConnection"];
+  if (typeof serve !== "function") {
+    throw new Error(`Deno ${Deno.version.deno} cannot serve single connections: use Deno 2.9.6`);
+  }
+  return serve as ServeConnection;
+}

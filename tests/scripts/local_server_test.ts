@@ -1,0 +1,191 @@
+/**
+ * The local server under clients that stall: in a head, in a body, in silence, in great number; and
+ * that another client is served meanwhile.
+ */
+
+import assert from "node:assert/strict";
+import type { ConnectionLimits } from "../../scripts/http_connections.ts";
+import { type LocalServer, openLocalServer } from "../../scripts/local_server.ts";
+import { ApiError } from "../../shared/core/errors.ts";
+import { readBody } from "../../shared/http/request_body.ts";
+
+const LIMITS: ConnectionLimits = { head_ms: 400, idle_ms: 800, connections: 50 };
+/** A limit may be passed by this much on a machine that is busy. */
+const SLACK_MS = 3_000;
+const PATH = "/functions/v1/api-v1-payments/health";
+const GET = `GET ${PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+const POST = `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+/** How long the server of this test waits for a body. */
+const BODY_MS = 600;
+
+/** Runs a test with a server whose functions read the body and answer. */
+async function withServer(
+  limits: ConnectionLimits,
+  test: (server: LocalServer, answerHeld: () => void) => Promise<void>,
+): Promise<void> {
+  const held = Promise.withResolvers<void>();
+  const answer = async (request: Request) => {
+    if (request.url.endsWith("/held")) await held.promise;
+    try {
+      if (request.method === "POST") await readBody(request, BODY_MS);
+      return new Response("ok");
+    } catch (error) {
+      assert.ok(error instanceof ApiError);
+      return new Response(error.message, { status: error.status });
+    }
+  };
+  const server = await openLocalServer(0, [], limits);
+  server.serve({ "api-v1-payments": answer, "api-v1-sandbox": answer });
+  try {
+    await test(server, () => held.resolve());
+  } finally {
+    held.resolve();
+    await server.stop(1_000);
+  }
+}
+
+/** A socket to the server, and what it has said when it closes. */
+async function connect(server: LocalServer, text = "") {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const began = performance.now();
+  const write = (more: string) => connection.write(new TextEncoder().encode(more));
+  if (text !== "") await write(text);
+  let said = "";
+  const first = Promise.withResolvers<void>();
+  const closed = (async () => {
+    const buffer = new Uint8Array(4_096);
+    try {
+      for (let n = await connection.read(buffer); n !== null; n = await connection.read(buffer)) {
+        said += new TextDecoder().decode(buffer.subarray(0, n));
+        first.resolve();
+      }
+    } catch {
+      // A reset is an end as well.
+    }
+    first.resolve();
+    connection.close();
+    return { after_ms: performance.now() - began, said };
+  })();
+  return { write, answered: first.promise, closed };
+}
+
+/** Writes a piece again and again until the socket is closed. */
+async function trickle(
+  { write, closed }: Awaited<ReturnType<typeof connect>>,
+  piece: string,
+): Promise<void> {
+  let is_open = true;
+  closed.then(() => is_open = false);
+  while (is_open) {
+    await write(piece).catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function served(server: LocalServer): Promise<number> {
+  const began = performance.now();
+  const answer = await fetch(`${server.base_url}/api-v1-payments/health`);
+  assert.equal(await answer.text(), "ok");
+  return performance.now() - began;
+}
+
+/** How a client stalls, and after which time it is to be cut. */
+const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
+  ["that sends nothing", "", "", LIMITS.head_ms, /^$/],
+  ["that stops in the first line", "GET /func", "", LIMITS.head_ms, /^$/],
+  ["that stops in a head", GET.slice(0, -2), "", LIMITS.head_ms, /^$/],
+  ["whose head trickles", GET.slice(0, -2), "a: b\r\n", LIMITS.head_ms, /^$/],
+  [
+    "that stops in a body",
+    `${POST}Content-Length: 100\r\n\r\n{"a":`,
+    "",
+    BODY_MS,
+    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+  ],
+  [
+    "whose body trickles",
+    `${POST}Content-Length: 60000\r\n\r\n{"a":"`,
+    "a",
+    BODY_MS,
+    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+  ],
+  [
+    "whose chunks trickle",
+    `${POST}Transfer-Encoding: chunked\r\n\r\n`,
+    "1\r\na\r\n",
+    BODY_MS,
+    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+  ],
+  ["that is idle after an answer", GET, "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
+  ["that stops in its second head", GET + GET.slice(0, 20), "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
+];
+
+for (const [name, text, piece, limit_ms, said] of STALLS) {
+  Deno.test(`openLocalServer() cuts a client ${name}`, () =>
+    withServer(LIMITS, async (server) => {
+      const client = await connect(server, text);
+      const trickling = piece === "" ? Promise.resolve() : trickle(client, piece);
+      assert.ok(await served(server) < SLACK_MS, "another client is served");
+      const end = await client.closed;
+      await trickling;
+      assert.match(end.said, said);
+      assert.ok(end.after_ms >= limit_ms * 0.9, `${end.after_ms} ms`);
+      assert.ok(end.after_ms < limit_ms + LIMITS.idle_ms + SLACK_MS, `${end.after_ms} ms`);
+    }));
+}
+
+Deno.test("openLocalServer() serves another client beside 1 000 idle ones", () =>
+  withServer({ head_ms: 60_000, idle_ms: 60_000, connections: 500 }, async (server) => {
+    const idle = [];
+    for (let i = 0; i < 1_000; i++) idle.push(await connect(server));
+    assert.ok(await served(server) < SLACK_MS);
+    // The oldest made room.
+    await Promise.all(idle.slice(0, 500).map(({ closed }) => closed));
+    const still_open = idle.slice(501).map(({ closed }) => closed.then(() => "closed"));
+    assert.equal(
+      await Promise.race([...still_open, served(server).then(() => "served")]),
+      "served",
+    );
+  }));
+
+Deno.test("openLocalServer() cuts nobody whose request is under way", () =>
+  withServer({ ...LIMITS, connections: 2 }, async (server, answerHeld) => {
+    const held = GET.replace("/health", "/held");
+    const clients = [await connect(server, held), await connect(server, held)];
+    const refused = await connect(server, GET);
+    assert.equal((await refused.closed).said, "");
+    // Over every limit, while the answer is held back.
+    await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms * 1.5));
+    answerHeld();
+    for (const { closed } of clients) assert.match((await closed).said, /^HTTP\/1\.1 200 /);
+  }));
+
+Deno.test("openLocalServer() keeps a connection that is used", () =>
+  withServer(LIMITS, async (server) => {
+    const client = await connect(server, GET);
+    await client.answered;
+    for (let i = 0; i < 8; i++) {
+      await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms / 4));
+      await client.write(GET);
+    }
+    const { said } = await client.closed;
+    assert.equal(said.split("HTTP/1.1 200 ").length - 1, 9);
+  }));
+
+Deno.test("openLocalServer() stops at once beside stalled clients", async () => {
+  const server = await openLocalServer(0, [], { ...LIMITS, head_ms: 60_000, idle_ms: 60_000 });
+  server.serve({
+    "api-v1-payments": () => new Response("ok"),
+    "api-v1-sandbox": () => new Response("ok"),
+  });
+  const clients = [
+    await connect(server),
+    await connect(server, "GET /"),
+    await connect(server, GET),
+  ];
+  await clients[2]!.answered;
+  const began = performance.now();
+  await server.stop(20_000);
+  assert.ok(performance.now() - began < 5_000);
+  await Promise.all(clients.map(({ closed }) => closed));
+});
