@@ -249,14 +249,30 @@ Deno.test("topCosts() counts each function's own time, without idle", () => {
   ]);
 });
 
-Deno.test("deno task bench --quick measures every line and judges every target", async () => {
+/** How long each line is measured: again, and longer, where other programs took the machine. */
+const QUICK_SECONDS = [0.5, 1, 2];
+const BUSY_MACHINE = "OTHER PROGRAMS took";
+
+/** Runs the benchmark quickly, until the machine has left it time to answer. */
+async function runQuickly(
+  [seconds, ...longer] = QUICK_SECONDS,
+): Promise<{ code: number; table: string; errors: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "bench/benchmark.ts", "--quick"],
+    args: ["run", "-A", "bench/benchmark.ts", "--quick", "--seconds", String(seconds)],
     cwd: ROOT,
     stdin: "null",
   }).output();
   const table = new TextDecoder().decode(stdout);
   const errors = new TextDecoder().decode(stderr);
+  if (code === 0 || longer.length === 0 || !table.includes(BUSY_MACHINE)) {
+    return { code, table, errors };
+  }
+  console.log(`Measured again, because other programs took the machine:\n${errors}`);
+  return await runQuickly(longer);
+}
+
+Deno.test("deno task bench --quick measures every line and judges every target", async () => {
+  const { code, table, errors } = await runQuickly();
   assert.equal(code, 0, errors + table);
   assert.match(table, /fsync on, full_page_writes on, .*synchronous_commit on/);
   const has_pgbench = !errors.includes("pgbench IS MISSING");

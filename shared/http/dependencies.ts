@@ -64,6 +64,8 @@ export interface Settings {
   webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;
+  /** How long the database may leave a question unanswered before it counts as away. */
+  away_after_ms?: number;
   clock?: Clock;
   random?: RandomSource;
   log?: (line: LogLine) => void;
@@ -75,12 +77,13 @@ export type OpenDependencies = Dependencies & { close(): Promise<void> };
 
 /** Builds the dependencies of a set of settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
-  const { max_connections, prepare, on_statement, database_authority } = settings;
+  const { max_connections, prepare, away_after_ms, on_statement, database_authority } = settings;
   const database = openDatabase({
     url: settings.database_url,
     ...(database_authority !== undefined && { authority: database_authority }),
     ...(max_connections !== undefined && { max_connections }),
     ...(prepare !== undefined && { prepare }),
+    ...(away_after_ms !== undefined && { away_after_ms }),
     ...(on_statement && { on_statement }),
   });
   const clock = settings.clock ?? systemClock;

@@ -23,6 +23,8 @@ export interface DatabaseOptions {
   max_connections?: number;
   /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
   prepare?: boolean;
+  /** How long it may leave a question unanswered before it counts as away: 1 s by default (R12). */
+  away_after_ms?: number;
   /** Called for each statement as it is sent; tests count round trips with it. */
   on_statement?: (text: string) => void;
 }
@@ -33,8 +35,6 @@ const DEFAULT_CONNECTIONS = 4;
 const STATEMENT_DEADLINE_MS = 5_000;
 /** A statement that takes longer makes us ask whether the database answers at all. */
 const SLOW_AFTER_MS = 500;
-/** Longest time to open a connection (promise R12: 503 within 2 s). */
-const CONNECT_DEADLINE_S = (SLOW_AFTER_MS + PROBE_DEADLINE_MS) / 1_000;
 /** The connection of the question is given up when it was not needed for so long. */
 const PROBE_IDLE_S = 20;
 /** How long the other statements of a pool that is replaced may go on: as long as any may. */
@@ -74,7 +74,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     pool = connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, 60);
     retired.set(old, setTimeout(() => end(old), drain_ms));
   };
-  const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0));
+  const away_after_ms = awayAfterMs(options);
+  const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0), away_after_ms);
 
   async function once<Row>(
     text: string,
@@ -141,7 +142,8 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),
-    connect_timeout: CONNECT_DEADLINE_S,
+    // Longest time to open a connection (promise R12: 503 within 2 s).
+    connect_timeout: (SLOW_AFTER_MS + awayAfterMs(options)) / 1_000,
     idle_timeout,
     // One failed attempt answers the request; the next request tries again.
     backoff: false,
@@ -151,6 +153,10 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     onnotice: () => {},
     connection: { application_name: "payments" },
   });
+}
+
+function awayAfterMs({ away_after_ms }: DatabaseOptions): number {
+  return away_after_ms ?? PROBE_DEADLINE_MS;
 }
 
 /** Port of Supabase's pooler for transactions; a statement may find another session than the last. */

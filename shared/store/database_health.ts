@@ -8,7 +8,7 @@
  * while after a request that failed.
  */
 
-/** How long the question may stay unanswered before the database counts as away. */
+/** How long the question may stay unanswered before the database counts as away (promise R12). */
 export const PROBE_DEADLINE_MS = 1_000;
 /** Pause before the question is repeated while the database is away. */
 const PROBE_PAUSE_MS = 200;
@@ -28,6 +28,7 @@ export interface Probe {
 export class DatabaseHealth {
   readonly #probe: Probe;
   readonly #on_away: () => void;
+  readonly #deadline_ms: number;
   #is_away = false;
   #wanted_until = 0;
   #asking: Promise<boolean> | null = null;
@@ -35,10 +36,14 @@ export class DatabaseHealth {
   #is_watching = false;
   #is_closed = false;
 
-  /** @param on_away told each time that the database is found to be away */
-  constructor(probe: Probe, on_away: () => void) {
+  /**
+   * @param on_away told each time that the database is found to be away
+   * @param deadline_ms how long the question may stay unanswered
+   */
+  constructor(probe: Probe, on_away: () => void, deadline_ms: number) {
     this.#probe = probe;
     this.#on_away = on_away;
+    this.#deadline_ms = deadline_ms;
   }
 
   /** Whether a request may be sent. At once, but for the first after a quiet time away. */
@@ -66,7 +71,7 @@ export class DatabaseHealth {
 
   async #ask(): Promise<boolean> {
     const was_away = this.#is_away;
-    this.#is_away = !await isAnswered(this.#probe.ask());
+    this.#is_away = !await isAnswered(this.#probe.ask(), this.#deadline_ms);
     if (!this.#is_away || this.#is_closed) return !this.#is_away;
     this.#probe.reset();
     if (!was_away) {
@@ -98,9 +103,9 @@ export class DatabaseHealth {
 }
 
 /** Whether a question is answered in time. */
-function isAnswered(answer: Promise<unknown>): Promise<boolean> {
+function isAnswered(answer: Promise<unknown>, deadline_ms: number): Promise<boolean> {
   return new Promise((resolve) => {
-    let due = performance.now() + PROBE_DEADLINE_MS;
+    let due = performance.now() + deadline_ms;
     const decide = () => {
       const late_ms = performance.now() - due;
       if (late_ms < LATE_MS) return resolve(false);
@@ -108,7 +113,7 @@ function isAnswered(answer: Promise<unknown>): Promise<boolean> {
       due = performance.now() + LATE_MS;
       timer = setTimeout(decide, LATE_MS);
     };
-    let timer = setTimeout(decide, PROBE_DEADLINE_MS);
+    let timer = setTimeout(decide, deadline_ms);
     answer.then(() => true, () => false).then((is_answered) => {
       clearTimeout(timer);
       resolve(is_answered);

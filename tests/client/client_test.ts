@@ -16,8 +16,8 @@ import { API_KEY, error, json, withServer } from "./scripted_server.ts";
 const PAYMENT = { id: "pay_1", object: "payment", status: "completed" };
 const INPUT = { amount: 1000, currency: "EUR" };
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-/** Short, and longer than an answer on loopback takes. */
-const TIMEOUT_MS = 100;
+/** Longer than a request takes to arrive, also on a busy machine. */
+const TIMEOUT_MS = 500;
 
 /** The error that a promise rejects with. */
 async function failure(promise: PromiseLike<unknown>): Promise<unknown> {

@@ -15,7 +15,7 @@ import { withTemporaryFolder } from "../support/temporary_folder.ts";
 export const DESKTOP = { width: 1360, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 /** Longer than anything that a page waits for. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 /** An open page and what it did. */
 export interface ConsolePage {

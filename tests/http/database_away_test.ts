@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { PROBE_DEADLINE_MS } from "../../shared/store/database_health.ts";
 import { TcpProxy } from "../../torture/tcp_proxy.ts";
 import { startSecondService } from "../support/second_service.ts";
 import { startService, type TestAnswer } from "../support/service.ts";
@@ -23,7 +24,10 @@ Deno.test("a database that freezes and comes back", async (t) => {
   const target = new URL(service.database.functions_url);
   const proxy = new TcpProxy({ target_port: Number(target.port) });
   target.port = String(proxy.port);
-  const beyond = startSecondService(service, { database_url: target.href });
+  const beyond = startSecondService(service, {
+    database_url: target.href,
+    away_after_ms: PROBE_DEADLINE_MS,
+  });
   let serial = 0;
   const pay = (idempotency_key = `away-${serial++}`) =>
     beyond.call("POST", PAYMENTS, {
@@ -32,14 +36,21 @@ Deno.test("a database that freezes and comes back", async (t) => {
     });
   const many = () => Array.from({ length: REQUESTS }, () => timed(pay()));
   try {
-    for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
+    let usual_ms = 0;
+    for (const { answer, ms } of await Promise.all(many())) {
+      assert.equal(answer.status, 201);
+      usual_ms = Math.max(usual_ms, ms);
+    }
+    /** A promised time, and what the machine takes now for as many requests that wait for nothing. */
+    const assertWithin = (promised_ms: number, ms: number) =>
+      assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms when all is well`);
 
     await t.step(`${REQUESTS} requests on open connections: 503 in time`, async () => {
       proxy.freeze();
       for (const { answer, ms } of await Promise.all(many())) {
         assertError(answer, "service_unavailable");
         assert.equal(answer.headers.get("Retry-After"), "1");
-        assert.ok(ms < ANSWERED_WITHIN_MS, `${ms}`);
+        assertWithin(ANSWERED_WITHIN_MS, ms);
       }
     });
     await t.step("those that follow are refused at once, changes of one payment too", async () => {
@@ -50,14 +61,14 @@ Deno.test("a database that freezes and comes back", async (t) => {
       );
       for (const { answer, ms } of await Promise.all([...many(), ...moves])) {
         assertError(answer, "service_unavailable");
-        assert.ok(ms < REFUSED_WITHIN_MS, `${ms}`);
+        assertWithin(REFUSED_WITHIN_MS, ms);
       }
     });
     await t.step("it is used again once it answers", async () => {
       proxy.thaw();
       const thawed = performance.now();
       let answer = await pay("again");
-      while (answer.status === 503 && performance.now() - thawed < WELL_WITHIN_MS) {
+      while (answer.status === 503 && performance.now() - thawed < WELL_WITHIN_MS + usual_ms) {
         await new Promise((resolve) => setTimeout(resolve, 50));
         answer = await pay("again");
       }
@@ -73,7 +84,8 @@ Deno.test("a database that freezes and comes back", async (t) => {
         service.key,
       );
       assertError(answer, "idempotency_in_progress");
-      assert.ok(ms > 2_500 && ms < 4_500, `${ms}`);
+      assert.ok(ms > 2_500, `${ms} ms`);
+      assertWithin(4_500, ms);
     });
   } finally {
     proxy.thaw();

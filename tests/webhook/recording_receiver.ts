@@ -125,7 +125,7 @@ export async function deliveriesOf(
 export async function until(
   what: string,
   is_so: () => boolean | Promise<boolean>,
-  deadline_ms = 10_000,
+  deadline_ms = 30_000,
 ): Promise<void> {
   for (const started = performance.now(); performance.now() - started < deadline_ms;) {
     if (await is_so()) return;

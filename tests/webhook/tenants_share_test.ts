@@ -47,7 +47,7 @@ Deno.test("silent receivers of one tenant leave the other's deliveries alone", a
     await all.promise;
     const took_ms = performance.now() - started;
     // A relay whose places were all taken would answer after a timeout of 15 s.
-    assert.ok(took_ms < 5_000, `${took_ms} ms`);
+    assert.ok(took_ms < 12_000, `${took_ms} ms`);
     assert.equal(held.length >= 60, true, `${held.length} attempts are held`);
   } finally {
     for (const connection of held) connection.close();
