@@ -256,7 +256,7 @@ const BUGS: PlantedBug[] = [
     name: "a frozen database is not noticed",
     edits: [{
       file: "shared/store/database_health.ts",
-      find: "this.#is_away = !await isAnswered(this.#probe.ask());",
+      find: "this.#is_away = !await isAnswered(this.#probe.ask(), this.#deadline_ms);",
       replace: "this.#is_away = false;",
     }],
     noticed_by: "tests/http/database_away_test.ts",
