@@ -1265,7 +1265,7 @@ alter function pay.available_minor(text,text) owner to pay_owner;
 
 -- function pay.balance(text,text,timestamp with time zone,integer[])
 CREATE OR REPLACE FUNCTION pay.balance(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[])
- RETURNS TABLE(outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text)
+ RETURNS TABLE(outcome text, api_key_id text, remaining integer, status smallint, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1277,7 +1277,6 @@ begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
-  environment_id := v_access.environment_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
     perform pay.roll_up_if_many(v_access.environment_id);

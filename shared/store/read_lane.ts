@@ -35,8 +35,11 @@ const LIMITS: LaneLimits = {
   waiting: 1_000,
   patience_ms: 2_000,
 };
-/** Longest rest: a read that met a lock is no reason to keep the others out. */
-export const REST_MAX_MS = 200;
+/**
+ * Longest rest. The work of a page is bounded: one that takes longer than 6 ms has waited, for a lock
+ * or for a processor, and that is no reason to keep the others out.
+ */
+export const REST_MAX_MS = 50;
 /** The queue of the keys whose environment is not known yet. */
 const UNKNOWN = "";
 

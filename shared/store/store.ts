@@ -119,9 +119,8 @@ interface RequestedPage {
   starting_after: string | null;
 }
 
-/** A row that names the environment of the key. */
-type LearnedRow = Row & { environment_id: string | null };
-type PageRow = LearnedRow & Page;
+/** A row of `pay.list`: a page, and the environment of the key. */
+type PageRow = Row & Page & { environment_id: string | null };
 
 /** About how many characters a payment has, with room. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -185,13 +184,13 @@ export function createStore(
   }
 
   /** As `callEntry`, in the lane of reads that are not cheap. */
-  function readSlowly<T extends LearnedRow = LearnedRow>(
+  function readInLane(
     access: Access,
     text: string,
     parameters: readonly (string | number | null)[],
-  ): Promise<T> {
+  ): Promise<PageRow> {
     return untilFresh(access, async () => {
-      const [row] = await lane.run(access.key_hash, () => reads.query<T>(text, parameters));
+      const [row] = await lane.run(access.key_hash, () => reads.query<PageRow>(text, parameters));
       environments.learn(access.key_hash, row?.environment_id ?? null);
       return row;
     });
@@ -231,7 +230,7 @@ export function createStore(
         ? await untilFresh(access, () => pages.ask({ access, limit, starting_after }))
         : isCheap(request)
         ? await callEntry<PageRow>(database, access, LIST, parameters)
-        : await readSlowly<PageRow>(access, LIST, parameters);
+        : await readInLane(access, LIST, parameters);
       return { data, has_more, next_cursor };
     },
 
@@ -244,7 +243,7 @@ export function createStore(
     },
 
     async balance(access) {
-      const row = await readSlowly(access, BALANCE, [
+      const row = await callEntry(database, access, BALANCE, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),

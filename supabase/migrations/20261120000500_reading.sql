@@ -206,7 +206,7 @@ as $$ select interval '24 hours' $$;
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
 create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
 returns table (
-  outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text
+  outcome text, api_key_id text, remaining integer, status smallint, body text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -218,7 +218,6 @@ begin
   select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
   outcome := v_access.outcome;
   api_key_id := v_access.api_key_id;
-  environment_id := v_access.environment_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
     perform pay.roll_up_if_many(v_access.environment_id);
