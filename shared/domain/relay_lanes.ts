@@ -39,7 +39,8 @@ const MAX_REMEMBERED = 4096;
 
 /** Claimed when a relay has nothing of an endpoint, environment or account yet. */
 export const FIRST_CLAIM = {
-  endpoint: OF_ENDPOINT.first * CLAIMED_PER_PLACE,
+  // As of a quick one, which has earned its places before the next turn.
+  endpoint: OF_ENDPOINT.most * CLAIMED_PER_PLACE,
   environment: OF_ENVIRONMENT.first * CLAIMED_PER_PLACE,
   account: OF_ACCOUNT.first * CLAIMED_PER_PLACE,
 } as const;
@@ -280,7 +281,8 @@ class Remembered {
 function mayClaim({ failing, places }: Lane, now_ms: number): number {
   if (failing) return MAX_OF_FAILING;
   const count = places.count(now_ms);
-  const ahead = places.pace_ms === null ? 0 : count * AHEAD_MS / Math.max(1, places.pace_ms);
+  if (places.pace_ms === null) return FIRST_CLAIM.endpoint;
+  const ahead = count * AHEAD_MS / Math.max(1, places.pace_ms);
   return Math.max(count * CLAIMED_PER_PLACE, Math.min(AHEAD_MAX, Math.floor(ahead)));
 }
 

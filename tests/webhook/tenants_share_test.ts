@@ -32,16 +32,18 @@ function openHolder() {
 /** Makes payments at new endpoints, resets the sandbox and deletes the endpoints, and that again. */
 async function attack(service: TestService, port: number): Promise<void> {
   const options = { key: service.other.text };
+  const before = await service.environmentOf(service.other);
   for (let round = 0; round < RESETS; round++) {
     const ids: string[] = [];
     for (let i = 0; i < ENDPOINTS_EACH; i++) {
       ids.push((await addEndpoint(service, `http://127.0.0.1:${port}/slow`, {}, options)).id);
     }
     for (let i = 0; i < PAYMENTS_EACH; i++) await service.make({ outcome: "success" }, options);
-    const reset = await service.call("POST", "/api-v1-sandbox/reset", options);
-    assert.equal(reset.status, 200);
+    // One that has to wait too long on a busy machine is refused; the attack goes on.
+    await service.call("POST", "/api-v1-sandbox/reset", options);
     for (const id of ids) await service.call("DELETE", `${ENDPOINTS}/${id}`, options);
   }
+  assert.notEqual(await service.environmentOf(service.other), before);
 }
 
 for (
