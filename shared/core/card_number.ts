@@ -62,7 +62,7 @@ export function cardBrand(digits: string): CardBrand {
  */
 export function containsCardNumber(text: string): boolean {
   if (!mayHoldNumber(text)) return false;
-  const rest = text.replace(HEX_IDS, (id) => /[a-f]/i.test(id) ? "x" : id);
+  const rest = withoutHexIds(text);
   if (rest !== text && !mayHoldNumber(rest)) return false;
   if (holdsNumber(rest)) return true;
   // Both readings: decoding "%4242…" would spoil a number that stands there plainly.
@@ -78,12 +78,15 @@ export function containsCardNumber(text: string): boolean {
 /** How often a text may be percent-encoded: `%2520` is a space that two programs have encoded. */
 const MAX_ENCODINGS = 3;
 
-/** Hex ids that hold a letter: UUIDs, and those of 96 bits, MD5, SHA-1, SHA-256 and SHA-512. */
-const HEX_IDS = new RegExp(
-  "(?<![0-9a-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|" +
-    [24, 32, 40, 64, 128].map((length) => `[0-9a-f]{${length}}`).join("|") + ")(?![0-9a-z])",
-  "gi",
-);
+const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])/gi;
+/** 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 bits (SHA-512). */
+const HEX_ID = /(?<![0-9a-z])(?:(?:[0-9a-f]{8}){3,5}|[0-9a-f]{64}|[0-9a-f]{128})(?![0-9a-z])/gi;
+
+/** Puts a letter in the place of UUIDs and hex ids that hold one: by chance some look like a card. */
+function withoutHexIds(text: string): string {
+  const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
+  return text.replace(UUID, replaced).replace(HEX_ID, replaced);
+}
 
 const DIGIT = /^\p{Nd}$/u;
 const INVISIBLE = /^[\p{Cf}\p{M}]$/u;
