@@ -2,12 +2,8 @@
  * Whether a reader of texts takes more than linear time on texts of one shape.
  */
 
-import {
-  type HostileShape,
-  hostileShapes,
-  seededRandom,
-  stretch,
-} from "../support/hostile_text.ts";
+import { randomOf } from "../../torture/random.ts";
+import { type HostileShape, hostileShapes, stretch } from "../support/hostile_text.ts";
 
 /** A text that is read in this time needs no closer look. */
 const QUICK_MS = 4;
@@ -48,7 +44,7 @@ export async function findSlowText(
 ): Promise<string | null> {
   const until = performance.now() + BUDGET_MS;
   let count = 0;
-  for (const shape of hostileShapes(reader.samples, seededRandom(seed))) {
+  for (const shape of hostileShapes(reader.samples, randomOf(seed))) {
     if (count++ === SHAPES_MAX || performance.now() > until) break;
     const finding = await findSlowness(reader, shape);
     if (finding !== null) return `${finding}: ${JSON.stringify(shape)}, seed ${seed}`;
@@ -60,8 +56,8 @@ export async function findSlowText(
  * What is wrong with the time that texts of this shape take; null when nothing is. Lengths double up
  * to the longest, so that a reader that takes exponential time is left before it hangs.
  */
-async function findSlowness(
-  reader: Reader,
+export async function findSlowness(
+  reader: Pick<Reader, "longest" | "prepare" | "read">,
   shape: HostileShape,
 ): Promise<string | null> {
   for (let length = 64; length <= reader.longest; length *= 2) {
@@ -76,7 +72,10 @@ async function findSlowness(
 }
 
 /** The shortest time of each text; measured no longer than it takes to see that they are linear. */
-async function shortestTimes(reader: Reader, texts: readonly string[]): Promise<number[]> {
+async function shortestTimes(
+  reader: Pick<Reader, "prepare" | "read">,
+  texts: readonly string[],
+): Promise<number[]> {
   const times = texts.map(() => Infinity);
   for (let round = 1; round <= ROUNDS; round++) {
     for (const [i, text] of texts.entries()) {
@@ -94,7 +93,10 @@ function isLinear(times: readonly number[]): boolean {
   return third <= QUICK_MS || third <= GROWTH_MAX * second || second <= GROWTH_MAX * first;
 }
 
-async function timeOf({ prepare, read }: Reader, text: string): Promise<number> {
+async function timeOf(
+  { prepare, read }: Pick<Reader, "prepare" | "read">,
+  text: string,
+): Promise<number> {
   let began = performance.now();
   try {
     const input = prepare === undefined ? text : prepare(text);

@@ -4,6 +4,8 @@
  * expression or a nested loop takes more than linear time on some of them.
  */
 
+import type { Random } from "../../torture/random.ts";
+
 /** Characters that separate, quote, escape, pad or end something in some format. */
 const SPECIAL = Array.from(
   "\t\n\r\0 \u00a0\u2003\u0301\u200d\ufeff\"'%&()*+,-./0123456789:;<=>?@AFZ[\\]^_`afxz{|}~\u0663\uff14é€😀",
@@ -25,46 +27,33 @@ export function stretch({ before, repeated, after }: HostileShape, length: numbe
   return before + repeated.repeat(count) + after;
 }
 
-/** Shapes made from valid texts, without end. @param random 0 up to 1 */
+/** Shapes made from valid texts, without end; the same for the same seed. */
 export function* hostileShapes(
   samples: readonly string[],
-  random: () => number,
+  { chance, integer, pick }: Random,
 ): Generator<HostileShape> {
-  const below = (limit: number) => Math.floor(random() * limit);
-  const oneOf = <T>(items: readonly T[]) => items[below(items.length)]!;
   const own = [...new Set(samples.join(""))];
-  const character = () => random() < 0.6 ? oneOf(own) : oneOf(SPECIAL);
+  const character = () => chance(0.6) ? pick(own) : pick(SPECIAL);
   const piece = (text: string) => {
-    const from = below(text.length);
-    return text.slice(from, from + 1 + below(8));
+    const from = integer(0, text.length - 1);
+    return text.slice(from, from + integer(1, 8));
   };
   for (;;) {
-    const sample = oneOf(samples);
-    const cut = below(sample.length + 1);
+    const sample = pick(samples);
+    const cut = integer(0, sample.length);
     const rest = sample.slice(cut);
     yield {
       before: sample.slice(0, cut),
-      repeated: oneOf([
-        () => oneOf(PADDING),
-        () => oneOf(PADDING),
+      repeated: pick([
+        () => pick(PADDING),
+        () => pick(PADDING),
         () => sample.charAt(Math.max(0, cut - 1)),
         character,
         () => character() + character(),
         () => piece(sample),
         () => piece(sample) + character(),
       ])(),
-      after: oneOf([rest, rest, character() + rest, character(), rest + character(), ""]),
+      after: pick([rest, rest, character() + rest, character(), rest + character(), ""]),
     };
   }
-}
-
-/** A sequence of numbers from 0 up to 1 that is the same for the same seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
