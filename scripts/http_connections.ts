@@ -3,7 +3,7 @@
  * a request must arrive, a time after which an idle connection is closed, and a bound on connections.
  *
  * Each connection is given to the function that `Deno.serve` itself uses, because it takes a signal
- * for each connection. It is no public interface of Deno: docs/decisions/0037-local-server-limits.md
+ * for each connection. It is no public interface of Deno: docs/decisions/0034-local-server-limits.md
  * says why it is used all the same. Bodies have a deadline of their own in shared/http.
  */
 

@@ -51,7 +51,7 @@ export function cardBrand(digits: string): CardBrand {
 
 /**
  * Whether a free text contains what may be a card number: 13 to 19 digits with a right check digit
- * (docs/decisions/0036-card-numbers-in-free-text.md).
+ * (docs/decisions/0033-card-numbers-in-free-text.md).
  *
  * A run of digits counts unless it begins like a time. Digits in groups count if they begin as the
  * number of a payment card does: any separators may stand between two groups, and any groups in a
