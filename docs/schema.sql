@@ -1599,6 +1599,7 @@ CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_ap
 AS $function$
 #variable_conflict use_column
 declare
+  v_now timestamptz := pay.server_time();
   v_kept record;
 begin
   outcome := 'ok';
@@ -1610,7 +1611,7 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     values
       (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, pay.server_time())
+        p_body, v_now)
     on conflict on constraint idempotency_keys_pkey do nothing;
   end if;
   -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
@@ -1627,7 +1628,7 @@ begin
   into v_kept
   from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > pay.server_time() - pay.idempotency_retention() then
+  if v_kept.created_at > v_now - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
       remaining := remaining + 1;
@@ -1650,7 +1651,7 @@ begin
   end if;
   delete from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= pay.server_time() - pay.idempotency_retention();
+    and k.created_at <= v_now - pay.idempotency_retention();
   outcome := 'expired';
 end
 $function$;
@@ -1733,6 +1734,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_now timestamptz := pay.server_time();
   v_opened text[];
   v_environments text[];
   v_committed integer[];
@@ -1832,7 +1834,7 @@ begin
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
-      c.request_id, c.status, c.body, pay.server_time()
+      c.request_id, c.status, c.body, v_now
     from ready c
     where c.idempotency_key is not null
     order by c.api_key_id, c.idempotency_key, c.n
@@ -1917,7 +1919,7 @@ begin
         (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
           next_attempt_at, created_at)
       select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-        e.subject_id, e.sequence, 'pending', least(e.created_at, pay.server_time()), e.created_at
+        e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
       from event e
       join pay.webhook_endpoints t
         on t.environment_id = e.environment_id
@@ -2001,7 +2003,7 @@ begin
         when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
-        when i.created_at <= pay.server_time() - pay.idempotency_retention() then 'expired'
+        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when c.n = any (v_limited) then 'rate_limited'
         when i.key is not null then 'conflict'
@@ -2092,10 +2094,11 @@ AS $function$
 declare
   v_left integer;
 begin
-  select pay.smaller_left(
-    p_rate,
-    1 + coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
-    1 + coalesce(sum(u.used), 0))
+  -- As in pay.requests_left.
+  select floor(least(
+    2 * nullif(p_rate[1], 0) - 1 - coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
+    2 * nullif(p_rate[2], 0) - 1 - coalesce(sum(u.used), 0)
+  ))::integer
   into v_left
   from pay.requests_used(p_environment_id, p_at) u;
   if v_left >= 0 and p_count then
@@ -2983,6 +2986,7 @@ AS $function$
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
   v_opened text[] := pay.open_environments(p_requests::json);
+  v_now timestamptz := pay.server_time();
   v_row record;
 begin
   for v_row in
@@ -3019,7 +3023,7 @@ begin
         and o.api_key_id = s.api_key_id
         and o.key = c.idempotency_key
         and o.status <> 102
-        and o.created_at > pay.server_time() - pay.idempotency_retention()
+        and o.created_at > v_now - pay.idempotency_retention()
       limit 1
     ) i on true
     left join lateral (
@@ -4199,8 +4203,11 @@ begin
       select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
     )
     select array_agg(
-      pay.smaller_left(r.rate, r.of_key + coalesce(u.used, 0),
-        r.of_environment + coalesce(t.used, 0))
+      -- A limit of 0 is none, and least() passes over its null.
+      floor(least(
+        2 * nullif(r.rate[1], 0) - r.of_key - coalesce(u.used, 0),
+        2 * nullif(r.rate[2], 0) - r.of_environment - coalesce(t.used, 0)
+      ))::integer
       order by r.n)
     from request r
     left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
@@ -4505,8 +4512,10 @@ CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE PARALLEL SAFE
-AS $function$ select pg_catalog.now() $function$;
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select now() $function$;
 alter function pay.server_time() owner to pay_owner;
+comment on function pay.server_time() is 'Internal.';
 
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
@@ -4516,19 +4525,6 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select substr('0123456789abcdef', p_slot + 1, 1) $function$;
 alter function pay.slot_character(smallint) owner to pay_owner;
-
--- function pay.smaller_left(integer[],numeric,numeric)
-CREATE OR REPLACE FUNCTION pay.smaller_left(p_rate integer[], p_of_key numeric, p_of_environment numeric)
- RETURNS integer
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-AS $function$
-  select floor(least(
-    case when p_rate[1] > 0 then 2 * p_rate[1] - p_of_key end,
-    case when p_rate[2] > 0 then 2 * p_rate[2] - p_of_environment end
-  ))::integer
-$function$;
-alter function pay.smaller_left(integer[],numeric,numeric) owner to pay_owner;
 
 -- function pay.take_key_place(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.take_key_place(p_environment_id text, p_at timestamp with time zone)

@@ -36,13 +36,5 @@ grant usage on schema pay to pay_api, pay_operator;
 -- Functions are created without the usual EXECUTE for everyone; each grant is by name.
 alter default privileges for role pay_owner revoke execute on functions from public;
 
--- The time by which data is deleted or given up (docs/decisions/0031-times-that-delete.md). The instant
--- that the functions send (p_at) decides nothing of that kind: a wrong clock of theirs loses no data.
--- Without a search_path of its own, so that the planner inlines it. Tests replace it to move time.
-create function pay.server_time()
-returns timestamptz
-language sql stable parallel safe
-as $$ select pg_catalog.now() $$;
-
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -76,19 +76,6 @@ begin
 end
 $$;
 
--- The smaller of what a key and its environment have left when they have used so much; negative when a
--- limit is passed, null when there is none. Pins no search_path, so that the planner can inline it into
--- the callers, which do. Internal.
-create function pay.smaller_left(p_rate integer[], p_of_key numeric, p_of_environment numeric)
-returns integer
-language sql immutable parallel safe
-as $$
-  select floor(least(
-    case when p_rate[1] > 0 then 2 * p_rate[1] - p_of_key end,
-    case when p_rate[2] > 0 then 2 * p_rate[2] - p_of_environment end
-  ))::integer
-$$;
-
 -- What is left for each request of a list, [{n, key_hash, at, rate}], less itself and those before it
 -- in the list; negative when a limit is passed, null when the request has none. The nth element is that
 -- of request n. Each environment of the list is read once. Internal.
@@ -140,8 +127,11 @@ begin
       select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
     )
     select array_agg(
-      pay.smaller_left(r.rate, r.of_key + coalesce(u.used, 0),
-        r.of_environment + coalesce(t.used, 0))
+      -- A limit of 0 is none, and least() passes over its null.
+      floor(least(
+        2 * nullif(r.rate[1], 0) - r.of_key - coalesce(u.used, 0),
+        2 * nullif(r.rate[2], 0) - r.of_environment - coalesce(t.used, 0)
+      ))::integer
       order by r.n)
     from request r
     left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
@@ -232,10 +222,11 @@ as $$
 declare
   v_left integer;
 begin
-  select pay.smaller_left(
-    p_rate,
-    1 + coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
-    1 + coalesce(sum(u.used), 0))
+  -- As in pay.requests_left.
+  select floor(least(
+    2 * nullif(p_rate[1], 0) - 1 - coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
+    2 * nullif(p_rate[2], 0) - 1 - coalesce(sum(u.used), 0)
+  ))::integer
   into v_left
   from pay.requests_used(p_environment_id, p_at) u;
   if v_left >= 0 and p_count then

@@ -125,6 +125,7 @@ as $$
 declare
   v_has_rates boolean := p_requests like '%"rate":%';
   v_opened text[] := pay.open_environments(p_requests::json);
+  v_now timestamptz := pay.server_time();
   v_row record;
 begin
   for v_row in
@@ -161,7 +162,7 @@ begin
         and o.api_key_id = s.api_key_id
         and o.key = c.idempotency_key
         and o.status <> 102
-        and o.created_at > pay.server_time() - pay.idempotency_retention()
+        and o.created_at > v_now - pay.idempotency_retention()
       limit 1
     ) i on true
     left join lateral (

@@ -108,6 +108,7 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_now timestamptz := pay.server_time();
   v_opened text[];
   v_environments text[];
   v_committed integer[];
@@ -207,7 +208,7 @@ begin
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
-      c.request_id, c.status, c.body, pay.server_time()
+      c.request_id, c.status, c.body, v_now
     from ready c
     where c.idempotency_key is not null
     order by c.api_key_id, c.idempotency_key, c.n
@@ -292,7 +293,7 @@ begin
         (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
           next_attempt_at, created_at)
       select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-        e.subject_id, e.sequence, 'pending', least(e.created_at, pay.server_time()), e.created_at
+        e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
       from event e
       join pay.webhook_endpoints t
         on t.environment_id = e.environment_id
@@ -376,7 +377,7 @@ begin
         when s.environment_id <> all (v_opened) then 'resetting'
         when k.id is null and c.n = any (v_limited) then 'rate_limited'
         when k.id is null then 'forbidden'
-        when i.created_at <= pay.server_time() - pay.idempotency_retention() then 'expired'
+        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
         when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
         when c.n = any (v_limited) then 'rate_limited'
         when i.key is not null then 'conflict'

@@ -29,6 +29,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
+  v_now timestamptz := pay.server_time();
   v_kept record;
 begin
   outcome := 'ok';
@@ -40,7 +41,7 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     values
       (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, pay.server_time())
+        p_body, v_now)
     on conflict on constraint idempotency_keys_pkey do nothing;
   end if;
   -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
@@ -57,7 +58,7 @@ begin
   into v_kept
   from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > pay.server_time() - pay.idempotency_retention() then
+  if v_kept.created_at > v_now - pay.idempotency_retention() then
     if v_kept.same then
       outcome := 'replay';
       remaining := remaining + 1;
@@ -80,7 +81,7 @@ begin
   end if;
   delete from pay.idempotency_keys k
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= pay.server_time() - pay.idempotency_retention();
+    and k.created_at <= v_now - pay.idempotency_retention();
   outcome := 'expired';
 end
 $$;

@@ -103,7 +103,8 @@ export interface TestService {
 export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
   const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
   await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
-    language sql stable parallel safe as $$ select ${at} $$`);
+    language sql stable parallel safe set search_path = pg_catalog, pg_temp
+    as $$ select ${at} $$`);
 }
 
 /** Starts the product over a fresh database; `close` at the end of the file. */

@@ -1,0 +1,18 @@
+-- Purpose: the time that decides what is deleted or given up.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+-- The time by which data is deleted or given up (docs/decisions/0031-times-that-delete.md). The instant
+-- that the functions send (p_at) decides nothing of that kind: a wrong clock of theirs loses no data.
+-- Tests replace it to move time. A statement that handles many rows asks once, into a variable.
+create function pay.server_time()
+returns timestamptz
+language sql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select now() $$;
+comment on function pay.server_time is 'Internal.';
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
