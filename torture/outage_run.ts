@@ -77,6 +77,7 @@ export async function runOutage(
     receiver.kill();
     await receiver.ended;
   });
+  await setDatabaseAhead(stage.sql, ahead_ms);
   await server.setAhead(ahead_ms);
   const back = performance.now();
   const deadline_ms = Math.max(DRAIN_MS.least, DRAIN_MS.per_thousand * backlog / 1_000);
@@ -121,4 +122,11 @@ export async function runOutage(
       `return, signatures at most ${oldest_ms} ms old`,
     findings,
   }];
+}
+
+/** The database decides when deliveries are due, so its clock jumps as well (ADR 0031). */
+async function setDatabaseAhead(sql: Stage["sql"], ahead_ms: number): Promise<void> {
+  await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
+    language sql stable parallel safe set search_path = pg_catalog, pg_temp
+    as $$ select now() + interval '${ahead_ms} milliseconds' $$`);
 }

@@ -174,8 +174,8 @@ const BUGS: PlantedBug[] = [
     name: "a purge ignores the 24 hours",
     edits: [{
       file: `${MIGRATIONS}/20261120000850_retention.sql`,
-      find: "where o.created_at <= p_at - pay.idempotency_retention()",
-      replace: "where o.created_at <= p_at",
+      find: "where o.created_at <= v_at - pay.idempotency_retention()",
+      replace: "where o.created_at <= v_at",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -183,8 +183,8 @@ const BUGS: PlantedBug[] = [
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
       file: `${MIGRATIONS}/20261120000600_committing.sql`,
-      find: "when i.created_at <= c.at - pay.idempotency_retention() then 'expired'",
-      replace: "when i.created_at < c.at - pay.idempotency_retention() then 'expired'",
+      find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
+      replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
