@@ -1,10 +1,10 @@
 /**
- * Serves HTTP on a listener with limits that `Deno.serve` does not have: a time in which the head of
- * a request must arrive, a time after which an idle connection is closed, and a bound on connections.
+ * Serves HTTP on a listener with limits that `Deno.serve` does not have: a timeout for the head of
+ * a request, a timeout for idle connections, and a limit on connections.
  *
- * Each connection is given to the function that `Deno.serve` itself uses, because it takes a signal
- * for each connection. It is no public interface of Deno: docs/decisions/0034-local-server-limits.md
- * says why it is used all the same. Bodies have a deadline of their own in shared/http.
+ * It passes each connection to the internal function that `Deno.serve` uses, because this function
+ * takes a signal for each connection (docs/decisions/0034-local-server-limits.md). shared/http has
+ * a timeout for bodies.
  */
 
 /** Limits of a server. */
@@ -13,11 +13,13 @@ export interface ConnectionLimits {
   head_ms: number;
   /** From the answer to one request until the head of the next is complete. */
   idle_ms: number;
-  /** Open at the same time. One more closes the one that has waited longest without a request. */
+  /** Most open connections. A further one closes the connection that has been idle longest. */
   connections: number;
 }
 
-/** Of the local start. Browsers and HTTP clients hold idle connections for a minute or less. */
+/**
+ * Limits of the local start. Browsers and HTTP clients keep idle connections for up to a minute.
+ */
 export const CONNECTION_LIMITS: ConnectionLimits = {
   head_ms: 10_000,
   idle_ms: 75_000,
@@ -26,11 +28,11 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** A running server. */
 export interface ConnectionServer {
-  /** Takes no new connection, lets requests under way end, closes idle connections. */
+  /** Accepts no new connection, waits for requests under way, closes idle connections. */
   shutdown(): Promise<void>;
 }
 
-/** What Deno makes of a connection. */
+/** A connection that Deno serves. */
 interface ServedConnection {
   finished: Promise<void>;
   shutdown(): Promise<void>;
@@ -50,14 +52,14 @@ interface Connection {
   abort: AbortController;
   /** Requests whose handler has not ended; HTTP/2 has several. */
   requests: number;
-  /** When it has last begun to wait, in milliseconds of `performance.now()`. */
+  /** When it last became idle, in milliseconds of `performance.now()`. */
   waits_since: number;
 }
 
-/** How often connections are looked at; a limit is passed by as much. */
+/** Checks per timeout; a timeout can be exceeded by one interval. */
 const LOOKS_PER_LIMIT = 10;
 
-/** Serves a listener until `shutdown`, or until the signal cuts every connection. */
+/** Serves a listener until `shutdown`, or until the signal closes every connection. */
 export function serveConnections(
   listener: Deno.TcpListener,
   limits: ConnectionLimits,
@@ -66,7 +68,7 @@ export function serveConnections(
 ): ConnectionServer {
   const serve = findServeConnection();
   const open = new Set<Connection>();
-  // In the order in which they began to wait, each set with a limit of its own.
+  // In the order in which they became idle; each set has its own timeout.
   const fresh = new Set<Connection>();
   const idle = new Set<Connection>();
 
@@ -104,7 +106,8 @@ export function serveConnections(
     try {
       return await handler(request);
     } finally {
-      // The answer is sent within the same limit, so that a client that does not read is cut too.
+      // The answer must be sent within the same timeout, which also closes clients that do not
+      // read.
       if (--one.requests === 0 && open.has(one)) {
         one.waits_since = performance.now();
         idle.add(one);
@@ -134,7 +137,8 @@ export function serveConnections(
         add(await listener.accept());
       } catch (error) {
         if (error instanceof Deno.errors.BadResource) return;
-        // The client has gone already, or there are no more file descriptors: make room.
+        // The client has closed the connection, or no file descriptor is free: close idle
+        // connections.
         cutOverdue(idle, 0);
       }
     }
@@ -152,7 +156,7 @@ export function serveConnections(
     async shutdown() {
       listener.close();
       await accepting;
-      // A head that has begun would be waited for.
+      // Deno would wait for the rest of a head that has begun.
       for (const one of [...fresh]) cut(one);
       await Promise.all(
         [...open].map(({ served }) => Promise.race([served.shutdown(), aborted(signal)])),
@@ -162,7 +166,7 @@ export function serveConnections(
   };
 }
 
-/** Ends with the signal. */
+/** Resolves when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -175,7 +179,7 @@ function failed(error: unknown): Response {
   return new Response("Internal Server Error", { status: 500 });
 }
 
-/** The function of Deno that serves one connection. Throws where this version of Deno has none. */
+/** Deno's function that serves one connection. Throws if this version of Deno has none. */
 function findServeConnection(): ServeConnection {
   const { internal } = Deno as unknown as { internal: symbol };
   const internals = (Deno as unknown as Record<symbol, Record<string, unknown>>)[internal];

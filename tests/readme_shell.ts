@@ -100,7 +100,9 @@ export async function runInOneShell(
   }
 }
 
-/** Fetches the packages that scripts in the blocks import, as Deno does in a folder without a lock. */
+/**
+ * Fetches the packages that scripts in the blocks import, as Deno does in a folder without a lock.
+ */
 async function fetchPackages(folder: string, blocks: readonly string[]): Promise<void> {
   const specifiers = blocks.flatMap((block) =>
     [...block.matchAll(/\bfrom "(npm:[^"]+)"/g)].map(([, specifier]) => specifier!)

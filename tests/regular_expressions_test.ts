@@ -1,9 +1,10 @@
 /**
  * No regular expression of the service, the client or the scripts takes more than linear time.
  *
- * A backtracking engine can be made to take quadratic or exponential time by a text that repeats one
- * character. scslre finds such texts from the expression alone, so an expression that nobody thought
- * of testing is found as well. Loops, and what libraries do, are timed in core/linear_time_test.ts.
+ * A backtracking engine can be made to take quadratic or exponential time by a text that repeats
+ * one character. scslre finds such texts from the expression alone, so an expression that nobody
+ * thought of testing is found as well. Loops, and what libraries do, are timed in
+ * core/linear_time_test.ts.
  */
 
 import assert from "node:assert/strict";

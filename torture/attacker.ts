@@ -1,33 +1,34 @@
 /**
- * A tenant that wants all places of the relay (promise R13): again and again it makes endpoints whose
- * receiver takes long to answer 200, makes payments, resets its sandbox and deletes the endpoints.
+ * A tenant that tries to take all places of the relay (promise R13). In a loop it creates endpoints
+ * whose receiver answers 200 slowly, creates payments, resets its sandbox and deletes the
+ * endpoints.
  */
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
-/** Two rounds a second: enough to fill a relay that knows no shares, and no load by itself. */
+/** Two rounds a second: enough to fill a relay without shares, and little load. */
 const ROUND_MS = 500;
 
-/** Rounds after which a relay that knows no shares has no place left: each takes 64 of 256. */
+/** Rounds after which a relay without shares has no place left: each takes 64 of 256. */
 const FILLING_ROUNDS = 6;
 
-/** An attacker that is at work between `start` and `stop`. */
+/** An attacker that works between `start` and `stop`. */
 export interface Attacker {
-  /** Resolves when it has had the time to take all places. */
+  /** Resolves after `FILLING_ROUNDS` rounds. */
   start(): Promise<void>;
-  /** Resolves when its last round is over; its attempts may still be under way. */
+  /** Resolves after its last round; attempts may still be under way. */
   stop(): Promise<void>;
-  /** Attempts that its receiver has under way; the most of them; how many have come. */
+  /** Attempts under way at its receiver: now, at most so far; and all attempts. */
   readonly held: { now: number; most: number; all: number };
   close(): Promise<void>;
 }
 
 /**
  * @param base_url of the server under attack
- * @param api_key of a sandbox of an account of its own
- * @param answer_ms how long its receiver takes
+ * @param api_key of a sandbox in a separate account
+ * @param answer_ms time that its receiver takes to answer
  */
 export function openAttacker(base_url: string, api_key: string, answer_ms: number): Attacker {
   const held = { now: 0, most: 0, all: 0 };
@@ -80,7 +81,7 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, left_ms)));
         }
       })();
-      // A round that fails ends the wait as well.
+      // A round that fails also ends the wait.
       return Promise.race([filled.promise, work]);
     },
     async stop() {

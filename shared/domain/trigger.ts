@@ -23,8 +23,8 @@ import type { WebhookSettings } from "./webhook_endpoints.ts";
 const LEASE_MS = 60_000;
 
 /**
- * Delivers an event on demand. Throws `ApiError`, `rate_limited` also when too many attempts are under
- * way; a receiver's failure is an answer, not an error.
+ * Delivers an event on demand. Throws `ApiError`: `rate_limited` also if too many triggered
+ * attempts are under way. A receiver's failure is an answer, not an error.
  */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 

@@ -53,8 +53,8 @@ export async function findSlowText(
 }
 
 /**
- * What is wrong with the time that texts of this shape take; null when nothing is. Lengths double up
- * to the longest, so that a reader that takes exponential time is left before it hangs.
+ * What is wrong with the time that texts of this shape take; null when nothing is. Lengths double
+ * up to the longest, so that a reader that takes exponential time is left before it hangs.
  */
 export async function findSlowness(
   reader: Pick<Reader, "longest" | "prepare" | "read">,

@@ -1,7 +1,7 @@
 /**
- * `pay.list` with every combination of its filters: each page reads a bounded number of rows, whatever
- * the filters match and whatever the planner believes of the tables, and the pages together are the
- * list. `LIST_ROWS` sets how many rows each list has.
+ * `pay.list` with every combination of its filters: each page reads a bounded number of rows,
+ * whatever the filters match and whatever the planner believes of the tables, and the pages
+ * together are the list. `LIST_ROWS` sets how many rows each list has.
  */
 
 import assert from "node:assert/strict";
@@ -114,7 +114,9 @@ serviceCase("pay.list() gives each item once, whatever a page may read", async (
   }
 });
 
-/** All pages of a list: the ids of their items, and how many items each page but the last one had. */
+/**
+ * All pages of a list: the ids of their items, and how many items each page but the last one had.
+ */
 async function walk(
   sql: ReservedSql,
   service: TestService,

@@ -1,6 +1,6 @@
 /**
- * Strangers: how often an unknown key reaches the database, from one network, from many, and beside keys
- * that are good.
+ * Strangers: how often an unknown key reaches the database, from one network, from many, and beside
+ * keys that are good.
  */
 
 import assert from "node:assert/strict";

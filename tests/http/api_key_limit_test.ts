@@ -1,6 +1,6 @@
 /**
- * How many keys an environment has: 100 live ones, however they are made, and a bounded number of ended
- * ones.
+ * How many keys an environment has: 100 live ones, however they are made, and a bounded number of
+ * ended ones.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The rate limit of an environment beside those of its keys: what counts, what each answer says, and
- * that neither keys, resets, slow requests nor a second instance renew it.
+ * The rate limit of an environment beside those of its keys: what counts, what each answer says,
+ * and that neither keys, resets, slow requests nor a second instance renew it.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,9 @@ const ENVIRONMENT_RATE = 12;
 const KEY_QUOTA = 2 * KEY_RATE;
 const QUOTA = 2 * ENVIRONMENT_RATE;
 const LIMITS = { rate_limit: KEY_RATE, environment_rate_limit: ENVIRONMENT_RATE };
-/** What the other instance has under way: 64 changes in a statement, or a read on each connection. */
+/**
+ * What the other instance has under way: 64 changes in a statement, or a read on each connection.
+ */
 const MAX_OVER = 64;
 /** An instant at which a window begins. */
 const START = Date.parse("2030-01-01T00:00:00Z");

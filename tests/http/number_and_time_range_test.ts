@@ -1,6 +1,6 @@
 /**
- * Times and numbers at the ends of what RFC 3339, `timestamptz`, `Date` and Postgres' integers hold, in
- * every such field of every request of the OpenAPI document: answered, and never by a 5xx.
+ * Times and numbers at the ends of what RFC 3339, `timestamptz`, `Date` and Postgres' integers
+ * hold, in every such field of every request of the OpenAPI document: answered, and never by a 5xx.
  */
 
 import assert from "node:assert/strict";

@@ -191,7 +191,8 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
     webhook_deliveries: 200_000,
     idempotency_keys: 100_000,
   });
-  // It marks the sandbox and counts; to delete its rows would take most of the time of their inserts.
+  // It marks the sandbox and counts; to delete its rows would take most of the time of their
+  // inserts.
   assert.ok(elapsed_ms < filled_ms / 2, `${elapsed_ms} ms`);
   assert.ok(
     took_ms.length > 10 && slowest_ms < elapsed_ms / 2,

@@ -1,6 +1,7 @@
 /**
- * Pages that end before they are full (contract §5): the cursor goes on from a row that no filter asks
- * for, until `has_more` is false. And the lane in which such pages are read: nothing else waits for it.
+ * Pages that end before they are full (contract §5): the cursor goes on from a row that no filter
+ * asks for, until `has_more` is false. And the lane in which such pages are read: nothing else
+ * waits for it.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +11,9 @@ import { APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./servic
 const V1 = "/api-v1-payments/v1";
 /** Several times what a page reads (`pay.page_rows()`). */
 const ROWS = 7_000;
-/** Lists that match nothing, and how many pages they take: one for each 2 000 rows that are read. */
+/**
+ * Lists that match nothing, and how many pages they take: one for each 2 000 rows that are read.
+ */
 const LISTS: [path: string, pages: number][] = [
   [`${PAYMENTS}?currency=GBP`, 4],
   [`${PAYMENTS}?method_kind=swift&status=completed`, 4],

@@ -1,6 +1,6 @@
 /**
- * A function whose clock is wrong: it deletes nothing early and makes nothing last for good, because
- * the database's time decides (docs/decisions/0031-times-that-delete.md).
+ * A function whose clock is wrong: it deletes nothing early and makes nothing last for good,
+ * because the database's time decides (docs/decisions/0031-times-that-delete.md).
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The lane of reads that are not cheap: one at a time, tenants in turns, with rests between, and never
- * a request that hangs.
+ * The lane of reads that are not cheap: one at a time, tenants in turns, with rests between, and
+ * never a request that hangs.
  */
 
 import assert from "node:assert/strict";

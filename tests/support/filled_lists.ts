@@ -1,7 +1,7 @@
 /**
  * An environment whose lists are long, made by SQL, and every combination of the filters that they
- * take: with values that most rows have, that few have and that none has, and with ids that belong to
- * another environment.
+ * take: with values that most rows have, that few have and that none has, and with ids that belong
+ * to another environment.
  */
 
 import type { ISql } from "postgres";

@@ -27,9 +27,9 @@ export interface Reading {
 }
 
 /**
- * Runs a statement and counts the rows of our tables that it reads, inside of functions too: entries
- * that indexes give and rows of tables that are read whole. Entries that an index passes over are
- * counted by no one, but the pages that hold them are.
+ * Runs a statement and counts the rows of our tables that it reads, inside of functions too:
+ * entries that indexes give and rows of tables that are read whole. Entries that an index passes
+ * over are counted by no one, but the pages that hold them are.
  */
 export async function rowsRead(
   sql: ReservedSql,

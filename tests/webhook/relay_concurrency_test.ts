@@ -1,7 +1,7 @@
 /**
  * How much a relay has under way: 4 attempts at a new endpoint, 16 at a quick one, 2 at one that is
- * failing, 16 of a new environment. The rest of the bounds: relay_lanes_test.ts. Receivers hold their
- * answers until the test lets them go.
+ * failing, 16 of a new environment. The rest of the bounds: relay_lanes_test.ts. Receivers hold
+ * their answers until the test lets them go.
  */
 
 import assert from "node:assert/strict";
@@ -15,8 +15,8 @@ const MAX_OF_FAILING = 2;
 const MAX_OF_NEW_ENVIRONMENT = 16;
 
 /**
- * Makes payments whose events become due at all endpoints at one moment: attempts that are held while
- * a slow machine makes more of them would count as slow.
+ * Makes payments whose events become due at all endpoints at one moment: attempts that are held
+ * while a slow machine makes more of them would count as slow.
  */
 async function makeDue(service: TestService, count: number): Promise<void> {
   const { sql, deps } = service;

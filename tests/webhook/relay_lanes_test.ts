@@ -64,7 +64,9 @@ function make(
   }
 }
 
-/** Has all that is claimed of one endpoint begin as soon as it may and take so long, but for some. */
+/**
+ * Has all that is claimed of one endpoint begin as soon as it may and take so long, but for some.
+ */
 function work(
   { clock, lanes, under_way }: ReturnType<typeof open>,
   took_ms: number,

@@ -1,6 +1,6 @@
 /**
- * Suspects: deliveries whose claim was lost, because the process that had them died or froze. A relay
- * takes one at a time, gives one up after three lost claims, and loses none when it stops.
+ * Suspects: deliveries whose claim was lost, because the process that had them died or froze. A
+ * relay takes one at a time, gives one up after three lost claims, and loses none when it stops.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,10 @@ import { webhookCase } from "./webhook_case.ts";
 
 /** As many as a relay may have claimed when it is killed. */
 const LOST = 1_000;
-/** Loose, because other tests share the machine: a relay that waited for its clock would need 1 s each. */
+/**
+ * Loose, because other tests share the machine: a relay that waited for its clock would need 1 s
+ * each.
+ */
 const DRAIN_LIMIT_MS = 50 * LOST;
 
 /** Claims everything and lets the claims run out; when that is over. */

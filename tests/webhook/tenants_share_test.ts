@@ -1,6 +1,6 @@
 /**
- * What a tenant does with slow receivers delays no other tenant's deliveries (promise R13), with the
- * product's own timeouts: its places are counted by what it cannot make anew.
+ * What a tenant does with slow receivers delays no other tenant's deliveries (promise R13), with
+ * the product's own timeouts: its places are counted by what it cannot make anew.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,10 @@ import { addEndpoint, ENDPOINTS, openRecorder, until } from "./recording_receive
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
 const RESETS = 8;
-/** Attempts under way of an environment that is new, and of one that has been quick (relay_lanes.ts). */
+/**
+ * Attempts under way of an environment that is new, and of one that has been quick
+ * (relay_lanes.ts).
+ */
 const SHARE = { new: 16, quick: 64 };
 /** A relay whose places were all taken would answer after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
@@ -29,7 +32,9 @@ function openHolder() {
   };
 }
 
-/** Makes payments at new endpoints, resets the sandbox and deletes the endpoints, and that again. */
+/**
+ * Makes payments at new endpoints, resets the sandbox and deletes the endpoints, and that again.
+ */
 async function attack(service: TestService, port: number): Promise<void> {
   const options = { key: service.other.text };
   const before = await service.environmentOf(service.other);
