@@ -22,9 +22,9 @@ export interface ShellSession {
   left_running: string;
 }
 
-/** All blocks together take a few seconds; only one that hangs takes as long. */
+/** All blocks together take a few seconds; only a block that hangs reaches this. */
 const SESSION_MS = 180_000;
-/** A job that was told to end takes less, also on a busy machine. */
+/** A job ends faster after its signal, also on a busy machine. */
 const ENDING_TENTHS = 200;
 
 /**

@@ -200,7 +200,8 @@ comment on function pay.open_environments is 'Internal.';
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
 -- p_rate: {requests a second of the key, of the environment}; null: not limited, or counted
 --   elsewhere.
--- p_hold: 'shared' prevents a reset of the sandbox until the transaction ends, so that each statement
+-- p_hold: 'shared' prevents a reset of the sandbox until the transaction ends, so that each
+-- statement
 --   finds the data of the key in the same environment; 'alone' is the reset, which waits for all
 --   transactions that share. Null: the caller only checks whether the key may.
 -- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |

@@ -132,7 +132,8 @@ $$;
 -- match.
 -- $1 environment, $2 filters, $3 and $4 bounds of the id (exclusive, inclusive), $5 items of the
 -- page, $6 the time of the request.
--- p_columns: the order of the list, descending; p_match: the conditions that p_range does not contain.
+-- p_columns: the order of the list, descending; p_match: the conditions that p_range does not
+-- contain.
 create function pay.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
