@@ -66,104 +66,137 @@ export function serveConnections(
   signal: AbortSignal,
   handler: (request: Request) => Response | Promise<Response>,
 ): ConnectionServer {
-  const serve = findServeConnection();
-  const open = new Set<Connection>();
-  // In the order in which they became idle; each set has its own timeout.
-  const fresh = new Set<Connection>();
-  const idle = new Set<Connection>();
+  const connections = new OpenConnections(limits, handler);
+  const accepting = accept(listener, connections);
+  const timer = setInterval(
+    () => connections.cutOverdue(),
+    Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT,
+  );
+  signal.addEventListener("abort", () => connections.cutAll());
+  return {
+    async shutdown() {
+      listener.close();
+      await accepting;
+      await connections.shutdown(aborted(signal));
+      clearInterval(timer);
+    },
+  };
+}
 
-  function add(connection: Deno.TcpConn): void {
-    if (open.size >= limits.connections) {
-      const oldest = longestWaiting();
+async function accept(listener: Deno.TcpListener, connections: OpenConnections): Promise<void> {
+  for (;;) {
+    try {
+      connections.add(await listener.accept());
+    } catch (error) {
+      if (error instanceof Deno.errors.BadResource) return;
+      // The client has closed the connection, or no file descriptor is free.
+      connections.cutIdle();
+    }
+  }
+}
+
+/** The open connections of a server. */
+class OpenConnections {
+  readonly #limits: ConnectionLimits;
+  readonly #handler: (request: Request) => Response | Promise<Response>;
+  readonly #serve = findServeConnection();
+  readonly #open = new Set<Connection>();
+  // In the order in which they became idle; each set has its own timeout.
+  readonly #fresh = new Set<Connection>();
+  readonly #idle = new Set<Connection>();
+
+  constructor(
+    limits: ConnectionLimits,
+    handler: (request: Request) => Response | Promise<Response>,
+  ) {
+    this.#limits = limits;
+    this.#handler = handler;
+  }
+
+  /** Serves a connection. Closes the longest idle one, or this one, if there are too many. */
+  add(connection: Deno.TcpConn): void {
+    if (this.#open.size >= this.#limits.connections) {
+      const oldest = this.#longestWaiting();
       if (oldest === null) return connection.close();
-      cut(oldest);
+      this.#cut(oldest);
     }
     connection.setNoDelay(true);
     const abort = new AbortController();
+    const answer = (request: Request) => this.#answer(one, request);
     const one: Connection = {
       abort,
       requests: 0,
       waits_since: performance.now(),
-      served: serve(connection, abort.signal, (request) => answer(one, request), failed, () => {}),
+      served: this.#serve(connection, abort.signal, answer, failed, () => {}),
     };
-    open.add(one);
-    fresh.add(one);
-    one.served.finished.catch(() => {}).finally(() => forget(one));
+    this.#open.add(one);
+    this.#fresh.add(one);
+    one.served.finished.catch(() => {}).finally(() => this.#forget(one));
   }
 
-  function longestWaiting(): Connection | null {
-    const [[first_fresh], [first_idle]] = [fresh, idle];
+  /** Closes the connections whose timeout has passed. */
+  cutOverdue(): void {
+    this.#cutWaiting(this.#fresh, this.#limits.head_ms);
+    this.#cutWaiting(this.#idle, this.#limits.idle_ms);
+  }
+
+  /** Closes the connections that have had a request and have none under way. */
+  cutIdle(): void {
+    this.#cutWaiting(this.#idle, 0);
+  }
+
+  /** Closes all connections. */
+  cutAll(): void {
+    for (const one of [...this.#open]) this.#cut(one);
+  }
+
+  /** Resolves when the requests under way have ended, or when `too_long` resolves. */
+  async shutdown(too_long: Promise<void>): Promise<void> {
+    // Deno would wait for the rest of a head that has begun.
+    for (const one of [...this.#fresh]) this.#cut(one);
+    await Promise.all(
+      [...this.#open].map(({ served }) => Promise.race([served.shutdown(), too_long])),
+    );
+  }
+
+  async #answer(one: Connection, request: Request): Promise<Response> {
+    one.requests++;
+    this.#fresh.delete(one);
+    this.#idle.delete(one);
+    try {
+      return await this.#handler(request);
+    } finally {
+      // The answer must be sent within the same timeout, so a client that does not read is closed.
+      if (--one.requests === 0 && this.#open.has(one)) {
+        one.waits_since = performance.now();
+        this.#idle.add(one);
+      }
+    }
+  }
+
+  #longestWaiting(): Connection | null {
+    const [[first_fresh], [first_idle]] = [this.#fresh, this.#idle];
     if (first_fresh === undefined || first_idle === undefined) {
       return first_fresh ?? first_idle ?? null;
     }
     return first_fresh.waits_since < first_idle.waits_since ? first_fresh : first_idle;
   }
 
-  async function answer(one: Connection, request: Request): Promise<Response> {
-    one.requests++;
-    fresh.delete(one);
-    idle.delete(one);
-    try {
-      return await handler(request);
-    } finally {
-      // The answer must be sent within the same timeout, which also closes clients that do not
-      // read.
-      if (--one.requests === 0 && open.has(one)) {
-        one.waits_since = performance.now();
-        idle.add(one);
-      }
+  #cutWaiting(waiting: Set<Connection>, limit_ms: number): void {
+    for (const one of waiting) {
+      if (performance.now() - one.waits_since < limit_ms) return;
+      this.#cut(one);
     }
   }
 
-  function forget(one: Connection): void {
-    for (const set of [open, fresh, idle]) set.delete(one);
-  }
-
-  function cut(one: Connection): void {
-    forget(one);
+  #cut(one: Connection): void {
+    this.#forget(one);
     one.abort.abort();
   }
 
-  function cutOverdue(waiting: Set<Connection>, limit_ms: number): void {
-    for (const one of waiting) {
-      if (performance.now() - one.waits_since < limit_ms) return;
-      cut(one);
-    }
+  #forget(one: Connection): void {
+    for (const set of [this.#open, this.#fresh, this.#idle]) set.delete(one);
   }
-
-  async function accept(): Promise<void> {
-    for (;;) {
-      try {
-        add(await listener.accept());
-      } catch (error) {
-        if (error instanceof Deno.errors.BadResource) return;
-        // The client has closed the connection, or no file descriptor is free: close idle
-        // connections.
-        cutOverdue(idle, 0);
-      }
-    }
-  }
-
-  const accepting = accept();
-  const timer = setInterval(() => {
-    cutOverdue(fresh, limits.head_ms);
-    cutOverdue(idle, limits.idle_ms);
-  }, Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT);
-  signal.addEventListener("abort", () => {
-    for (const one of [...open]) cut(one);
-  });
-  return {
-    async shutdown() {
-      listener.close();
-      await accepting;
-      // Deno would wait for the rest of a head that has begun.
-      for (const one of [...fresh]) cut(one);
-      await Promise.all(
-        [...open].map(({ served }) => Promise.race([served.shutdown(), aborted(signal)])),
-      );
-      clearInterval(timer);
-    },
-  };
 }
 
 /** Resolves when the signal aborts. */

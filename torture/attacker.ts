@@ -44,27 +44,6 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
     },
   );
   const url = `http://127.0.0.1:${receiver.addr.port}/`;
-  const attackOnce = async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < ENDPOINTS_EACH; i++) {
-      ids.push((await addEndpoint(base_url, api_key, url, ["*"])).id);
-    }
-    const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
-    await Promise.all(
-      Array.from(
-        { length: PAYMENTS_EACH },
-        () => callApi(base_url, api_key, SANDBOX_PAYMENTS, { body }),
-      ),
-    );
-    await callApi(base_url, api_key, "/api-v1-sandbox/reset", { body: {} });
-    for (const id of ids) {
-      const response = await fetch(`${base_url}${ENDPOINTS}/${id}`, {
-        method: "DELETE",
-        headers: { Authorization: `Bearer ${api_key}` },
-      });
-      await response.body?.cancel();
-    }
-  };
   let is_at_work = false;
   let work = Promise.resolve();
   return {
@@ -75,7 +54,7 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
       work = (async () => {
         for (let round = 1; is_at_work; round++) {
           const began = performance.now();
-          await attackOnce();
+          await attackOnce(base_url, api_key, url);
           if (round === FILLING_ROUNDS) filled.resolve();
           const left_ms = began + ROUND_MS - performance.now();
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, left_ms)));
@@ -93,4 +72,27 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
       await Promise.allSettled([work, receiver.shutdown()]);
     },
   };
+}
+
+/** One round: endpoints, payments, a reset, and the endpoints are deleted. */
+async function attackOnce(base_url: string, api_key: string, url: string): Promise<void> {
+  const ids: string[] = [];
+  for (let i = 0; i < ENDPOINTS_EACH; i++) {
+    ids.push((await addEndpoint(base_url, api_key, url, ["*"])).id);
+  }
+  const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+  await Promise.all(
+    Array.from(
+      { length: PAYMENTS_EACH },
+      () => callApi(base_url, api_key, SANDBOX_PAYMENTS, { body }),
+    ),
+  );
+  await callApi(base_url, api_key, "/api-v1-sandbox/reset", { body: {} });
+  for (const id of ids) {
+    const response = await fetch(`${base_url}${ENDPOINTS}/${id}`, {
+      method: "DELETE",
+      headers: { Authorization: `Bearer ${api_key}` },
+    });
+    await response.body?.cancel();
+  }
 }

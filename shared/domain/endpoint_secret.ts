@@ -18,7 +18,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
  * Most secrets of an endpoint that sign at the same time (ADR 0030). Each adds a signature to every
  * delivery, so this limits the headers. API keys have the same limit (pay.max_live_secrets).
  */
-export const MAX_LIVE_SECRETS = 5;
+const MAX_LIVE_SECRETS = 5;
 
 /** The first secret of an endpoint. */
 export function firstSecret(random: RandomSource): SecretSource {

@@ -18,7 +18,7 @@ export const MAX_TRIGGERS_OF_ENVIRONMENT = 16;
 /** Of one account, which can have any number of sandboxes: two at their limit. */
 export const MAX_TRIGGERS_OF_ACCOUNT = 32;
 /** In total: half as many as the relay's attempts under way. */
-export const MAX_TRIGGERS = 128;
+const MAX_TRIGGERS = 128;
 
 /** Counts the triggered attempts under way. */
 export class TriggerPlaces {
