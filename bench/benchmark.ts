@@ -69,7 +69,7 @@ type AtEnd = (step: () => Promise<unknown>) => void;
 const FLOOR_CLIENTS = [8, 16];
 /** Payments of the sandbox that is reset (performance targets), and in a quick run. */
 const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
-/** Payments of the hostile reader, and in a quick run: more than a page reads. */
+/** Payments in the hostile reader's sandbox, more than a page reads; fewer in a quick run. */
 const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
 /** Creates over which the server's memory is watched. */
 const MEMORY_CREATES = { standard: 100_000, quick: 2_000 };

@@ -1,6 +1,6 @@
 /**
- * Creates of one tenant while another lists at its rate limit, by filters that match nothing among
- * many payments: what is left of the rate of the creates.
+ * Measures the rate of one tenant's creates while another tenant lists at its rate limit, with
+ * filters that match none of many payments.
  */
 
 import { fillEnvironment } from "./fill.ts";
@@ -13,7 +13,7 @@ import { makeSandbox } from "./sandbox.ts";
 
 /** Requests a second: the rate limit of a key (contract §5). */
 const RATE_PER_S = 100;
-/** Lists that match nothing and that no index answers. */
+/** Lists with filters that match nothing and have no index. */
 const LISTS = [
   "payments?limit=100&currency=USD",
   "payments?limit=100&method_kind=swift",
@@ -21,10 +21,10 @@ const LISTS = [
   "events?limit=100&type=payment.failed",
   "ledger_entries?limit=100&account=chargebacks",
 ];
-/** What a reader may be answered: a page, or to come back later. */
+/** Statuses that the reader may get: a page, or to retry later. */
 const ANSWERS = [200, 429, 503];
 
-/** The pair, and the figure of the pages that the reader got. */
+/** The pair, and the rate of the pages that the reader gets. */
 export function prepareHostileReaderPair(
   forge: RequestForge,
   payments: number,
@@ -73,15 +73,15 @@ export function prepareHostileReaderPair(
   };
 }
 
-/** What a reader was answered. */
+/** The answers to a reader. */
 interface Reading {
   pages: number;
-  /** Answers that it must not get. */
+  /** Answers with other statuses. */
   others: Set<string>;
   seconds: number;
 }
 
-/** Sends lists at a constant rate, whatever becomes of those before, until it is stopped. */
+/** Requests lists at a constant rate, without waiting for answers, until it is stopped. */
 function readHostilely({ base_url, test_key }: Product): { stop(): Promise<Reading> } {
   const began = performance.now();
   const under_way = new Set<Promise<void>>();

@@ -1,10 +1,10 @@
-/** Sandboxes of other accounts than the product's own. */
+/** Sandboxes of other accounts than that of the product under test. */
 
 import type { Sql } from "postgres";
 import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
 
-/** Makes a sandbox; its key. */
+/** Makes a sandbox and returns its key. */
 export async function makeSandbox(sql: Sql, name: string): Promise<string> {
   const mint = idMint(Date.now());
   const environment_id = mint("env_");

@@ -26,15 +26,15 @@ export interface CreateApiKeyInput {
   name: string;
   /** Everything that the caller's key may, unless given. */
   scopes?: Scope[] | undefined;
-  /** RFC 3339. At the latest when the caller's key ends; then, or never, unless given. */
+  /** RFC 3339, at the latest the end of the caller's key; by default that end, or never. */
   expires_at?: string | undefined;
 }
 
 /** `POST /v1/api_keys/{id}/rotate` */
 export interface RotateApiKeyInput {
   /**
-   * Seconds for which the older secrets are accepted, 0 to 604800; a day unless given. 0 ends all of
-   * them now. At most 5 secrets are accepted: a rotation that would make a sixth ends the oldest.
+   * Seconds for which the older secrets still work, 0 to 604800; a day by default. 0 ends all of
+   * them at once. At most 5 secrets work: a rotation that would make a sixth ends the oldest.
    */
   expires_in?: number | undefined;
 }
@@ -48,7 +48,7 @@ export interface ApiKey {
   /** Null: every scope. */
   scopes: Scope[] | null;
   livemode: boolean;
-  /** Those that open the key now, newest first. They end at the latest with the key. */
+  /** The secrets that work now, newest first. They end at the latest with the key. */
   secrets: { prefix: string; last4: string; created_at: string; expires_at: string | null }[];
   /** Exact to the hour. */
   last_used_at: string | null;

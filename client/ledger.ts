@@ -36,9 +36,8 @@ export interface ListLedgerEntriesParams extends ListParams {
 }
 
 /**
- * `GET /v1/balance`: what each account of each currency holds. The service's sums are exact. A number of
- * JavaScript holds integers exactly up to `Number.MAX_SAFE_INTEGER`; a greater sum is rounded here, to
- * about 16 digits.
+ * `GET /v1/balance`: the sums of each account of each currency. The service's sums are exact. The
+ * client parses them as JavaScript numbers, which rounds sums above `Number.MAX_SAFE_INTEGER`.
  */
 export interface Balance {
   object: "balance";

@@ -6,14 +6,14 @@ import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 
 /**
- * A page of a list, newest first. It can have fewer items than `limit`, and none, while `has_more` is
- * true: the service reads a bounded number of rows and sends a bounded number of bytes for a page.
+ * A page of a list, newest first. It can have fewer items than `limit`, or none, while `has_more`
+ * is true: the service limits the rows that it reads and the bytes that it sends for a page.
  */
 export interface Page<T> {
   object: "list";
   url: string;
   data: T[];
-  /** Whether the list goes on. Only this tells its end, not the number of items. */
+  /** Whether the list continues. The number of items does not show its end. */
   has_more: boolean;
   /** `starting_after` of the next page. Not always the id of the page's last item. */
   next_cursor: string | null;
@@ -21,7 +21,9 @@ export interface Page<T> {
 
 /** What every list takes. */
 export interface ListParams {
-  /** The most items of a page, 1 to 100; 10 unless given. Iterating, 100 makes the fewest requests. */
+  /**
+   * Most items of a page, 1 to 100; 10 by default. 100 makes the fewest requests when iterating.
+   */
   limit?: number | undefined;
   /** An id: the page begins after it. */
   starting_after?: string | undefined;
@@ -44,7 +46,7 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     this.#fetch = fetch;
   }
 
-  /** The page that `starting_after` asks for, the first unless given. It can be short: see `Page`. */
+  /** The page after `starting_after`, by default the first. It can be short: see `Page`. */
   then<Value = Page<T>, Failure = never>(
     resolved?: ((page: Page<T>) => Value | PromiseLike<Value>) | null,
     rejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,

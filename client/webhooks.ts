@@ -92,7 +92,7 @@ export interface UpdateWebhookEndpointInput {
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret` */
 export interface RotateSecretInput {
   /**
-   * Seconds for which the older secrets still sign, 0 to 604800. 0, the default, ends all of them now.
+   * Seconds for which the older secrets still sign, 0 to 604800. 0, the default, ends all at once.
    * At most 5 secrets sign: a rotation that would make a sixth ends the oldest.
    */
   expires_in?: number | undefined;

@@ -225,7 +225,7 @@ function RotateDialog({ endpoint, close }: EndpointDialog) {
           value={expires_in}
           set={setExpiresIn}
           options={OVERLAPS}
-          hint="As long as it lives, deliveries carry a signature of both. At most 5 secrets sign."
+          hint="Deliveries carry its signature too until it ends. At most 5 secrets sign."
         />
       </Form>
     </Dialog>

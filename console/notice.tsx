@@ -45,8 +45,8 @@ export function Cut({ page: { data, has_more } }: { page: Page<unknown> }) {
 }
 
 /**
- * A page without items: the list is empty, or the API has looked through as many as it does for one
- * page and found none.
+ * A page without items: the list is empty, or the API has read as many rows as it reads for one
+ * page and found no match.
  */
 export function NoItems(props: { page: Page<unknown>; children: ComponentChildren }) {
   if (!props.page.has_more) return props.children;

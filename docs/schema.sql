@@ -40,7 +40,7 @@ alter table pay.api_key_secrets owner to pay_owner;
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
-comment on column pay.api_key_secrets.expires_at is 'When the secret opens the key no more: the end of its overlap or of the key, whichever is earlier.';
+comment on column pay.api_key_secrets.expires_at is 'When the secret ends: at the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 alter table pay.api_key_secrets enable row level security;
@@ -69,7 +69,7 @@ alter table pay.api_keys owner to pay_owner;
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
 comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
 comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
-comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted. Coarse.';
+comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted; exact to the hour.';
 CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, id);
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
@@ -175,8 +175,8 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
-comment on column pay.health.last_relay_status is 'The functions'' answer to the last wake of the relay; null: none came.';
-comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes that the functions did not answer with a 2xx. Null: pg_net is not there.';
+comment on column pay.health.last_relay_status is 'Status of the functions'' answer to the last wake of the relay; null: there is none.';
+comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -958,7 +958,7 @@ create unlogged table pay.relay_wakes (
   constraint relay_wakes_pkey PRIMARY KEY (request_id)
 );
 alter table pay.relay_wakes owner to pay_owner;
-comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
+comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net has woken the relay.';
 comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 alter table pay.relay_wakes enable row level security;
 alter table pay.relay_wakes force row level security;
@@ -1052,7 +1052,7 @@ comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the n
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
-comment on column pay.webhook_deliveries.lost_claims is 'Claims that ran out without a record, since the last record. From 3 on the delivery has crashed, and the count stays.';
+comment on column pay.webhook_deliveries.lost_claims is 'Claims that expired without a record since the last one. From 3 on it has crashed: the count stays.';
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
@@ -1192,7 +1192,7 @@ begin
       and c.stripe = v_stripe;
     return;
   end if;
-  -- All stripes are held: one more. With 64 of them held these requests go uncounted.
+  -- All stripes are locked: insert another. If 64 are locked, these requests are not counted.
   for v_stripe in
     select free.n from generate_series(0, 63) as free (n)
     where not exists (
@@ -1673,7 +1673,7 @@ begin
   for v_round in 1..100 loop
     select * into v_locked from pay.lock_suspects(p_after, p_at);
     exit when v_locked.ids is null;
-    -- A new statement and so a new snapshot, as in pay.relay_turn.
+    -- A new statement has a new snapshot, as in pay.relay_turn.
     return query
     with
     chosen as materialized (
@@ -1711,7 +1711,7 @@ begin
     from claimed c
     join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
     v_is_claimed := found;
-    -- Those that wait for one that is being tried, or whose endpoint is off, make way for others.
+    -- Postpones deliveries that wait for an earlier one, and cancels those of disabled endpoints.
     perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
     exit when v_is_claimed;
   end loop;
@@ -1743,7 +1743,7 @@ declare
   v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
-  -- What each request of the list has left, by its n; null where there is no limit.
+  -- The remainder for each request of the list, by its n; null without a limit.
   v_left integer[];
   v_limited integer[] := '{}';
   -- Asked once: the text is long.
@@ -2485,7 +2485,7 @@ AS $function$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
-    -- The caller learns the new secret: nothing that a secret makes outlives its key.
+    -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       then 'outlives'
     when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
@@ -2655,7 +2655,7 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- A transaction's entries and an event's deliveries are found through their subject.
+  -- The subject of a transaction's entries and of an event's deliveries has an index.
   if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
@@ -2690,7 +2690,7 @@ begin
   )
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
-    -- No id is as great as '~'.
+    -- Every id sorts before '~'.
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
@@ -2722,8 +2722,9 @@ begin
   for v_row in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash,
-        -- No id is as great as the second. Here, and not in the comparison: below row-level security a
-        -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
+        -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
+        -- security, a coalesce is a filter and not an index condition, and a deep page would read
+        -- all rows before it.
         coalesce(c.starting_after, 'pay_~') as before
       from json_to_recordset(p_requests::json) as c (
         n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
@@ -3811,7 +3812,7 @@ begin
       end,
       next_attempt_at = r.next_attempt_at - p_ahead,
       leased_until = null,
-      -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
+      -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r
@@ -3963,7 +3964,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
-  -- How far the caller's clock is ahead: its times are taken as that much earlier.
+  -- How far the caller's clock is ahead; it is subtracted from the caller's times.
   v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
@@ -4050,7 +4051,7 @@ begin
   where c.place <= c.room;
   exit when v_due.ids is null;
 
-  -- Their relay has died: they become suspects, and the scan above does not meet them again.
+  -- Their relay has died: they become suspects, which the scan above does not read.
   if v_due.any_lost then
     update pay.webhook_deliveries d
     set lost_claims = 1, leased_until = null
@@ -4068,7 +4069,7 @@ begin
       subject_id, sequence, event_id, rank_of_endpoint, is_lost)
     where not c.is_lost
   ),
-  -- No environment and no account takes more than its share, whatever its endpoints do.
+  -- No environment and no account exceeds its limit, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
@@ -4116,7 +4117,7 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode,
-    -- In the caller's time, so that it sees how long the endpoint has been failing.
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + v_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
@@ -4128,7 +4129,7 @@ begin
   exit when v_claimed > 0;
   end loop;
 
-  -- Asked here, since there is usually none: the function costs a third of an empty turn.
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
   if p_suspect_after is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
@@ -4161,10 +4162,11 @@ CREATE OR REPLACE FUNCTION pay.requests_left(p_requests json)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  -- Most lists have one request, and to plan for more costs more than the rest of the counting.
+  -- Most lists have one request, and planning for more costs more than the rest of the counting.
   if json_array_length(p_requests) = 1 then
     return (
-      -- Decoded here: in a join with a table under row-level security the call would bar the index.
+      -- Decoded here: under row-level security a call in the join condition would prevent an index
+      -- scan.
       with asked as materialized (
         select c.at, c.rate, decode(c.key_hash, 'hex') as hash
         from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
@@ -4542,7 +4544,7 @@ begin
   ) >= pay.max_live_keys() then
     return false;
   end if;
-  -- Rows that a rotation holds are skipped: it may be waiting for this lock.
+  -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
   perform pay.delete_keys(array(
     select k.id from pay.api_keys k
     where k.id in (

@@ -1,10 +1,10 @@
 /**
- * Serves HTTP on a listener with limits that `Deno.serve` does not have: a time in which the head of
- * a request must arrive, a time after which an idle connection is closed, and a bound on connections.
+ * Serves HTTP on a listener with limits that `Deno.serve` does not have: a timeout for the head of
+ * a request, a timeout for idle connections, and a limit on connections.
  *
- * Each connection is given to the function that `Deno.serve` itself uses, because it takes a signal
- * for each connection. It is no public interface of Deno: docs/decisions/0034-local-server-limits.md
- * says why it is used all the same. Bodies have a deadline of their own in shared/http.
+ * It passes each connection to the internal function that `Deno.serve` uses, because this function
+ * takes a signal for each connection (docs/decisions/0034-local-server-limits.md). shared/http has
+ * a timeout for bodies.
  */
 
 /** Limits of a server. */
@@ -13,11 +13,13 @@ export interface ConnectionLimits {
   head_ms: number;
   /** From the answer to one request until the head of the next is complete. */
   idle_ms: number;
-  /** Open at the same time. One more closes the one that has waited longest without a request. */
+  /** Most open connections. A further one closes the connection that has been idle longest. */
   connections: number;
 }
 
-/** Of the local start. Browsers and HTTP clients hold idle connections for a minute or less. */
+/**
+ * Limits of the local start. Browsers and HTTP clients keep idle connections for up to a minute.
+ */
 export const CONNECTION_LIMITS: ConnectionLimits = {
   head_ms: 10_000,
   idle_ms: 75_000,
@@ -26,11 +28,11 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** A running server. */
 export interface ConnectionServer {
-  /** Takes no new connection, lets requests under way end, closes idle connections. */
+  /** Accepts no new connection, waits for requests under way, closes idle connections. */
   shutdown(): Promise<void>;
 }
 
-/** What Deno makes of a connection. */
+/** A connection that Deno serves. */
 interface ServedConnection {
   finished: Promise<void>;
   shutdown(): Promise<void>;
@@ -50,119 +52,154 @@ interface Connection {
   abort: AbortController;
   /** Requests whose handler has not ended; HTTP/2 has several. */
   requests: number;
-  /** When it has last begun to wait, in milliseconds of `performance.now()`. */
+  /** When it last became idle, in milliseconds of `performance.now()`. */
   waits_since: number;
 }
 
-/** How often connections are looked at; a limit is passed by as much. */
+/** Checks per timeout; a timeout can be exceeded by one interval. */
 const LOOKS_PER_LIMIT = 10;
 
-/** Serves a listener until `shutdown`, or until the signal cuts every connection. */
+/** Serves a listener until `shutdown`, or until the signal closes every connection. */
 export function serveConnections(
   listener: Deno.TcpListener,
   limits: ConnectionLimits,
   signal: AbortSignal,
   handler: (request: Request) => Response | Promise<Response>,
 ): ConnectionServer {
-  const serve = findServeConnection();
-  const open = new Set<Connection>();
-  // In the order in which they began to wait, each set with a limit of its own.
-  const fresh = new Set<Connection>();
-  const idle = new Set<Connection>();
+  const connections = new OpenConnections(limits, handler);
+  const accepting = accept(listener, connections);
+  const timer = setInterval(
+    () => connections.cutOverdue(),
+    Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT,
+  );
+  signal.addEventListener("abort", () => connections.cutAll());
+  return {
+    async shutdown() {
+      listener.close();
+      await accepting;
+      await connections.shutdown(aborted(signal));
+      clearInterval(timer);
+    },
+  };
+}
 
-  function add(connection: Deno.TcpConn): void {
-    if (open.size >= limits.connections) {
-      const oldest = longestWaiting();
+async function accept(listener: Deno.TcpListener, connections: OpenConnections): Promise<void> {
+  for (;;) {
+    try {
+      connections.add(await listener.accept());
+    } catch (error) {
+      if (error instanceof Deno.errors.BadResource) return;
+      // The client has closed the connection, or no file descriptor is free.
+      connections.cutIdle();
+    }
+  }
+}
+
+/** The open connections of a server. */
+class OpenConnections {
+  readonly #limits: ConnectionLimits;
+  readonly #handler: (request: Request) => Response | Promise<Response>;
+  readonly #serve = findServeConnection();
+  readonly #open = new Set<Connection>();
+  // In the order in which they became idle; each set has its own timeout.
+  readonly #fresh = new Set<Connection>();
+  readonly #idle = new Set<Connection>();
+
+  constructor(
+    limits: ConnectionLimits,
+    handler: (request: Request) => Response | Promise<Response>,
+  ) {
+    this.#limits = limits;
+    this.#handler = handler;
+  }
+
+  /** Serves a connection. Closes the longest idle one, or this one, if there are too many. */
+  add(connection: Deno.TcpConn): void {
+    if (this.#open.size >= this.#limits.connections) {
+      const oldest = this.#longestWaiting();
       if (oldest === null) return connection.close();
-      cut(oldest);
+      this.#cut(oldest);
     }
     connection.setNoDelay(true);
     const abort = new AbortController();
+    const answer = (request: Request) => this.#answer(one, request);
     const one: Connection = {
       abort,
       requests: 0,
       waits_since: performance.now(),
-      served: serve(connection, abort.signal, (request) => answer(one, request), failed, () => {}),
+      served: this.#serve(connection, abort.signal, answer, failed, () => {}),
     };
-    open.add(one);
-    fresh.add(one);
-    one.served.finished.catch(() => {}).finally(() => forget(one));
+    this.#open.add(one);
+    this.#fresh.add(one);
+    one.served.finished.catch(() => {}).finally(() => this.#forget(one));
   }
 
-  function longestWaiting(): Connection | null {
-    const [[first_fresh], [first_idle]] = [fresh, idle];
+  /** Closes the connections whose timeout has passed. */
+  cutOverdue(): void {
+    this.#cutWaiting(this.#fresh, this.#limits.head_ms);
+    this.#cutWaiting(this.#idle, this.#limits.idle_ms);
+  }
+
+  /** Closes the connections that have had a request and have none under way. */
+  cutIdle(): void {
+    this.#cutWaiting(this.#idle, 0);
+  }
+
+  /** Closes all connections. */
+  cutAll(): void {
+    for (const one of [...this.#open]) this.#cut(one);
+  }
+
+  /** Resolves when the requests under way have ended, or when `too_long` resolves. */
+  async shutdown(too_long: Promise<void>): Promise<void> {
+    // Deno would wait for the rest of a head that has begun.
+    for (const one of [...this.#fresh]) this.#cut(one);
+    await Promise.all(
+      [...this.#open].map(({ served }) => Promise.race([served.shutdown(), too_long])),
+    );
+  }
+
+  async #answer(one: Connection, request: Request): Promise<Response> {
+    one.requests++;
+    this.#fresh.delete(one);
+    this.#idle.delete(one);
+    try {
+      return await this.#handler(request);
+    } finally {
+      // The answer must be sent within the same timeout, so a client that does not read is closed.
+      if (--one.requests === 0 && this.#open.has(one)) {
+        one.waits_since = performance.now();
+        this.#idle.add(one);
+      }
+    }
+  }
+
+  #longestWaiting(): Connection | null {
+    const [[first_fresh], [first_idle]] = [this.#fresh, this.#idle];
     if (first_fresh === undefined || first_idle === undefined) {
       return first_fresh ?? first_idle ?? null;
     }
     return first_fresh.waits_since < first_idle.waits_since ? first_fresh : first_idle;
   }
 
-  async function answer(one: Connection, request: Request): Promise<Response> {
-    one.requests++;
-    fresh.delete(one);
-    idle.delete(one);
-    try {
-      return await handler(request);
-    } finally {
-      // The answer is sent within the same limit, so that a client that does not read is cut too.
-      if (--one.requests === 0 && open.has(one)) {
-        one.waits_since = performance.now();
-        idle.add(one);
-      }
+  #cutWaiting(waiting: Set<Connection>, limit_ms: number): void {
+    for (const one of waiting) {
+      if (performance.now() - one.waits_since < limit_ms) return;
+      this.#cut(one);
     }
   }
 
-  function forget(one: Connection): void {
-    for (const set of [open, fresh, idle]) set.delete(one);
-  }
-
-  function cut(one: Connection): void {
-    forget(one);
+  #cut(one: Connection): void {
+    this.#forget(one);
     one.abort.abort();
   }
 
-  function cutOverdue(waiting: Set<Connection>, limit_ms: number): void {
-    for (const one of waiting) {
-      if (performance.now() - one.waits_since < limit_ms) return;
-      cut(one);
-    }
+  #forget(one: Connection): void {
+    for (const set of [this.#open, this.#fresh, this.#idle]) set.delete(one);
   }
-
-  async function accept(): Promise<void> {
-    for (;;) {
-      try {
-        add(await listener.accept());
-      } catch (error) {
-        if (error instanceof Deno.errors.BadResource) return;
-        // The client has gone already, or there are no more file descriptors: make room.
-        cutOverdue(idle, 0);
-      }
-    }
-  }
-
-  const accepting = accept();
-  const timer = setInterval(() => {
-    cutOverdue(fresh, limits.head_ms);
-    cutOverdue(idle, limits.idle_ms);
-  }, Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT);
-  signal.addEventListener("abort", () => {
-    for (const one of [...open]) cut(one);
-  });
-  return {
-    async shutdown() {
-      listener.close();
-      await accepting;
-      // A head that has begun would be waited for.
-      for (const one of [...fresh]) cut(one);
-      await Promise.all(
-        [...open].map(({ served }) => Promise.race([served.shutdown(), aborted(signal)])),
-      );
-      clearInterval(timer);
-    },
-  };
 }
 
-/** Ends with the signal. */
+/** Resolves when the signal aborts. */
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -175,7 +212,7 @@ function failed(error: unknown): Response {
   return new Response("Internal Server Error", { status: 500 });
 }
 
-/** The function of Deno that serves one connection. Throws where this version of Deno has none. */
+/** Deno's function that serves one connection. Throws if this version of Deno has none. */
 function findServeConnection(): ServeConnection {
   const { internal } = Deno as unknown as { internal: symbol };
   const internals = (Deno as unknown as Record<symbol, Record<string, unknown>>)[internal];

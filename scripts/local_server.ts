@@ -51,7 +51,7 @@ export async function openLocalServer(
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
-  /** Deno would fail requests whose body is still arriving: they end first, here. */
+  /** Waits for requests whose body is still arriving, because Deno would fail them. */
   const drain = async (deadline_ms: number) => {
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);

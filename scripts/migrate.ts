@@ -31,8 +31,8 @@ interface Migration {
 
 /**
  * Brings the database at `url` up to date and returns the files that were applied, in order.
- * @param onProgress gets a line for each file
- * @param onWarning gets each warning that a migration raises; standard error by default
+ * @param onProgress called with a line for each file
+ * @param onWarning called with each warning of a migration; writes to standard error by default
  * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
  * or saying that the database knows migrations that the folder does not hold in this order.
  */
@@ -46,7 +46,7 @@ export async function migrate(
   const sql = postgres(url, {
     max: 1,
     onnotice: ({ severity, message, detail, hint }) => {
-      // Notices tell of what goes well: a schema that is there already.
+      // Notices report normal events, for example that a schema exists.
       if (severity !== "WARNING") return;
       onWarning([`Warning: ${message}`, detail, hint].filter(Boolean).join("\n  "));
     },

@@ -1,6 +1,6 @@
 /**
- * `deno task test`: the whole suite, or the files, folders and flags that are given, against a
- * PostgreSQL server made for this run and removed after it. TEST_DATABASE_URL names another server instead;
+ * `deno task test`: runs all tests, or the given files and folders with the given flags, on a
+ * PostgreSQL server that it creates for this run. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  *
  * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
@@ -35,7 +35,7 @@ interface RunServer {
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Runs the tests that the arguments name, or says which argument names none. */
+/** Runs the tests that the arguments name, or reports the argument that names none. */
 async function main(args: readonly string[]): Promise<number> {
   try {
     return await runTests(await selectTestFiles(args, ROOT));
@@ -171,8 +171,8 @@ function writeOut(bytes: Uint8Array): void {
 }
 
 /**
- * Fetches every package of the project. A program that a test runs then fetches none, and its
- * output and its time do not depend on the cache. Errors: Deno's own words.
+ * Fetches every package of the project, so that no program of a test has to: its output and time
+ * then do not depend on the cache. Errors: the message of Deno.
  */
 async function fetchPackages(): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

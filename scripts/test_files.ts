@@ -1,19 +1,19 @@
-/** The files that `deno task test` runs: those that its arguments name, the slowest first. */
+/** Selects the files that `deno task test` runs from its arguments, the slowest first. */
 
 import { globSync } from "node:fs";
 import { join, relative } from "node:path";
 
-/** Arguments of a run, taken apart. */
+/** The parsed arguments of a run. */
 export interface TestSelection {
   /** Paths relative to the project. */
   files: string[];
   /** Flags for `deno test`. */
   flags: string[];
-  /** The arguments behind `--`, for the tests themselves. */
+  /** The arguments after `--`, for the tests. */
   script_args: string[];
 }
 
-/** An argument that names no test. Its message is for the person who typed it. */
+/** An argument names no test. The message is for the user. */
 export class NoTestFiles extends Error {}
 
 /** Flags of `deno test` that take the next argument as their value. */
@@ -35,8 +35,8 @@ const IGNORE = "--ignore=";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
- * The files that take more than 20 s each. A run starts them first, because one that starts last
- * runs alone at the end. A shuffled run ignores this order.
+ * The files that take more than 20 s each. A run starts them first, because a slow file that starts
+ * last runs alone at the end. A shuffled run ignores this order.
  */
 export const SLOWEST: readonly string[] = [
   "tests/supabase/push_test.ts",
@@ -56,9 +56,9 @@ export const SLOWEST: readonly string[] = [
 ];
 
 /**
- * Takes the arguments apart and finds the files.
+ * Parses the arguments and finds the files.
  * @param root the folder that paths are relative to
- * @throws {NoTestFiles} when a path is unknown, or holds no test
+ * @throws {NoTestFiles} if a path is unknown, or contains no test
  */
 export async function selectTestFiles(
   args: readonly string[],
@@ -92,7 +92,7 @@ export async function selectTestFiles(
   return { files, flags, script_args: args.slice(end) };
 }
 
-/** The place of a file in SLOWEST; all others come after it, in the order that they have. */
+/** The index of a file in SLOWEST; other files come after these and keep their order. */
 function rank(file: string): number {
   const place = SLOWEST.indexOf(file);
   return place === -1 ? SLOWEST.length : place;

@@ -1,13 +1,13 @@
 /**
- * Runs `deno test` and says how many files have ended: on a terminal in a last line that is
- * rewritten, elsewhere in a line after every ten files. The output of `deno test` passes unchanged.
+ * Runs `deno test` and prints how many files have ended: on a terminal it rewrites the last line,
+ * elsewhere it prints a line after every ten files. It does not change the output of `deno test`.
  */
 
 import { fileURLToPath } from "node:url";
 import { FILES_DONE, filesDone } from "../tests/support/files_done.ts";
 
 const PRELOADED = fileURLToPath(new URL("../tests/support/before_file.ts", import.meta.url));
-/** Outside a terminal a line follows this many files. */
+/** Files between two lines outside a terminal. */
 const STEP = 10;
 const NEWLINE = 0x0a;
 /** Back to the start of the line, and erase it. */
@@ -15,23 +15,23 @@ export const ERASE_LINE = "\r\x1b[K";
 
 /** A run of `deno test`. */
 export interface TestRun {
-  /** Arguments behind `deno test`. */
+  /** Arguments of `deno test`. */
   args: readonly string[];
   /** How many files the arguments name. */
   file_count: number;
   cwd: string;
   env: Record<string, string>;
-  /** Told of the process when it has begun, for signals. */
+  /** Called with the process when it has started, to forward signals. */
   on_start?: (child: Deno.ChildProcess) => void;
 }
 
-/** The place that the output goes to. */
+/** Destination of the output. */
 export interface TestOutput {
   is_terminal: boolean;
   write(bytes: Uint8Array): void;
 }
 
-/** Runs it to its end and returns its exit code. */
+/** Runs the tests to the end and returns the exit code. */
 export async function runWithProgress(run: TestRun, output: TestOutput): Promise<number> {
   const done_file = await Deno.makeTempFile({ prefix: "payments-test-" });
   const child = new Deno.Command(Deno.execPath(), {
@@ -52,7 +52,7 @@ export async function runWithProgress(run: TestRun, output: TestOutput): Promise
   }
 }
 
-/** Gives the text to write after complete lines; a terminal erases it before the next line. */
+/** Returns the text to write after complete lines; a terminal erases it before the next line. */
 function progressLines(
   done: () => number,
   file_count: number,

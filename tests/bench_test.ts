@@ -249,11 +249,11 @@ Deno.test("topCosts() counts each function's own time, without idle", () => {
   ]);
 });
 
-/** How long each line is measured: again, and longer, where other programs took the machine. */
+/** Duration of each line; measured again, and longer, if other programs took the machine. */
 const QUICK_SECONDS = [0.5, 1, 2];
 const BUSY_MACHINE = "OTHER PROGRAMS took";
 
-/** Runs the benchmark quickly, until the machine has left it time to answer. */
+/** Runs the quick benchmark until the machine leaves it enough time. */
 async function runQuickly(
   [seconds, ...longer] = QUICK_SECONDS,
 ): Promise<{ code: number; table: string; errors: string }> {

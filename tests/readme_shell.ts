@@ -22,9 +22,9 @@ export interface ShellSession {
   left_running: string;
 }
 
-/** All blocks together take a few seconds; only one that hangs takes as long. */
+/** All blocks together take a few seconds; only a block that hangs reaches this. */
 const SESSION_MS = 180_000;
-/** A job that was told to end takes less, also on a busy machine. */
+/** A job ends faster after its signal, also on a busy machine. */
 const ENDING_TENTHS = 200;
 
 /**
@@ -100,7 +100,9 @@ export async function runInOneShell(
   }
 }
 
-/** Fetches the packages that scripts in the blocks import, as Deno does in a folder without a lock. */
+/**
+ * Fetches the packages that scripts in the blocks import, as Deno does in a folder without a lock.
+ */
 async function fetchPackages(folder: string, blocks: readonly string[]): Promise<void> {
   const specifiers = blocks.flatMap((block) =>
     [...block.matchAll(/\bfrom "(npm:[^"]+)"/g)].map(([, specifier]) => specifier!)

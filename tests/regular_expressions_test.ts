@@ -1,9 +1,9 @@
 /**
  * No regular expression of the service, the client or the scripts takes more than linear time.
  *
- * A backtracking engine can be made to take quadratic or exponential time by a text that repeats one
- * character. scslre finds such texts from the expression alone, so an expression that nobody thought
- * of testing is found as well. Loops, and what libraries do, are timed in core/linear_time_test.ts.
+ * A text that repeats one character can make a backtracking engine take quadratic or exponential
+ * time. scslre finds such expressions by analysis, so the test covers every expression of the
+ * project. core/linear_time_test.ts measures loops and libraries.
  */
 
 import assert from "node:assert/strict";
@@ -11,18 +11,18 @@ import { analyse } from "scslre";
 import { idPattern } from "../shared/core/ids.ts";
 
 const ROOT = new URL("../", import.meta.url);
-/** Not the console: it reads what the service answers, in the browser of one person. */
+/** Not the console: it reads answers of the service, in the browser of one person. */
 const FOLDERS = ["client", "scripts", "shared", "supabase"];
 
-/** Expressions that a file builds while it runs, which the collector below cannot see. */
+/** Expressions that a file builds at run time, which the collector below cannot see. */
 const BUILT: Record<string, readonly RegExp[]> = {
   "shared/core/ids.ts": [idPattern("pay_")],
   "shared/http/function_app.ts": [/^[\x21-\x7e]{1,255}$/],
-  // Joins literals, and reads the project's own migrations only.
+  // Joins literals, and reads only the project's own migrations.
   "scripts/sql_statements.ts": [],
 };
 
-/** Where an expression stands, and its text. */
+/** The file of an expression, and its text. */
 interface Found {
   path: string;
   source: string;
@@ -60,7 +60,7 @@ function slowOnes({ path, source, flags }: Found): string[] {
   );
 }
 
-/** Every literal regular expression, as the linter's parser reads it. */
+/** Every regular expression literal, found by the linter's parser. */
 async function expressions(): Promise<Found[]> {
   const found: Found[] = [];
   for await (const path of sources()) {

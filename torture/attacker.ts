@@ -1,33 +1,34 @@
 /**
- * A tenant that wants all places of the relay (promise R13): again and again it makes endpoints whose
- * receiver takes long to answer 200, makes payments, resets its sandbox and deletes the endpoints.
+ * A tenant that tries to take all places of the relay (promise R13). In a loop it creates endpoints
+ * whose receiver answers 200 slowly, creates payments, resets its sandbox and deletes the
+ * endpoints.
  */
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
-/** Two rounds a second: enough to fill a relay that knows no shares, and no load by itself. */
+/** Two rounds a second: enough to fill a relay without shares, and little load. */
 const ROUND_MS = 500;
 
-/** Rounds after which a relay that knows no shares has no place left: each takes 64 of 256. */
+/** Rounds after which a relay without shares has no place left: each takes 64 of 256. */
 const FILLING_ROUNDS = 6;
 
-/** An attacker that is at work between `start` and `stop`. */
+/** An attacker that works between `start` and `stop`. */
 export interface Attacker {
-  /** Resolves when it has had the time to take all places. */
+  /** Resolves after `FILLING_ROUNDS` rounds. */
   start(): Promise<void>;
-  /** Resolves when its last round is over; its attempts may still be under way. */
+  /** Resolves after its last round; attempts may still be under way. */
   stop(): Promise<void>;
-  /** Attempts that its receiver has under way; the most of them; how many have come. */
+  /** Attempts under way at its receiver: now, at most so far; and all attempts. */
   readonly held: { now: number; most: number; all: number };
   close(): Promise<void>;
 }
 
 /**
  * @param base_url of the server under attack
- * @param api_key of a sandbox of an account of its own
- * @param answer_ms how long its receiver takes
+ * @param api_key of a sandbox in a separate account
+ * @param answer_ms time that its receiver takes to answer
  */
 export function openAttacker(base_url: string, api_key: string, answer_ms: number): Attacker {
   const held = { now: 0, most: 0, all: 0 };
@@ -43,27 +44,6 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
     },
   );
   const url = `http://127.0.0.1:${receiver.addr.port}/`;
-  const attackOnce = async () => {
-    const ids: string[] = [];
-    for (let i = 0; i < ENDPOINTS_EACH; i++) {
-      ids.push((await addEndpoint(base_url, api_key, url, ["*"])).id);
-    }
-    const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
-    await Promise.all(
-      Array.from(
-        { length: PAYMENTS_EACH },
-        () => callApi(base_url, api_key, SANDBOX_PAYMENTS, { body }),
-      ),
-    );
-    await callApi(base_url, api_key, "/api-v1-sandbox/reset", { body: {} });
-    for (const id of ids) {
-      const response = await fetch(`${base_url}${ENDPOINTS}/${id}`, {
-        method: "DELETE",
-        headers: { Authorization: `Bearer ${api_key}` },
-      });
-      await response.body?.cancel();
-    }
-  };
   let is_at_work = false;
   let work = Promise.resolve();
   return {
@@ -74,13 +54,13 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
       work = (async () => {
         for (let round = 1; is_at_work; round++) {
           const began = performance.now();
-          await attackOnce();
+          await attackOnce(base_url, api_key, url);
           if (round === FILLING_ROUNDS) filled.resolve();
           const left_ms = began + ROUND_MS - performance.now();
           await new Promise((resolve) => setTimeout(resolve, Math.max(0, left_ms)));
         }
       })();
-      // A round that fails ends the wait as well.
+      // A round that fails also ends the wait.
       return Promise.race([filled.promise, work]);
     },
     async stop() {
@@ -92,4 +72,27 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
       await Promise.allSettled([work, receiver.shutdown()]);
     },
   };
+}
+
+/** One round: endpoints, payments, a reset, and the endpoints are deleted. */
+async function attackOnce(base_url: string, api_key: string, url: string): Promise<void> {
+  const ids: string[] = [];
+  for (let i = 0; i < ENDPOINTS_EACH; i++) {
+    ids.push((await addEndpoint(base_url, api_key, url, ["*"])).id);
+  }
+  const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
+  await Promise.all(
+    Array.from(
+      { length: PAYMENTS_EACH },
+      () => callApi(base_url, api_key, SANDBOX_PAYMENTS, { body }),
+    ),
+  );
+  await callApi(base_url, api_key, "/api-v1-sandbox/reset", { body: {} });
+  for (const id of ids) {
+    const response = await fetch(`${base_url}${ENDPOINTS}/${id}`, {
+      method: "DELETE",
+      headers: { Authorization: `Bearer ${api_key}` },
+    });
+    await response.body?.cancel();
+  }
 }

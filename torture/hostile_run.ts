@@ -1,8 +1,8 @@
 /**
- * R13: hostile endpoints delay no other. Payments are made at a steady rate in sandboxes with 49
- * healthy endpoints, with and without a fiftieth that takes every connection and never answers and an
- * account that wants all places of the relay (attacker.ts), in turn; the healthy ones' time from event
- * to arrival is compared.
+ * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
+ * 49 healthy endpoints. In turn it adds and removes a fiftieth endpoint that accepts connections
+ * and never answers, and an account that tries to take all places of the relay (attacker.ts). It
+ * compares the time from event to arrival at the healthy endpoints.
  */
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
@@ -18,8 +18,8 @@ const PAYMENTS_PER_S = 12;
 const FLOOR_MS = 100;
 const EVENT = "payment.completed";
 /**
- * Longest time of an attempt, and a lease to go with it: near the product's own, so that whoever holds
- * all places holds them for long. The attacker's receiver answers just before.
+ * Timeout of an attempt, and its lease. Both are near the product's own, so that an attacker with
+ * all places would hold them for long. The attacker's receiver answers just before the timeout.
  */
 const ATTEMPT_MS = 10_000;
 const LEASE_MS = 18_000;

@@ -39,7 +39,7 @@ export interface Stage {
   functions_url: string;
   /** As superuser, past row-level security. */
   sql: postgres.Sql;
-  /** @param account whose it is; all are of one account unless said otherwise */
+  /** @param account by default one account for all sandboxes */
   makeSandbox(name: string, account?: string): Promise<SandboxKey>;
   /** @param database_url the functions' own unless it leads through a proxy */
   startServer(settings?: Partial<ServerSettings>): Promise<ApiServer>;

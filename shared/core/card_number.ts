@@ -50,22 +50,22 @@ export function cardBrand(digits: string): CardBrand {
 }
 
 /**
- * Whether a free text contains what may be a card number: 13 to 19 digits with a right check digit
+ * Whether a free text may contain a card number: 13 to 19 digits with a valid check digit
  * (docs/decisions/0033-card-numbers-in-free-text.md).
  *
- * A run of digits counts unless it begins like a time. Digits in groups count if they begin as the
- * number of a payment card does: any separators may stand between two groups, and any groups in a
- * row may be the number ("4242 4242 4242 4242 123" is one with a CVC behind it). Part of a group is
- * never a number: an innocent long run would nearly always hold one. Digits of every script count,
- * as do percent-encoded ones; invisible characters are passed over. UUIDs and hex hashes are passed
- * over whole. Linear in the text.
+ * A run of digits counts unless it begins like a time. Groups of digits count if their first digits
+ * are those of a payment card. Any separators may stand between groups, and any consecutive groups
+ * may be the number ("4242 4242 4242 4242 123" is a number with a CVC). Part of a group never
+ * counts, because a long run of digits nearly always contains a valid part. Digits of every script
+ * and percent-encoded digits count. Invisible characters, UUIDs and hex ids are ignored. Takes
+ * linear time.
  */
 export function containsCardNumber(text: string): boolean {
   if (!mayHoldNumber(text)) return false;
   const rest = withoutHexIds(text);
   if (rest !== text && !mayHoldNumber(rest)) return false;
   if (holdsNumber(rest)) return true;
-  // Both readings: decoding "%4242…" would spoil a number that stands there plainly.
+  // The text as it is was checked first: decoding "%4242…" would destroy a number in it.
   for (let at = 0, encoded = rest; at < MAX_ENCODINGS && encoded.includes("%"); at++) {
     const decoded = decodePercents(encoded);
     if (decoded === encoded) return false;
@@ -82,7 +82,7 @@ const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z
 /** 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 bits (SHA-512). */
 const HEX_ID = /(?<![0-9a-z])(?:(?:[0-9a-f]{8}){3,5}|[0-9a-f]{64}|[0-9a-f]{128})(?![0-9a-z])/gi;
 
-/** Puts a letter in the place of UUIDs and hex ids that hold one: by chance some look like a card. */
+/** Replaces UUIDs and hex ids that contain a letter: some look like a card number by chance. */
 function withoutHexIds(text: string): string {
   const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
   return text.replace(UUID, replaced).replace(HEX_ID, replaced);
@@ -90,27 +90,27 @@ function withoutHexIds(text: string): string {
 
 const DIGIT = /^\p{Nd}$/u;
 const INVISIBLE = /^[\p{Cf}\p{M}]$/u;
-/** What commonly stands between the groups of a card number. */
+/** The usual separators between the groups of a card number: spaces and dashes. */
 const PLAIN_SEPARATOR = /^[\s\p{Pd}\u2212]$/u;
-/** What else does: in paths, queries, forms, tables and lists. */
+/** Separators in paths, queries, forms, tables and lists. */
 const OTHER_SEPARATORS = "._/,:|+";
 
-/** Values of digits outside ASCII that were met: at most one entry per digit of Unicode. */
+/** Cached values of digits outside ASCII: at most one entry per digit of Unicode. */
 const FOREIGN_DIGITS = new Map<string, number>();
 
-/** Whether a text has digits enough; told at once where no other script can hide any. */
+/** Whether a text can have enough digits. Text outside ASCII always can. */
 function mayHoldNumber(text: string): boolean {
   let digits = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code >= 0x80) return true;
-    // Percent-encoding does not hide any: each encoded digit is written with at least one.
+    // Percent-encoding hides none: an encoded digit contains at least one digit.
     if (code >= 0x30 && code <= 0x39 && ++digits === MIN_CARD_DIGITS) return true;
   }
   return false;
 }
 
-/** Percent-encoded characters in their place; what encodes nothing stays. */
+/** Decodes percent-encoded characters; everything else stays. */
 function decodePercents(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
     const bytes = Uint8Array.from(run.slice(1).split("%"), (hex) => parseInt(hex, 16));
@@ -118,7 +118,7 @@ function decodePercents(text: string): string {
   });
 }
 
-/** Digits in a row, and what stands between them and the group before. */
+/** A run of digits, and the separators between it and the group before. */
 interface Group {
   digits: number[];
   joint: string;
@@ -144,7 +144,7 @@ function holdsNumber(text: string): boolean {
       digits = [];
       joint = "";
     }
-    // Most characters stand far from any number: they are told from separators at once.
+    // Outside a number no separator matters, which is true for most characters.
     if (groups.length === 0) joint = character === "+" ? "+" : "";
     else if (PLAIN_SEPARATOR.test(character)) joint = withSeparator(joint, " ");
     else if (OTHER_SEPARATORS.includes(character)) joint = withSeparator(joint, character);
@@ -156,7 +156,7 @@ function holdsNumber(text: string): boolean {
   return digits.length > 0 && endInCardNumber([...groups, { digits, joint }]);
 }
 
-/** The kinds of separators between two groups, each once; " " stands for spaces and dashes. */
+/** The separators between two groups, each kind once; " " represents spaces and dashes. */
 function withSeparator(joint: string, separator: string): string {
   return joint.includes(separator) ? joint : joint + separator;
 }
@@ -177,13 +177,13 @@ function endInCardNumber(groups: readonly Group[]): boolean {
   return false;
 }
 
-/** Whether digits that pass the check are written as a card number is, not as something else. */
+/** Whether digits with a valid check digit are grouped like a card number. */
 function isWrittenAsCard(groups: readonly Group[], is_all: boolean): boolean {
   const [first, ...more] = groups as [Group, ...Group[]];
   const number = groups.map(({ digits }) => digits.join("")).join("");
-  // E.164: 13 digits at most are in use, and no card has so few but old ones of Visa.
+  // A telephone number (E.164). Only old Visa cards have so few digits.
   if (first.joint.endsWith("+") && number.length === MIN_CARD_DIGITS) return false;
-  // Unix times in milliseconds and finer, and dates of this century, begin no card number.
+  // Unix times in milliseconds and finer begin with 1, dates of this century with 20.
   if (more.length === 0) return !/^(?:1|20)/.test(number);
   // First digits of payment cards; Mastercard's numbers that begin with 2 have 16 digits.
   if (!/^(?:[3-6]|81|2[2-7][0-9]{14}$)/.test(number)) return false;
@@ -197,7 +197,7 @@ function isWrittenAsCard(groups: readonly Group[], is_all: boolean): boolean {
     lengths.every((length, at) => at < more.length ? length === even : length <= even);
 }
 
-/** How numbers of American Express and Diners Club are printed. */
+/** The printed groups of American Express and Diners Club. */
 const UNEVEN_LAYOUTS = /^4 6 [45]$/;
 
 function luhnSum(digits: readonly number[]): number {

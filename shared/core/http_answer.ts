@@ -2,9 +2,9 @@
  * Reads an HTTP/1.1 answer as far as a webhook sender needs it: the status, `Retry-After`, and
  * whether its connection can carry the next request.
  *
- * Reads at most 16 KiB of an answer, head and body together, and gives none of it out. llhttp finds
- * the head and the end of the answer, in time linear in its bytes. An answer that breaks off or
- * becomes malformed behind its head still has its status, but its connection is not used again.
+ * Reads at most 16 KiB of an answer, head and body together, and exposes none of it. llhttp finds
+ * the head and the end of the answer in linear time. If an answer ends early or becomes malformed
+ * after its head, its status counts, but its connection is not used again.
  * Source: RFC 9112, contract §4, ADR 0007.
  */
 
@@ -13,23 +13,23 @@ import { type ResponseHead, ResponseParser } from "./llhttp.ts";
 /** Most bytes of an answer that are read (contract §4). */
 export const ANSWER_BYTES_MAX = 16 * 1024;
 
-/** What is passed on as `Retry-After`: printable, and no longer than twice an HTTP date. */
+/** The accepted values of `Retry-After`: printable, at most about two HTTP dates long. */
 const RETRY_AFTER = /^[ -~]{1,64}$/;
 
-/** The bytes are no HTTP/1.1 answer, or its head is longer than what is read. */
+/** The bytes are not an HTTP/1.1 answer, or the head exceeds `ANSWER_BYTES_MAX`. */
 export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";
 }
 
-/** Takes the bytes of one answer as they arrive. Call `close` when no more will be pushed. */
+/** Parses the bytes of one answer as they arrive. Call `close` after the last `push`. */
 export class AnswerReader {
   /** The final status (never 1xx), once the head has been read. */
   status: number | undefined;
   /** `Retry-After` as sent, when there is one of sensible length. */
   retry_after: string | undefined;
-  /** Nothing more is to be read: the answer has ended, or its end is not worth waiting for. */
+  /** The caller need not read more: the answer has ended, or it exceeds the limit. */
   done = false;
-  /** The answer ended where it said it would and the server keeps the connection. */
+  /** The answer ended as it announced, and the server keeps the connection open. */
   reusable = false;
   /** Whether any byte has arrived. */
   started = false;
@@ -37,12 +37,12 @@ export class AnswerReader {
   #parser!: ResponseParser;
   #bytes = 0;
   #keeps_alive = false;
-  /** Why a head is refused that llhttp accepts. */
+  /** The reason to refuse a head that llhttp accepts. */
   #refusal: string | undefined;
 
   private constructor() {}
 
-  /** A reader of an answer that has not begun. */
+  /** Creates a reader for one answer. */
   static async open(): Promise<AnswerReader> {
     const reader = new AnswerReader();
     reader.#parser = await ResponseParser.open({
@@ -55,7 +55,7 @@ export class AnswerReader {
 
   /**
    * Takes the next bytes.
-   * @throws {MalformedAnswerError} as long as there is no status
+   * @throws {MalformedAnswerError} only before the status is known
    */
   push(bytes: Uint8Array): void {
     if (this.done || bytes.length === 0) return;
@@ -66,13 +66,13 @@ export class AnswerReader {
     const is_full = this.#bytes >= ANSWER_BYTES_MAX;
     if (this.status === undefined) this.#refuse(outcome === "malformed", is_full);
     else if (outcome !== "read" || is_full) {
-      // Bytes behind the end belong to no request of ours.
+      // Bytes after the end answer no request of ours.
       this.reusable = outcome === "stopped" && length === bytes.length && this.#keeps_alive;
       this.close();
     }
   }
 
-  /** Gives the parser back. */
+  /** Frees the parser. */
   close(): void {
     this.done = true;
     this.#parser.free();
@@ -92,7 +92,7 @@ export class AnswerReader {
     this.status = status;
     this.#keeps_alive = keeps_alive;
     const [value, ...others] = values.map((text) => text.trimEnd());
-    // Two values may differ: then none counts.
+    // Two values may differ, so neither counts.
     if (others.length === 0 && value !== undefined && RETRY_AFTER.test(value)) {
       this.retry_after = value;
     }

@@ -1,10 +1,9 @@
 /**
  * llhttp, the HTTP/1.1 parser of Node.js, for responses.
  *
- * undici carries llhttp compiled to WebAssembly, because Node.js itself parses the answers of
- * `fetch` with it. This module is the thin layer between its C interface and TypeScript. All
- * leniency flags stay off. The parser is loaded when the first answer is read, so a cold start does
- * not pay for it. Source: ADR 0007.
+ * undici publishes llhttp as WebAssembly, because Node.js parses the answers of `fetch` with it.
+ * This module connects its C interface with TypeScript. All leniency flags stay off. The parser is
+ * loaded with the first answer, so a cold start does not pay for it. Source: ADR 0007.
  */
 
 import { Buffer } from "node:buffer";
@@ -12,15 +11,15 @@ import { Buffer } from "node:buffer";
 /** The head of a response. */
 export interface ResponseHead {
   status: number;
-  /** Of the HTTP version. */
+  /** Major HTTP version. */
   major: number;
   /** The connection may carry another request after this response. */
   keeps_alive: boolean;
-  /** Values of the one header that is read, each as sent, Latin-1. */
+  /** The values of `ResponseHandlers.header`, as sent, Latin-1. */
   values: string[];
 }
 
-/** What is wanted of a response. The functions must not throw. */
+/** The callbacks of a parser. They must not throw. */
 export interface ResponseHandlers {
   /** Name of the one header to read, in lower case. */
   header: string;
@@ -29,14 +28,16 @@ export interface ResponseHandlers {
   onEnd(): boolean;
 }
 
-/** How a call of `execute` ended: `read` all bytes, `stopped` by `onEnd`, or `malformed`. */
+/**
+ * The result of `execute`: all bytes were `read`, `onEnd` `stopped` it, or they are `malformed`.
+ */
 export interface Executed {
   outcome: "read" | "stopped" | "malformed";
   /** Bytes that were read. */
   length: number;
 }
 
-/** The functions of the module that are used here. Pointers are byte offsets into its memory. */
+/** The functions of the WebAssembly module. Pointers are byte offsets into its memory. */
 interface Exports {
   memory: WebAssembly.Memory;
   malloc(size: number): number;
@@ -47,14 +48,14 @@ interface Exports {
   llhttp_get_http_major(parser: number): number;
 }
 
-/** Numbers of llhttp's own enumerations (llhttp.h). */
+/** Constants of llhttp.h. */
 const TYPE_RESPONSE = 2;
 const OK = 0;
 const PAUSED = 21;
-/** Most bytes that one call of `llhttp_execute` is given; longer input is read in parts. */
+/** Size of the input buffer; `execute` parses longer input in parts. */
 const INPUT_BYTES = 16 * 1024;
 
-/** One instance serves all parsers of an isolate; `input` is where the bytes to read are put. */
+/** One instance serves all parsers of an isolate; `input` points to the input buffer. */
 interface Instance {
   exports: Exports;
   input: number;
@@ -62,15 +63,15 @@ interface Instance {
 
 let loading: Promise<Instance> | undefined;
 let memory: WebAssembly.Memory | undefined;
-/** The parser that is executing. Calls are synchronous, so it is one at a time. */
+/** The parser that is executing. Calls are synchronous, so there is only one. */
 let current: ResponseParser;
 
-/** Parses the bytes of one connection. Call `free` when done: it owns memory of the module. */
+/** Parses the bytes of one connection. Call `free` at the end: the parser owns module memory. */
 export class ResponseParser {
   readonly #module: Instance;
   readonly #handlers: ResponseHandlers;
   #parser: number;
-  /** Characters of the current header's name that are those of the wanted one; -1: it is another. */
+  /** Matched characters of the current header's name; -1: it is another header. */
   #matched = 0;
   #is_in_value = false;
   #value = "";
@@ -82,17 +83,17 @@ export class ResponseParser {
     this.#parser = module.exports.llhttp_alloc(TYPE_RESPONSE);
   }
 
-  /** A parser at the beginning of a connection. */
+  /** Creates a parser for a new connection. */
   static async open(handlers: ResponseHandlers): Promise<ResponseParser> {
     return new ResponseParser(await (loading ??= load()), handlers);
   }
 
-  /** Memory of the module, in bytes; it never shrinks. */
+  /** Memory of the module in bytes; it never shrinks. */
   static get memory_bytes(): number {
     return memory?.buffer.byteLength ?? 0;
   }
 
-  /** Reads bytes; not to be called again after `stopped`, `malformed` or `free`. */
+  /** Parses bytes. Do not call it after `stopped`, `malformed` or `free`. */
   execute(bytes: Uint8Array): Executed {
     const { exports, input } = this.#module;
     current = this;
@@ -107,7 +108,7 @@ export class ResponseParser {
     return { outcome: "read", length: bytes.length };
   }
 
-  /** Gives the parser's memory back. May be called more than once. */
+  /** Frees the parser's memory. You may call it more than once. */
   free(): void {
     if (this.#parser !== 0) this.#module.exports.llhttp_free(this.#parser);
     this.#parser = 0;
@@ -133,7 +134,7 @@ export class ResponseParser {
     const { header } = this.#handlers;
     const name = new Uint8Array(this.#module.exports.memory.buffer, at, length);
     for (let i = 0; i < length && this.#matched >= 0; i++) {
-      // Upper case to lower case; what else the bit changes is no character of a name.
+      // Sets the bit of lower case; it maps no other character to one of a header's name.
       this.#matched = (name[i]! | 0x20) === header.charCodeAt(this.#matched)
         ? this.#matched + 1
         : -1;

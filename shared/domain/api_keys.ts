@@ -70,7 +70,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       const { at_ms, request_id } = request.context;
       const expired = new ApiError(
         "invalid_state",
-        "Cannot rotate: the key has expired. An operator can rotate it by command",
+        "Cannot rotate: the key has expired. Only the operator's command can rotate it",
         { current_status: "expired", allowed: [] },
       );
       return withSecret(request, caller, {

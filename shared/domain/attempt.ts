@@ -33,7 +33,7 @@ export interface EndedAttempt {
   retry_after: string | undefined;
 }
 
-/** The record of an attempt that nobody saw the end of: the process died, more than once. */
+/** The record of an attempt whose process ended before the attempt did (ADR 0032). */
 export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   return {
     delivered: false,

@@ -15,10 +15,10 @@ const SALT_BYTES = 16;
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /**
- * Secrets of an endpoint that sign at the same time; ours. Each adds a signature to every delivery, so
- * this bounds the headers. The database has the same bound for API keys (pay.max_live_secrets).
+ * Most secrets of an endpoint that sign at the same time (ADR 0030). Each adds a signature to every
+ * delivery, so this limits the headers. API keys have the same limit (pay.max_live_secrets).
  */
-export const MAX_LIVE_SECRETS = 5;
+const MAX_LIVE_SECRETS = 5;
 
 /** The first secret of an endpoint. */
 export function firstSecret(random: RandomSource): SecretSource {
@@ -26,8 +26,9 @@ export function firstSecret(random: RandomSource): SecretSource {
 }
 
 /**
- * The secrets after a rotation, newest first. The older ones end after `expires_in_s`, if they do not
- * end sooner. A rotation that would make one more than `MAX_LIVE_SECRETS` ends the oldest at once.
+ * The secrets after a rotation, newest first. Older secrets end after `expires_in_s` or at their
+ * own end, whichever is earlier. A rotation that exceeds `MAX_LIVE_SECRETS` ends the oldest at
+ * once.
  * @param secrets newest first
  */
 export function rotateSecrets(
@@ -45,7 +46,7 @@ export function rotateSecrets(
   ];
 }
 
-/** The secrets that sign at an instant: every write of an endpoint drops the others. */
+/** The secrets that sign at an instant. Every write of an endpoint drops the others. */
 export function liveSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
   return secrets.filter((source) => endOf(source) > at_ms);
 }

@@ -1,29 +1,29 @@
 /**
- * How many attempts may be under way at once of one endpoint, of one environment or of one account.
- * Each begins with few places, earns more with each attempt that is taken quickly, and has fewer the
- * longer its attempts take, whatever they are answered. Pure bookkeeping; times are the caller's.
+ * Limits the attempts under way of one endpoint, environment or account (ADR 0032). A holder begins
+ * with few places. Each delivery that is taken quickly adds one. Slow attempts reduce them,
+ * whatever the status of their answers. Pure bookkeeping; the caller supplies the times.
  */
 
 /** The bounds of one kind of holder. */
 export interface PlaceBounds {
-  /** At the beginning, before anything is known. */
+  /** At the beginning. */
   readonly first: number;
-  /** Of one that answers quickly. */
+  /** Of a fast holder. */
   readonly most: number;
-  /** Of one that is very slow. */
+  /** Of a very slow holder. */
   readonly least: number;
 }
 
 /**
- * An attempt is quick up to this time, and leaves the holder all of its places. Beyond it the places
- * fall as the time grows, so that most × QUICK_MS of receivers' time are under way at a time: 500 ms
- * leave a merchant that is far away, or does its work before it answers, at full speed.
+ * An attempt up to this time is fast and costs no places. Beyond it the number of places falls so
+ * that places × time stays at most × QUICK_MS. Receivers that are far away or work before they
+ * answer often take some hundred milliseconds, and keep their full rate.
  */
 export const QUICK_MS = 500;
-/** Weight of the newest attempt in the pace. */
+/** Weight of the newest attempt in the mean time of an attempt. */
 const PACE_WEIGHT = 1 / 8;
 
-/** The places of one holder, and how many it has taken. */
+/** The places of one holder, and how many of them are taken. */
 export class Places {
   readonly #bounds: PlaceBounds;
   #earned: number;
@@ -31,7 +31,7 @@ export class Places {
   /** Sum of the times at which the attempts under way began. */
   #began_ms = 0;
   #pace_ms: number | null = null;
-  /** Deliveries that are claimed and have not ended. */
+  /** Claimed deliveries that have not ended. */
   claimed = 0;
 
   constructor(bounds: PlaceBounds) {
@@ -49,7 +49,7 @@ export class Places {
     return this.#pace_ms;
   }
 
-  /** Whether nothing is claimed and nothing under way. */
+  /** Whether the holder has no claimed delivery and no attempt under way. */
   get is_idle(): boolean {
     return this.claimed === 0 && this.#under_way === 0;
   }
@@ -60,14 +60,14 @@ export class Places {
     this.#began_ms += now_ms;
   }
 
-  /** What has begun is over. */
+  /** An attempt has left its place. */
   leave(began_ms: number): void {
     this.#under_way--;
-    // Set anew when it can be: a sum of many fractions is not exact.
+    // Reset to 0 when possible: a sum of many fractions is not exact.
     this.#began_ms = this.#under_way === 0 ? 0 : this.#began_ms - began_ms;
   }
 
-  /** Learns how long an attempt took. */
+  /** Notes the time of an attempt that has ended. */
   learn(took_ms: number, delivered: boolean): void {
     this.#pace_ms = this.#pace_ms === null
       ? took_ms
@@ -77,20 +77,20 @@ export class Places {
     }
   }
 
-  /** Time of an attempt as it looks now: those that have not ended count with what they have taken. */
+  /** The mean time of ended attempts, or the mean age of those under way if that is longer. */
   paceNow(now_ms: number): number {
     const running_ms = this.#under_way === 0 ? 0 : now_ms - this.#began_ms / this.#under_way;
     return Math.max(1, this.#pace_ms ?? 0, running_ms);
   }
 
-  /** How many may be under way. */
+  /** How many attempts may be under way. */
   count(now_ms: number): number {
     const { most, least } = this.#bounds;
     const by_pace = Math.floor(most * QUICK_MS / this.paceNow(now_ms));
     return Math.min(this.#earned, Math.max(least, by_pace));
   }
 
-  /** Whether one more may begin. */
+  /** Whether one more attempt may begin. */
   hasPlace(now_ms: number): boolean {
     return this.#under_way < this.count(now_ms);
   }

@@ -1,16 +1,17 @@
 /**
- * The relay: takes due deliveries out of the outbox and sends them, with bounded concurrency per
- * endpoint, per environment, per account and in all. The database is the record; this only works on what it has
- * claimed there.
+ * The relay: claims due deliveries in the outbox and sends them, with a limit on attempts under way
+ * per endpoint, per environment, per account and in total. The database keeps every state; the
+ * relay holds only its claims.
  *
  * A turn records what has ended and claims what is due, in one statement. While that statement is
  * under way further results gather for the next, so a busy relay needs few statements and an idle
  * one none. Of endpoints that answer quickly more is claimed than is sent at once, so that a turn has
  * much to do. Guarantees: at least once, and in order per endpoint and subject.
  *
- * A claim that runs out without a record makes its delivery a suspect: the process may have died of
- * it. The relay has one suspect at a time, so a poisonous delivery takes another one with it at most
- * once. After the third lost claim it is recorded as crashed instead of being sent (ADR 0032).
+ * If a claim expires without a record, its delivery becomes a suspect: it may have killed the
+ * process. The relay has one suspect at a time, so a poisonous delivery takes another one with it
+ * at most once. The relay records the third lost claim as crashed and does not send the delivery
+ * (ADR 0032).
  */
 
 import type { Clock } from "../core/clock.ts";
@@ -54,13 +55,13 @@ export class Relay {
   readonly #options: RelayOptions;
   readonly #lanes = new RelayLanes();
   readonly #secrets: EndpointSecrets;
-  /** Attempts whose end is waited for. */
+  /** Deliveries whose attempts are under way. */
   readonly #under_way = new Set<ClaimedDelivery>();
   #results: AttemptResult[] = [];
-  /** Accounts take turns with their suspects: the one that had the last turn. */
+  /** Accounts take turns with their suspects: the account that had the last turn. */
   #suspect_account = "";
   #has_suspect = false;
-  /** A suspect has ended: the next one waits for a turn alone. */
+  /** A suspect has ended, so the next turn begins at once. */
   #hurries = false;
   #wanted = false;
   #wake: () => void = () => {};
@@ -82,9 +83,9 @@ export class Relay {
   }
 
   /**
-   * Claims nothing more, gives back what waits for a place, and waits for the attempts under way.
-   * Those that have not ended when `patience` resolves are given back as well: the next relay sends
-   * them again. Resolves when all of it is recorded, so that no claim is lost.
+   * Stops claiming, gives back the deliveries that wait for a place, and waits for the attempts
+   * under way. When `patience` resolves it gives those back as well, and the next relay sends them
+   * again. Resolves when the database has recorded all of them, so that no claim is lost.
    */
   async stop(patience: Promise<void> = new Promise(() => {})): Promise<void> {
     this.#stopped = true;
@@ -216,7 +217,7 @@ export class Relay {
     }
   }
 
-  /** Gives a claimed delivery back, of which no attempt is made. */
+  /** Gives back a claimed delivery without an attempt. */
   #release(delivery: ClaimedDelivery): void {
     this.#lanes.release(delivery);
     if (delivery.suspect) this.#endSuspect();
@@ -230,7 +231,7 @@ export class Relay {
     this.#gathered();
   }
 
-  /** Has the next turn set a delivery free; another relay, or this one, claims it anew. */
+  /** The next turn frees the delivery; then any relay can claim it. */
   #give({ environment_id, id, attempt }: ClaimedDelivery): void {
     this.#add({
       environment_id,
@@ -242,13 +243,13 @@ export class Relay {
     });
   }
 
-  /** Makes an attempt and has it recorded; true when the receiver took it. */
+  /** Makes an attempt, whose result the next turn records; true if the receiver took it. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
     const at_ms = this.#options.clock();
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
       : await this.#make(delivery, at_ms);
-    // Given back meanwhile: the number may be another relay's by now.
+    // `stop` has given it back: another relay may have the same attempt number by now.
     if (!this.#under_way.has(delivery)) return false;
     this.#options.on_attempt(delivery, ended);
     let is_off = false;

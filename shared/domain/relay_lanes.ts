@@ -2,44 +2,43 @@
  * What a relay has claimed, and what of it may be sent now: a lane for each endpoint, in it chains of
  * deliveries that have to go one after another. Pure bookkeeping; the relay sends.
  *
- * Two bounds: how much is under way (places at receivers), and how much is claimed (what may wait
- * here for a place). Both are counted of an endpoint, of an environment under the id that a reset
- * leaves (its public one), and of an account. An endpoint that answers quickly may have more waiting
- * than others: it is worked off in a moment, and a turn that claims much costs little more than one
- * that claims one.
+ * Two limits: attempts under way (places), and claimed deliveries, which may wait here for a place.
+ * Both are counted per endpoint, per environment (by its public id, which a reset keeps) and per
+ * account. A fast endpoint may have more deliveries waiting: it takes them soon, and a turn that
+ * claims many costs little more than a turn that claims one.
  */
 
 import type { ClaimedDelivery, RelayRooms } from "../store/webhook_store.ts";
 import { type PlaceBounds, Places } from "./places.ts";
 
-/** Attempts under way in all, of this isolate. */
+/** Attempts under way in this isolate. */
 const MAX_UNDER_WAY = 256;
-/** How many of them are for accounts that have few, and how many are few. */
+/** `places` of them are for accounts with fewer than `few` attempts under way. */
 const RESERVED = { places: 64, few: 4 };
-/** Attempts under way at one endpoint; when it is failing. */
+/** Attempts under way at one endpoint, and at a failing one. */
 const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
-/** Of one environment. At least two for each of its endpoints: a silent one must not stop the others. */
+/** Of one environment. Two for each of 16 endpoints: a silent endpoint must not stop the others. */
 const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
-/** Of one account: two at their bound together leave the reserved places to all others. */
+/** Of one account: two accounts at their limit leave the reserved places free. */
 const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };
 
-/** Claimed of one endpoint, environment or account, for each place: the next are at hand. */
+/** Claimed deliveries for each place, so that the next one is ready when an attempt ends. */
 const CLAIMED_PER_PLACE = 2;
-/** An endpoint may have as much claimed as it takes in this time, up to a number. */
+/** An endpoint may have as many claimed deliveries as it takes in this time, up to `AHEAD_MAX`. */
 const AHEAD_MS = 100;
 const AHEAD_MAX = 512;
-/** Deliveries claimed in all, of this isolate; of one account, so that others can be claimed too. */
+/** Claimed deliveries of this isolate, and of one account, so that others can claim as well. */
 export const MAX_CLAIMED = 1024;
 const MAX_CLAIMED_OF_ACCOUNT = 768;
-/** What would wait longer than this for a place is given back: half of what a claim may wait. */
+/** Deliveries that would wait longer for a place are given back: half of a claim's longest wait. */
 const LONGEST_QUEUE_MS = 4_000;
-/** Environments and accounts whose pace is remembered while they have nothing here. */
+/** Environments, and accounts, that are remembered while they have no delivery here. */
 const MAX_REMEMBERED = 4096;
 
-/** Claimed when a relay has nothing of an endpoint, environment or account yet. */
+/** Limits of a first claim of an endpoint, environment or account. */
 export const FIRST_CLAIM = {
-  // As of a quick one, which has earned its places before the next turn.
+  // As for a fast one, which earns its places before the next turn.
   endpoint: OF_ENDPOINT.most * CLAIMED_PER_PLACE,
   environment: OF_ENVIRONMENT.first * CLAIMED_PER_PLACE,
   account: OF_ACCOUNT.first * CLAIMED_PER_PLACE,
@@ -50,11 +49,11 @@ export interface Chain {
   /** In the order to send them in; at least one. */
   deliveries: ClaimedDelivery[];
   claimed_at_ms: number;
-  /** When the attempt that is under way began, by the lanes' clock. */
+  /** When its attempt under way began, by the clock of the lanes. */
   began_ms: number;
 }
 
-/** What there is of one endpoint. */
+/** The claimed deliveries of one endpoint. */
 interface Lane {
   readonly public_id: string;
   readonly account: string;
@@ -75,17 +74,19 @@ export class RelayLanes {
   #claimed = 0;
   #under_way = 0;
 
-  /** @param now milliseconds of a clock that only goes forward */
+  /** @param now milliseconds of a monotonic clock */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** Deliveries that are claimed and have not ended. */
+  /** Claimed deliveries that have not ended. */
   get claimed(): number {
     return this.#claimed;
   }
 
-  /** Takes what a turn has claimed; a chain's deliveries follow each other. A suspect is a chain. */
+  /**
+   * Adds the claims of a turn. A chain's deliveries are consecutive; a suspect is its own chain.
+   */
   add(deliveries: readonly ClaimedDelivery[], claimed_at_ms: number): void {
     let chain: Chain | undefined;
     for (const delivery of deliveries) {
@@ -106,15 +107,15 @@ export class RelayLanes {
   }
 
   /**
-   * The chains that may begin now; each has a place until `leave`. Endpoints take turns, also from one
-   * call to the next: who has had a place comes last. A suspect waits for no place: there is one at a
-   * time, and others wait for it.
+   * The chains that may begin now; each has a place until `leave`. Endpoints take turns, also
+   * across calls: an endpoint that gets a place moves to the end. A suspect needs no place: there
+   * is one at a time, and other suspects wait for it.
    */
   *enter(): Generator<Chain> {
     for (let chain = this.#suspects.shift(); chain; chain = this.#suspects.shift()) {
       yield this.#begin(this.#laneOf(chain.deliveries[0]!), chain);
     }
-    // A lane that is set again is met again by this loop.
+    // This loop visits a lane again after it has been set again.
     for (const [endpoint_id, lane] of this.#lanes) {
       if (lane.waiting.length === 0 || !this.#hasPlace(lane)) continue;
       this.#lanes.delete(endpoint_id);
@@ -123,7 +124,7 @@ export class RelayLanes {
     }
   }
 
-  /** An attempt of a chain has ended; the next of the chain begins with it. */
+  /** An attempt of a chain has ended; the next delivery of the chain keeps the place. */
   end(chain: Chain, delivered: boolean): void {
     const lane = this.#laneOf(chain.deliveries[0]!);
     const now = this.#now();
@@ -137,20 +138,20 @@ export class RelayLanes {
     this.#countClaimed(lane, -1);
   }
 
-  /** A claimed delivery is given back without an attempt. */
+  /** Removes a claimed delivery of which no attempt is made. */
   release(delivery: ClaimedDelivery): void {
     this.#countClaimed(this.#laneOf(delivery), -1);
     this.#forget(delivery.endpoint_id);
   }
 
-  /** A chain is over, all of its deliveries have ended. */
+  /** All deliveries of a chain have ended: frees its place. */
   leave({ deliveries: [delivery], began_ms }: Chain): void {
     for (const places of this.#laneOf(delivery!).holders) places.leave(began_ms);
     this.#under_way--;
     this.#forget(delivery!.endpoint_id);
   }
 
-  /** Takes what waits of an endpoint, or of all, out of its lane; the caller releases each. */
+  /** Removes the waiting deliveries of one endpoint or of all; the caller releases each. */
   empty(endpoint_id?: string): ClaimedDelivery[] {
     const lanes = endpoint_id === undefined
       ? [...this.#lanes.values()]
@@ -159,8 +160,8 @@ export class RelayLanes {
   }
 
   /**
-   * Takes what waits at endpoints that have become too slow for it out of their lanes; the caller
-   * releases each. It would keep others from being claimed.
+   * Removes waiting deliveries of endpoints that have become too slow for them; the caller releases
+   * each. Otherwise they would prevent claims of others.
    */
   surplus(): ClaimedDelivery[] {
     const now = this.#now();
@@ -179,12 +180,12 @@ export class RelayLanes {
     return taken;
   }
 
-  /** How much more there may be of each endpoint, environment and account that has something here. */
+  /** How many more deliveries each endpoint, environment and account in these lanes may claim. */
   rooms(): RelayRooms {
     const now = this.#now();
     const endpoints: Record<string, number> = {};
     const environments: Record<string, number> = {};
-    // Named by the operator: `__proto__` is a name like any other.
+    // The operator chooses the names: an account can be called `__proto__`.
     const accounts: Record<string, number> = Object.create(null);
     for (const [endpoint_id, lane] of this.#lanes) {
       const [own, environment, account] = lane.holders;
@@ -193,7 +194,7 @@ export class RelayLanes {
       environments[lane.public_id] ??= environment.count(now) * CLAIMED_PER_PLACE -
         environment.claimed;
       accounts[lane.account] ??= account.count(now) * CLAIMED_PER_PLACE - account.claimed;
-      // Beyond that it may have what its quick endpoints have ahead.
+      // Plus the deliveries that its fast endpoints may claim ahead.
       const ahead = Math.max(0, most - OF_ENDPOINT.most * CLAIMED_PER_PLACE);
       environments[lane.public_id]! += ahead;
       accounts[lane.account]! += ahead;
@@ -228,7 +229,7 @@ export class RelayLanes {
     this.#claimed += by;
   }
 
-  /** An endpoint of which nothing is left begins anew; its environment and account are remembered. */
+  /** Forgets an idle endpoint. Its environment and account are remembered. */
   #forget(endpoint_id: string): void {
     if (this.#lanes.get(endpoint_id)?.places.is_idle) this.#lanes.delete(endpoint_id);
   }
@@ -250,10 +251,10 @@ export class RelayLanes {
   }
 }
 
-/** Places by name that outlive what is under way, so that a slow holder is slow when it comes back. */
+/** Places by name. They are kept while idle, so that a slow holder stays slow. */
 class Remembered {
   readonly #bounds: PlaceBounds;
-  /** The one that was made busy last comes last. */
+  /** In the order of their last use. */
   readonly #by_name = new Map<string, Places>();
 
   constructor(bounds: PlaceBounds) {
@@ -277,7 +278,7 @@ class Remembered {
   }
 }
 
-/** How much of an endpoint may be claimed at a time. */
+/** How many deliveries of an endpoint may be claimed at a time. */
 function mayClaim({ failing, places }: Lane, now_ms: number): number {
   if (failing) return MAX_OF_FAILING;
   const count = places.count(now_ms);

@@ -9,6 +9,7 @@ import { idMint } from "../core/ids.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../schema/webhook.ts";
+import type { EventRow } from "../store/change.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
@@ -23,8 +24,8 @@ import type { WebhookSettings } from "./webhook_endpoints.ts";
 const LEASE_MS = 60_000;
 
 /**
- * Delivers an event on demand. Throws `ApiError`, `rate_limited` also when too many attempts are under
- * way; a receiver's failure is an answer, not an error.
+ * Delivers an event on demand. Throws `ApiError`: `rate_limited` also if too many triggered
+ * attempts are under way. A receiver's failure is an answer, not an error.
  */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
@@ -59,44 +60,55 @@ export function createTrigger(options: {
       object: objectOf(body.event, payment, paid.body, loaded.body, request),
       triggered: true,
     }, context);
-    const delivery_id = idMint(context.at_ms, context.random)("whd_");
     const leave = places.enter(owner);
     try {
-      const kept = await webhook_store.beginTrigger(counted, {
-        endpoint_id: body.endpoint_id,
-        event_id: event.id,
-        type: body.event,
-        subject_id: payment.id,
-        body: event.body,
-        delivery_id,
-        leased_until_ms: context.at_ms + LEASE_MS,
-      }, idempotency);
-      if (kept) return { answer: kept, replayed: true };
-      const at_ms = clock();
-      const attempt = await makeAttempt(
-        {
-          event_id: event.id,
-          body: event.body,
-          url,
-          number: 1,
-          secrets: endpoint_secrets.signing(body.endpoint_id, JSON.stringify(secrets), at_ms),
-          allow_private: settings.allow_private && !context.livemode,
-        },
-        at_ms,
-        send,
-      );
-      const answer = await webhook_store.endTrigger(
-        counted,
-        delivery_id,
-        attempt.delivered,
-        JSON.stringify(attempt.record),
-        idempotency,
-      );
-      return { answer, replayed: false };
+      return await attemptOnce(request, { endpoint_id: body.endpoint_id, url, secrets }, event);
     } finally {
       leave();
     }
   };
+
+  /** Stores the delivery, makes its one attempt and stores the result. */
+  async function attemptOnce(
+    { access, context, idempotency }: ServiceRequest,
+    endpoint: { endpoint_id: string; url: string; secrets: SecretSource[] },
+    event: EventRow,
+  ): Promise<Reply> {
+    const { endpoint_id, url, secrets } = endpoint;
+    const counted = countedAlready(access);
+    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    const kept = await webhook_store.beginTrigger(counted, {
+      endpoint_id,
+      event_id: event.id,
+      type: event.type,
+      subject_id: event.subject_id,
+      body: event.body,
+      delivery_id,
+      leased_until_ms: context.at_ms + LEASE_MS,
+    }, idempotency);
+    if (kept) return { answer: kept, replayed: true };
+    const at_ms = clock();
+    const attempt = await makeAttempt(
+      {
+        event_id: event.id,
+        body: event.body,
+        url,
+        number: 1,
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), at_ms),
+        allow_private: settings.allow_private && !context.livemode,
+      },
+      at_ms,
+      send,
+    );
+    const answer = await webhook_store.endTrigger(
+      counted,
+      delivery_id,
+      attempt.delivered,
+      JSON.stringify(attempt.record),
+      idempotency,
+    );
+    return { answer, replayed: false };
+  }
 }
 
 /** What the event shows: the payment, the endpoint, or a refund of the whole payment. */

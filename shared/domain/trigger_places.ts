@@ -1,23 +1,24 @@
 /**
- * How many triggered attempts are under way at once, of this isolate: each holds a request and a
- * connection for up to 15 s. Counted by what a reset does not change. Contract: README, "Limits".
+ * Limits the triggered attempts under way in this isolate: each holds a request and a connection
+ * for up to 15 s. Counted by the public id of the environment, which a reset keeps, and by the
+ * account (ADR 0032).
  */
 
 import { tryAgain } from "../core/errors.ts";
 
-/** Whose trigger it is. */
+/** The tenant of a trigger. */
 export interface TriggerOwner {
   /** The environment's public id. */
   public_id: string;
   account: string;
 }
 
-/** Of one environment: a test suite that triggers in parallel stays below it. */
+/** Of one environment: enough for a test suite that triggers in parallel. */
 export const MAX_TRIGGERS_OF_ENVIRONMENT = 16;
-/** Of one account, which can have any number of sandboxes: two of them at full use. */
+/** Of one account, which can have any number of sandboxes: two at their limit. */
 export const MAX_TRIGGERS_OF_ACCOUNT = 32;
-/** In all: as many attempts as the relay has, at half of its cost in memory. */
-export const MAX_TRIGGERS = 128;
+/** In total: half as many as the relay's attempts under way. */
+const MAX_TRIGGERS = 128;
 
 /** Counts the triggered attempts under way. */
 export class TriggerPlaces {
@@ -25,7 +26,7 @@ export class TriggerPlaces {
   readonly #accounts = new Map<string, number>();
   #in_all = 0;
 
-  /** Takes a place; what is returned gives it back. Throws `rate_limited` when none is left. */
+  /** Takes a place; the returned function frees it. Throws `rate_limited` if none is left. */
   enter({ public_id, account }: TriggerOwner): () => void {
     if (
       this.#in_all >= MAX_TRIGGERS ||
@@ -47,7 +48,7 @@ export class TriggerPlaces {
   }
 }
 
-/** Holds nothing for a name with a count of 0. */
+/** Removes a name whose count becomes 0. */
 function add(counts: Map<string, number>, name: string, by: number): void {
   const count = (counts.get(name) ?? 0) + by;
   if (count === 0) counts.delete(name);

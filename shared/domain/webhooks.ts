@@ -17,7 +17,7 @@ import {
   type WebhookSettings,
 } from "./webhook_endpoints.ts";
 
-/** How long attempts under way are waited for at the end; those that take longer are given back. */
+/** How long `close` waits for attempts under way; then the relay gives them back. */
 const CLOSE_MS = 3_000;
 
 /** Everything that has to do with webhooks. */

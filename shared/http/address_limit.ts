@@ -1,43 +1,43 @@
 /**
- * Strangers: requests whose key opens nothing are counted in this isolate's memory, so that guessing
- * keys costs the database little. They are counted for each network that they come from, and in all,
- * since an attacker can have many networks. The address is what the nearest proxy says: where a client
- * is that itself, only the bound in all holds.
+ * Limits requests without a valid key, so that guessing keys costs the database little. This
+ * isolate counts them in memory, per network and in total, because an attacker can have many
+ * networks. The nearest proxy names the address. Without a proxy a client can choose it, and only
+ * the total holds.
  *
- * A key that was admitted here before passes whatever others do: callers are limited by their key, in
- * the database. Guarantees: in a window the database is asked about at most `MAX_REFUSED` and
- * `MAX_SPARE` keys that it refuses, and memory is bounded. A good key that is new here competes for
- * the spare asks during a flood; each network has one of them, so it takes many networks to use them up.
+ * A key that was admitted here before always passes: the database limits callers by their key.
+ * Guarantees: in a window the database checks at most `MAX_REFUSED` plus `MAX_SPARE` keys that it
+ * refuses, and memory is bounded. In a flood a valid key that is new here needs one of the spare
+ * checks. Each network has one, so only many networks can use them up (ADR 0011).
  */
 
 import { networkOf } from "./address_network.ts";
 
 /** Failures that a network may have in a window before it has to wait. */
 const MAX_FAILURES = 100;
-/** Well-formed keys of such a network that may still ask the database in a window. */
+/** Well-formed keys of such a network that the database still checks in a window. */
 const MAX_UNKNOWN = 20;
-/** Refused keys, and unknown ones under way, that an isolate asks the database about in a window. */
+/** Keys that the database has refused in a window, plus unknown keys under way. */
 const MAX_REFUSED = 1_000;
-/** Unknown keys that may ask beyond that, one of each network. */
+/** Unknown keys that the database checks beyond that, one for each network. */
 const MAX_SPARE = 200;
 /** Length of a window. */
 const WINDOW_MS = 10_000;
-/** Networks that are counted one by one in a window; those beyond it count in all only. */
+/** Networks that are counted one by one in a window; further ones count only in the total. */
 const MAX_NETWORKS = 10_000;
-/** Good keys that are remembered: those that were used last. */
+/** Valid keys that are remembered: the ones used last. */
 const MAX_GOOD_KEYS = 10_000;
 
-/** What the database said of a key; `unknown` when it was not asked, or did not answer. */
+/** The database's decision on a key; `unknown`: it was not asked, or did not answer. */
 export type Verdict = "admitted" | "refused" | "unknown";
 
-/** What a network has done in this window. */
+/** Counts of one network in this window. */
 interface Tally {
   failures: number;
   asked: number;
   has_spare: boolean;
 }
 
-/** Counts strangers. */
+/** Counts requests without a valid key. */
 export class AddressLimit {
   readonly #networks = new Map<string, Tally>();
   readonly #good_keys = new Set<string>();
@@ -47,8 +47,9 @@ export class AddressLimit {
   #window = 0;
 
   /**
-   * Lets a request pass or not. Whoever passes has to call what is returned once, with the verdict.
-   * @param key_hash undefined when the text is no key
+   * Decides whether a request passes; null: it does not. The caller calls the returned function
+   * once, with the verdict.
+   * @param key_hash undefined if the text is not a key
    */
   admit(
     address: string,
@@ -82,7 +83,7 @@ export class AddressLimit {
 
   #settle(address: string, key_hash: string, at_ms: number, verdict: Verdict): void {
     if (verdict === "unknown") return;
-    // Also of an admitted one: it becomes the one that was used last.
+    // An admitted key moves to the end: it is the one used last.
     this.#good_keys.delete(key_hash);
     if (verdict === "admitted") {
       if (this.#good_keys.size >= MAX_GOOD_KEYS) {
@@ -100,7 +101,7 @@ export class AddressLimit {
     if (tally) tally.failures++;
   }
 
-  /** Null when there are too many networks to count one more. */
+  /** The counts of an address's network; null if there are too many networks. */
   #tallyOf(address: string): Tally | null {
     const network = networkOf(address);
     let tally = this.#networks.get(network);
@@ -112,7 +113,7 @@ export class AddressLimit {
     return tally;
   }
 
-  /** Begins a new window. A request that began in an earlier one does not bring that back. */
+  /** Begins a new window. A request that began in an earlier window does not restore that one. */
   #turn(at_ms: number): void {
     const window = Math.floor(at_ms / WINDOW_MS);
     if (window <= this.#window) return;

@@ -11,9 +11,10 @@ import { AddressLimit, type Verdict } from "./address_limit.ts";
 import type { Env, PresentedKey, RequestState } from "./request_state.ts";
 
 /**
- * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database, and strangers
- * that keep failing get 429 until their window is over, but for keys that are known to be good.
- * @param options.limited whether strangers are limited
+ * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database. Clients
+ * that keep failing get 429 until their window ends, unless they send a key that is known to be
+ * valid.
+ * @param options.limited whether failed authentications are limited
  * @param options.local whether the published key of local stacks may open anything
  */
 export function apiKeyHeader(

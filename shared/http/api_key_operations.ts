@@ -27,9 +27,9 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     id: "createApiKey",
     summary: "Create a test key",
     description:
-      "A key for the same sandbox that may do no more than the caller's and ends no later. Its text " +
-      "is shown once. A sandbox has at most 100 live keys; one more is 400. Live keys are made by the " +
-      "operator's command.",
+      "Creates a key for the same sandbox with at most the caller's scopes. It ends no later than " +
+      "the caller's key. The answer shows its text once. A sandbox has at most 100 keys that are " +
+      "neither revoked nor expired; one more is 400. The operator's command creates live keys.",
     method: "POST",
     paths: ["/v1/api_keys"],
     body: CreateApiKeyBody,
@@ -61,8 +61,9 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     id: "rotateApiKey",
     summary: "Rotate an API key",
     description:
-      "Gives it a new secret, which lives until the key's `expires_at`; idempotency keys go on. An " +
-      "expired key is 409. A key that expires cannot rotate one that lives longer.",
+      "Gives the key a new secret, which works until the key's `expires_at`. Idempotency keys " +
+      "stay valid. Rotating an expired key is 409. A key that expires cannot rotate one that " +
+      "lives longer.",
     method: "POST",
     paths: ["/v1/api_keys/:id/rotate"],
     errors: ["test_key_required", "invalid_state"],

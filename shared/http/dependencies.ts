@@ -27,7 +27,7 @@ export interface Dependencies {
   payments: Payments;
   transfers: Transfers;
   api_keys: ApiKeys;
-  /** Null: nobody is limited. */
+  /** Null: no limits. */
   rate_limits: RateLimits | null;
   /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
   webhooks: Webhooks | null;
@@ -42,7 +42,7 @@ export interface Dependencies {
   log: (line: LogLine) => void;
 }
 
-/** The connection of reads that are not cheap is closed when none was asked for so long. */
+/** The connection of the read lane is closed after so long without a read. */
 const READS_IDLE_S = 20;
 
 /** What can be set; everything has a default but the database. */
@@ -70,7 +70,7 @@ export interface Settings {
   webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;
-  /** How long the database may leave a question unanswered before it counts as away. */
+  /** The database counts as away if a health check takes longer. */
   away_after_ms?: number;
   clock?: Clock;
   random?: RandomSource;

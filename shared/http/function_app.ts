@@ -144,7 +144,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   });
 }
 
-/** The form of every id; another text is neither hashed nor sent to the database. */
+/** The form of every id. Any other text is neither hashed nor sent to the database. */
 const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
 
@@ -188,7 +188,7 @@ function readIdempotencyKey(c: Ctx): string | null {
       `Invalid Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters`,
     );
   }
-  // It is stored, and every event of the request repeats it to the endpoints.
+  // The key is stored, and the events of the request send it to the endpoints.
   if (containsCardNumber(key)) {
     throw invalidParameter(
       "Idempotency-Key",

@@ -65,7 +65,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   };
 }
 
-/** Requests that a key may make in a window when no other key of its environment makes any. */
+/** Requests that a key may make in a window if no other key of its environment makes any. */
 function quotaOf(limits: RateLimits | null): number {
   const set = Object.values(limits ?? {}).filter((rate) => rate > 0);
   return 2 * Math.min(...set);

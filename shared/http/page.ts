@@ -13,7 +13,7 @@ interface PageQuery {
   starting_after?: string | undefined;
 }
 
-/** What a list is of, its filters as the query has them. */
+/** The kind of a list, and its filters from the query. */
 type Asked = Pick<PageRequest, "kind" | "parent_id"> & {
   filters: Record<string, string | undefined>;
 };

@@ -172,15 +172,15 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     group: "Ledger",
     summary: "Get the balance",
     description:
-      "What can be transferred is `amount_minor` of the account `available`. Sums are exact " +
-      "JSON integers and can be greater than 2^53: a client whose numbers are doubles, as those of " +
-      "JavaScript are, rounds such a sum unless it reads the text of the answer.",
+      "`amount_minor` of the account `available` is the amount that can be transferred. Sums are " +
+      "exact JSON integers and can exceed 2^53. A client that parses numbers as doubles, as " +
+      "JavaScript does, rounds such a sum unless it reads the text of the answer.",
     method: "GET",
     paths: ["/v1/balance"],
     scope: "ledger:read",
     answer: Balance,
     async run({ deps, request }) {
-      // The database's text as it is: sums can be beyond the integers that JavaScript holds.
+      // The database's text: sums can exceed the integers that JavaScript holds exactly.
       return { status: 200, body: await deps.store.balance(request.access) };
     },
   }),

@@ -9,7 +9,7 @@ import type { Settings } from "./dependencies.ts";
 
 /** Requests a second of one key unless the operator says otherwise (contract §5). */
 const DEFAULT_RATE_LIMIT = 100;
-/** How many keys at their limit an environment may have unless the operator says otherwise. */
+/** The default limit of an environment is this many times that of a key. */
 const KEYS_AT_LIMIT = 4;
 /** As the database has it (pay.configure_relay). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;

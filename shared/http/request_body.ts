@@ -14,14 +14,14 @@ export interface ReadBody {
   literals: ReadonlyMap<string, string>;
 }
 
-/** How long a body may take to arrive; 64 KiB need a second on a slow line. */
+/** Time in which a body must arrive; 64 KiB take a second on a slow line. */
 const BODY_DEADLINE_MS = 10_000;
 
 const NO_LITERALS: ReadonlyMap<string, string> = new Map();
 
 /**
  * Reads a body; an absent one is `{}`. Throws 413, 415 or 400 `invalid_json`.
- * @param deadline_ms how long it may take to arrive
+ * @param deadline_ms time in which it must arrive
  */
 export async function readBody(
   request: Request,
@@ -50,7 +50,7 @@ export async function readBody(
   }
 }
 
-/** The deadline ends the wait and not the reading: the server closes the connection. */
+/** The deadline ends the wait, not the read: the server closes the connection. */
 async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -149,7 +149,7 @@ export function refuseCardNumbers(
 
 function cardNumberIn(path: string): ApiError {
   const message = "Looks like a card number: card numbers are accepted in card.number only";
-  // Nested names make one text, which may be a number as well.
+  // The joined names may form a card number as well.
   return path === "" || containsCardNumber(path)
     ? new ApiError("invalid_parameter", message)
     : invalidParameter(path, message);

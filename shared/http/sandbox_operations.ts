@@ -85,7 +85,8 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     description:
       "One synchronous attempt, signed with the endpoint's real secret. The answer is the " +
       "delivery, also when the receiver failed. No payment changes. At most 16 attempts of a " +
-      "sandbox and 32 of an account are under way at a time: beyond that 429 `rate_limited`.",
+      "sandbox and 32 of an account are under way at a time. Beyond that the answer is 429 " +
+      "`rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
     answer: WebhookDelivery,

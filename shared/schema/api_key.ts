@@ -37,7 +37,8 @@ export const CreateApiKeyBody = z.object({
     .describe("At most those of the key that asks; by default the same"),
   expires_at: Time.optional()
     .describe(
-      "When the key ends; at the latest when the key that asks does. By default then, or never",
+      "When the key ends, at the latest when the caller's key ends. By default it ends with the " +
+        "caller's key, or never",
     ),
 }).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
@@ -46,8 +47,8 @@ export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 export const RotateApiKeyBody = z.object({
   expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
     .describe(
-      "Seconds for which the older secrets are still accepted; `0` ends all of them now. At most " +
-        "5 secrets are accepted: a rotation that would make a sixth ends the oldest",
+      "Seconds for which the older secrets still work; `0` ends all of them at once. At most 5 " +
+        "secrets work: a rotation that would make a sixth ends the oldest",
     ),
 });
 
@@ -63,7 +64,7 @@ export const ApiKey = z.object({
     last4: z.string().describe("Its last four characters"),
     created_at: Instant,
     expires_at: Instant.nullable()
-      .describe("When this text ends: after a rotation, and at the latest with the key"),
+      .describe("When this secret ends: after a rotation, at the latest with the key"),
   })).describe("The texts that open this key now, newest first"),
   last_used_at: Instant.nullable().describe("Written at most once an hour"),
   created_at: Instant,

@@ -33,8 +33,8 @@ export const LedgerEntry = z.object({
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
 /**
- * A sum of amounts: a JSON integer without a bound. zod's own `int()` is bounded by the integers that
- * JavaScript holds exactly.
+ * A sum of amounts: a JSON integer of any size. zod's `int()` accepts only integers that JavaScript
+ * holds exactly.
  */
 const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
 const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });

@@ -81,12 +81,12 @@ export function listOf<Item extends z.ZodType>(item: Item) {
     object: z.literal("list"),
     url: z.string().describe("Path of the list"),
     data: z.array(item).describe(
-      "Newest first. Can have fewer items than `limit`, and none, while `has_more` is true",
+      "Newest first. Can have fewer items than `limit`, or none, while `has_more` is true",
     ),
-    has_more: z.boolean().describe("Whether the list goes on. Only this tells its end"),
+    has_more: z.boolean().describe("Whether the list continues. Only this field shows its end"),
     next_cursor: z.string().nullable().describe(
-      "What to send as `starting_after` for the next page: the id of the last row that this page " +
-        "has read, which need not be one of its items. Null when `has_more` is false",
+      "The value of `starting_after` for the next page. It need not be the id of one of the " +
+        "items. Null when `has_more` is false",
     ),
   });
 }

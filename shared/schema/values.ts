@@ -68,13 +68,13 @@ export const Description = z.string().max(MAX_DESCRIPTION);
 /** The instant something happened: RFC 3339, UTC, milliseconds. */
 export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
 
-/** What `timestamptz`, RFC 3339 and `Date` can all hold, in UTC. */
+/** The range that `timestamptz`, RFC 3339 and `Date` share, in UTC. */
 const FIRST_TIME_MS = Date.parse("0001-01-01T00:00:00.000Z");
 const LAST_TIME_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * A time in a request: RFC 3339 with any offset, parsed to milliseconds. An offset can move a time of
- * the year 9999 into the year 10000, which the database refuses, so the range is checked in UTC.
+ * A time in a request: RFC 3339 with any offset, parsed to milliseconds. An offset can move a time
+ * of the year 9999 into the year 10000, which the database refuses, so the check uses UTC.
  */
 export const Time = z.iso.datetime({ offset: true, error: "is not an RFC 3339 time" })
   .transform((text) => Date.parse(text))

@@ -54,7 +54,7 @@ export const RotateWebhookSecretBody = z.object({
   expires_in: z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
     .describe(
       "Seconds for which the older secrets still sign, beside the new one; `0` ends all of them " +
-        "now. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
+        "at once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
     ),
 });
 
@@ -96,8 +96,8 @@ export const DeliveryAttempt = z.object({
   response_status: z.number().int().nullable().describe("What the receiver answered, if it did"),
   duration_ms: z.number().int().min(0).describe("Rounded up to 100"),
   error: z.enum(["timeout", "connection_failed", "crashed"]).nullable().describe(
-    "Why there is no answer. `crashed`: the service stopped three times during this delivery, and " +
-      "takes the attempt for failed",
+    "The reason for a missing answer. `crashed`: the service stopped three times while it sent " +
+      "this delivery, and the attempt counts as failed",
   ),
 }).describe("One HTTP try of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;

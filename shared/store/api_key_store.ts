@@ -8,7 +8,7 @@ import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
 import { type Access, answerOf, callEntry, type Idempotency, keyedParameters } from "./outcome.ts";
 
-/** Keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
+/** Most keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
 export const MAX_LIVE_KEYS = 100;
 
 /** What the database learns of a new secret. */
@@ -32,15 +32,15 @@ export interface ApiKeyChange {
   secret?: SecretFacts;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
-  /** Of a rotation: the answer when the key has expired. */
+  /** Of a rotation: the answer if the key has expired. */
   refusal?: Answer;
 }
 
 /** Keys in the database. */
 export interface ApiKeyStore {
   /**
-   * Throws `permission_denied` when the key would be wider than the caller's or outlive it, and
-   * `invalid_parameter` when the environment has as many live keys as it may have.
+   * Throws `permission_denied` if the key would have more scopes than the caller's or outlive it,
+   * and `invalid_parameter` if the environment has `MAX_LIVE_KEYS` already.
    */
   change(
     access: Access,
@@ -87,7 +87,7 @@ export function createApiKeyStore(database: Database): ApiKeyStore {
   };
 }
 
-/** What an outcome means that changes nothing and is not kept. */
+/** Errors for the outcomes that change nothing and are not stored. */
 const REFUSALS: Readonly<Record<string, () => ApiError>> = {
   wider: () =>
     new ApiError(
@@ -103,6 +103,6 @@ const REFUSALS: Readonly<Record<string, () => ApiError>> = {
   full: () =>
     new ApiError(
       "invalid_parameter",
-      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} live keys already. Revoke one first`,
+      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} live keys. Revoke one first`,
     ),
 };

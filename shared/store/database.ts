@@ -21,11 +21,11 @@ export interface DatabaseOptions {
   authority?: string;
   /** Connections of this isolate; small, because a platform runs many isolates. */
   max_connections?: number;
-  /** A connection is closed that was not needed for so long; 60 unless given. */
+  /** Closes a connection after so many seconds without use; 60 by default. */
   idle_s?: number;
   /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
   prepare?: boolean;
-  /** How long it may leave a question unanswered before it counts as away: 1 s by default (R12). */
+  /** The database counts as away if a health check takes longer: 1 s by default (R12). */
   away_after_ms?: number;
   /** Called for each statement as it is sent; tests count round trips with it. */
   on_statement?: (text: string) => void;
@@ -33,7 +33,7 @@ export interface DatabaseOptions {
 
 /** Connections of one isolate. More were measured slower on two cores (4 and 8 alike). */
 const DEFAULT_CONNECTIONS = 4;
-/** A connection is closed that was not needed for so long. */
+/** Closes a connection after so many seconds without use. */
 const IDLE_S = 60;
 /** Longest time a statement may take: over the 3 s for which a twin waits for the first request. */
 const STATEMENT_DEADLINE_MS = 5_000;

@@ -37,7 +37,7 @@ export class DatabaseHealth {
   #is_closed = false;
 
   /**
-   * @param on_away told each time that the database is found to be away
+   * @param on_away called each time the database is found to be away
    * @param deadline_ms how long the question may stay unanswered
    */
   constructor(probe: Probe, on_away: () => void, deadline_ms: number) {

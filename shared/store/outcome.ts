@@ -25,7 +25,7 @@ export interface Access {
   request_id: string;
   /** Null: not limited, or this request is counted already. */
   rate_limits: RateLimits | null;
-  /** Told the API key's id, and how many requests it and its environment have left, the fewer of both. */
+  /** Called with the key's id and the requests that it or its environment has left, the smaller. */
   observe: (api_key_id: string, remaining: number | null) => void;
 }
 
@@ -60,7 +60,7 @@ export function listedAccess(access: Access, index: number) {
   };
 }
 
-/** The limits as the entry functions take them: the text of `integer[]`, or null. */
+/** The limits as a parameter of the entry functions: the text of an `integer[]`, or null. */
 export function rateParameter({ rate_limits }: Access): string | null {
   return rate_limits && `{${rate_limits.key},${rate_limits.environment}}`;
 }
@@ -73,7 +73,7 @@ export interface Row {
   remaining?: number | null;
   status: number | null;
   body: string | null;
-  /** Of a webhook endpoint: its revision, its secrets and whose it is, as JSON text. */
+  /** Of a webhook endpoint: its revision, secrets, environment and account, as JSON text. */
   detail?: string | null;
   /** Of a commit: how many deliveries it made due; a bigint as text. */
   deliveries?: string | null;

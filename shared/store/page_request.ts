@@ -1,5 +1,5 @@
 /**
- * A page of a list, as it is asked for, and what it costs the database.
+ * A request for a page of a list, and whether it can cost the database more than its items.
  */
 
 import type { ResourceKind } from "./store.ts";
@@ -27,15 +27,15 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
 };
 
 /**
- * Whether the database reads no more rows for the page than the page has items. So it is where an
- * index has the order of the list for all that is asked: no filter, or one that has such an index.
- * Bounds of the id cost nothing beside either. Any other page can read many rows for few items.
+ * Whether the database reads no more rows for the page than it shows. This is true if an index has
+ * the order of the list: without a filter, or with one that has such an index. Bounds of the id
+ * cost nothing in either case. Any other page can read many rows for few items.
  */
 export function isCheap({ kind, filters }: PageRequest): boolean {
   const columns = Object.keys(filters).filter((name) => name !== "id_from" && name !== "id_before");
   if (columns.length === 0) return true;
   const [column] = columns;
-  // Most payments are completed: their status is in no index.
+  // Most payments are completed: the index of the status leaves them out.
   if (kind === "payments" && filters["status"] === "completed") return false;
   return columns.length === 1 && (INDEXED[kind] ?? []).includes(column!);
 }

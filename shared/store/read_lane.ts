@@ -1,33 +1,32 @@
 /**
- * The lane of the reads that are not cheap: one at a time, over a connection of their own, so that no
- * write waits behind one (ADR 0029).
+ * The read lane: runs costly reads one at a time over a connection of their own, so that no write
+ * waits behind one (ADR 0029).
  *
- * Tenants take turns, however many requests and keys each has. After a read that took a time t the
- * lane rests for a multiple of t: the reads of one isolate cannot take more than a share of one
- * processor, and less of it while the database is busy. A request that finds its queue full, or that
- * waits too long, is answered with 503 and `Retry-After`.
+ * Tenants take turns, however many requests and keys each has. After a read that took t the lane
+ * pauses for a multiple of t, so that the reads of an isolate use a share of one processor. If the
+ * queue of a tenant is full, or a request waits too long, the answer is 503 with `Retry-After`.
  */
 
 import { tryAgain } from "../core/errors.ts";
 import { isAway } from "./database.ts";
 import type { KnownEnvironments } from "./known_environments.ts";
 
-/** How the lane is paced. */
+/** Limits of the lane. */
 export interface LaneLimits {
-  /** The lane rests for so many times as long as a read took. */
+  /** The lane pauses for so many times the duration of a read. */
   rest_factor: number;
   /** Requests of one tenant that may wait. */
   waiting_of_tenant: number;
-  /** Requests of all tenants that may wait: their bodies are small, their clients are not. */
+  /** Requests of all tenants that may wait. */
   waiting: number;
   /** Longest time that a request waits. */
   patience_ms: number;
 }
 
 /**
- * Reads take a tenth of one processor at most. A page reads 2 000 rows in about 2 ms, so that the lane
- * makes some 50 pages a second, and 50 that wait are answered within `patience_ms`.
- * A 503 comes as soon as that of a database that is away (promise R12).
+ * Reads take about a tenth of one processor. A page of 2 000 rows takes about 2 ms, so the lane
+ * reads about 50 pages a second and serves 50 waiting requests within `patience_ms`. A 503 comes
+ * within the same 2 s as that of a database that is away (promise R12).
  */
 const LIMITS: LaneLimits = {
   rest_factor: 9,
@@ -36,11 +35,11 @@ const LIMITS: LaneLimits = {
   patience_ms: 2_000,
 };
 /**
- * Longest rest. The work of a page is bounded: one that takes longer than 6 ms has waited, for a lock
- * or for a processor, and that is no reason to keep the others out.
+ * Longest pause. The work of a page is bounded: a read that takes longer than 6 ms has waited for a
+ * lock or a processor, which is no reason to delay other reads.
  */
 export const REST_MAX_MS = 50;
-/** The queue of the keys whose environment is not known yet. */
+/** Keys whose environment is not known yet share this queue. */
 const UNKNOWN = "";
 
 interface Waiting {
@@ -52,12 +51,12 @@ interface Waiting {
 export class ReadLane {
   readonly #environments: KnownEnvironments;
   readonly #limits: LaneLimits;
-  /** By environment, each in order of arrival; the first in line is the next. */
+  /** By environment, each in order of arrival; the first queue has the next turn. */
   readonly #queues = new Map<string, Waiting[]>();
   #waiting = 0;
   #is_busy = false;
   #rests_until = 0;
-  /** Set only while somebody waits for the end of a rest. */
+  /** Set only while a request waits for the end of a pause. */
   #rest: ReturnType<typeof setTimeout> | undefined;
 
   /** @param limits others only in tests */
@@ -66,14 +65,14 @@ export class ReadLane {
     this.#limits = limits;
   }
 
-  /** Reads once it is the tenant's turn. Throws what `read` throws, and `service_unavailable`. */
+  /** Reads when the tenant has its turn. Throws the errors of `read`, and `service_unavailable`. */
   async run<T>(key_hash: string, read: () => Promise<T>): Promise<T> {
     await this.#turn(this.#environments.of(key_hash) ?? UNKNOWN);
     const began = performance.now();
     try {
       return await read();
     } catch (error) {
-      // The database is away: those that wait would find the same, one after another.
+      // The waiting requests would fail in the same way, one after another.
       if (isAway(error)) this.#rejectAll(error);
       throw error;
     } finally {
@@ -108,7 +107,7 @@ export class ReadLane {
     });
   }
 
-  /** Starts the read of the tenant whose turn it is, now or when the rest is over. */
+  /** Starts the read of the tenant whose turn it is, now or after the pause. */
   #next(): void {
     if (this.#is_busy || this.#waiting === 0 || this.#rest !== undefined) return;
     const rest_ms = this.#rests_until - performance.now();
@@ -121,7 +120,7 @@ export class ReadLane {
     }
     const [[tenant, queue]] = this.#queues as unknown as [[string, Waiting[]]];
     const entry = queue.shift()!;
-    // Last in line, so that the next read is another tenant's.
+    // Moves to the end, so that the next read belongs to another tenant.
     this.#queues.delete(tenant);
     if (queue.length > 0) this.#queues.set(tenant, queue);
     this.#waiting--;
@@ -129,7 +128,7 @@ export class ReadLane {
     entry.start();
   }
 
-  /** The patience of a request has ended. */
+  /** A request has waited for `patience_ms`. */
   #leave(tenant: string, entry: Waiting): void {
     const queue = this.#queues.get(tenant)!;
     queue.splice(queue.indexOf(entry), 1);
@@ -147,7 +146,7 @@ export class ReadLane {
     this.#stopResting();
   }
 
-  /** No timer runs for nobody. */
+  /** Stops the timer if no request waits. */
   #stopResting(): void {
     if (this.#waiting > 0) return;
     clearTimeout(this.#rest);
@@ -158,6 +157,6 @@ export class ReadLane {
 function tooMany() {
   return tryAgain(
     "service_unavailable",
-    "Too many reads of this kind are waiting: try again",
+    "Too many lists of this kind are waiting: try again",
   );
 }

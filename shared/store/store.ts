@@ -43,7 +43,9 @@ export type ResourceKind =
   | "webhook_deliveries";
 /** A stored resource, or the kept answer of an earlier request with the same key. */
 export type Loaded =
-  /** `detail`: of a webhook endpoint its revision, its secrets and whose it is, as JSON text. */
+  /**
+   * `detail`: of a webhook endpoint its revision, secrets, environment and account, as JSON text.
+   */
   | { outcome: "found"; body: string; detail: string | null }
   | { outcome: "replay"; answer: Answer };
 
@@ -127,7 +129,7 @@ const PAYMENT_CHARACTERS = 1_000;
 
 /**
  * A store over one database.
- * @param reads the same database over connections of its own, for reads that are not cheap
+ * @param reads the same database over other connections, for the read lane
  * @param on_due called after a commit that made webhook deliveries due
  * @param limits of coalescing; others than the usual only in measurements
  */
@@ -183,7 +185,7 @@ export function createStore(
     ]);
   }
 
-  /** As `callEntry`, in the lane of reads that are not cheap. */
+  /** As `callEntry`, in the read lane. */
   function readInLane(
     access: Access,
     text: string,

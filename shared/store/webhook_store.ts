@@ -55,7 +55,7 @@ export type Written =
 /** An attempt to make, claimed from the outbox. */
 export interface ClaimedDelivery {
   environment_id: string;
-  /** The environment's id that a reset leaves as it is; what places are counted by, and the account. */
+  /** The environment's id that a reset keeps. Places are counted by it and by the account. */
   public_id: string;
   account: string;
   id: string;
@@ -70,9 +70,9 @@ export interface ClaimedDelivery {
   secrets: string;
   livemode: boolean;
   failing_since: Date | null;
-  /** Its claim was lost before, or it has crashed: a relay sends one such delivery at a time. */
+  /** A claim of it was lost, or it has crashed: a relay sends one such delivery at a time. */
   suspect: boolean;
-  /** The third claim was lost: to be recorded as an attempt that crashed, and not to be sent. */
+  /** The third claim was lost: the relay records a crashed attempt and does not send it. */
   crashed: boolean;
   /** The payload. */
   body: string;
@@ -91,7 +91,7 @@ export interface AttemptResult {
   record: string | null;
 }
 
-/** How much more a relay takes of the endpoints, environments and accounts of which it has some. */
+/** How many more deliveries a relay takes of the endpoints, environments and accounts it serves. */
 export interface RelayRooms {
   endpoints: Readonly<Record<string, number>>;
   /** By public id. */
@@ -102,13 +102,13 @@ export interface RelayRooms {
 /** What a turn of the relay asks for. */
 export interface RelayTurn {
   results: AttemptResult[];
-  /** How many it takes in all, and of an endpoint, environment or account of which it has none. */
+  /** How many it takes in total, and of an endpoint, environment or account without claims. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
   per_account: number;
   rooms: RelayRooms;
-  /** The account whose suspect it took last, or an empty text; null while it has a suspect. */
+  /** The account whose suspect it took last, or an empty string; null while it has a suspect. */
   suspect_after: string | null;
   at_ms: number;
   leased_until_ms: number;

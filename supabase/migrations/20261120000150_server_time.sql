@@ -4,9 +4,9 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
--- The time by which data is deleted or given up (docs/decisions/0031-times-that-delete.md). The instant
--- that the functions send (p_at) decides nothing of that kind: a wrong clock of theirs loses no data.
--- Tests replace it to move time. A statement that handles many rows asks once, into a variable.
+-- The time that decides what is deleted (docs/decisions/0031-times-that-delete.md). The instant that the
+-- functions send (p_at) never decides that, so a wrong clock of a function loses no data. A statement
+-- over many rows calls it once. Tests replace it to move time.
 create function pay.server_time()
 returns timestamptz
 language sql stable parallel safe

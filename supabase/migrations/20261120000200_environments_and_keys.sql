@@ -64,7 +64,8 @@ create table pay.api_keys (
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
 comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
 comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
-comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted. Coarse.';
+comment on column pay.api_keys.last_used_at is
+  'Last use of the secrets that have been deleted; exact to the hour.';
 
 -- Lists the keys of an environment.
 create index api_keys_environment on pay.api_keys (environment_id, id);
@@ -93,7 +94,7 @@ create table pay.api_key_secrets (
 comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.expires_at is
-  'When the secret opens the key no more: the end of its overlap or of the key, whichever is earlier.';
+  'When the secret ends: at the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
@@ -197,10 +198,12 @@ $$;
 comment on function pay.open_environments is 'Internal.';
 
 -- Opens the environment of one presented key for the rest of the transaction, and counts the request.
--- p_rate: as in rate limits; null: not limited, or counted elsewhere.
--- p_hold: 'shared' keeps a sandbox from being reset until the transaction ends, so that each statement
---   finds what belongs to the key where the first has; 'alone' is the reset, which waits for all who share.
---   Null for who only asks whether the key may.
+-- p_rate: {requests a second of the key, of the environment}; null: not limited, or counted
+--   elsewhere.
+-- p_hold: 'shared' prevents a reset of the sandbox until the transaction ends, so that each
+-- statement
+--   finds the data of the key in the same environment; 'alone' is the reset, which waits for all
+--   transactions that share. Null: the caller only checks whether the key may.
 -- outcome: ok | unauthorized (unknown, revoked or expired) | forbidden (the scope is missing) |
 --          rate_limited | resetting (ask again soon).
 -- remaining: requests that are left for now; null when not limited.
@@ -309,7 +312,7 @@ $$;
 
 -- Operator: makes an API key with its first secret. The key text itself never gets here.
 -- p_environment_id: the public one.
--- Raises program_limit_exceeded when the environment has as many live keys as it may have.
+-- Raises program_limit_exceeded if the environment has pay.max_live_keys() live keys.
 create function pay.create_api_key(
   p_id text,
   p_environment_id text,

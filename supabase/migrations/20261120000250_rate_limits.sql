@@ -1,20 +1,21 @@
--- Purpose: the rate limits of each API key and of each environment, counted in the round trip that does
--- the work.
+-- Purpose: the rate limits of each API key and of each environment, counted in the round trip that
+-- does the work.
 --
 -- A key may make 2 x rate requests in any two seconds: rate a second, with bursts of twice that. The
--- window slides: the part of the previous two seconds that is still inside counts too. The keys of an
--- environment together have a limit of the same form. A request is counted once, for its key; what the
--- environment has used is the sum over its keys.
+-- window slides: the part of the previous two seconds that is still inside counts too. The keys of
+-- an environment together have a limit of the same form. A request is counted once, for its key;
+-- the use of the environment is the sum over its keys.
 --
--- p_rate is everywhere {requests a second of the key, of the environment}; a 0 is no limit. Null: the
--- request is not limited, or it is counted elsewhere.
+-- p_rate is always {requests a second of the key, of the environment}; 0 means no limit. Null: the
+-- request is not limited, or another function counts it.
 --
 -- Counting must not make the requests of one key wait for each other, and a row stays locked until its
 -- transaction has committed. So each key counts in up to 64 stripes, and a request takes any stripe
 -- that nobody holds, or makes one whose number nobody else is making: an insert would wait for the
--- other to commit, so the number is reserved by a lock that is only tried. What requests under way have
--- counted is not seen by others: each limit can be passed by as many requests as other isolates have
--- under way (64 changes in a statement). The table is unlogged: after a crash counting starts anew.
+-- other to commit, so the number is reserved by a lock that is only tried. Requests do not see
+-- the counts of transactions that have not committed: each limit can be exceeded by as many
+-- requests as other isolates have under way (64 changes in a statement). The table is unlogged:
+-- after a crash counting starts anew.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -32,8 +33,9 @@ create unlogged table pay.rate_counters (
 ) with (fillfactor = 50);
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
 
--- Sums the use of an environment's keys: reads the rows of the last two windows and no others, however
--- many keys were active before. A row moves in it once in a window, so most updates are still HOT.
+-- Sums the use of an environment's keys: reads only the rows of the last two windows, however many
+-- keys were active before. A row changes its entry once in a window, so most updates stay
+-- heap-only.
 create index rate_counters_recent on pay.rate_counters (environment_id, window_number);
 
 alter table pay.rate_counters enable row level security;
@@ -43,17 +45,17 @@ create policy rate_counters_of_environment on pay.rate_counters to pay_owner usi
   or (select current_setting('pay.worker', true)) = 'on'
 );
 
--- How many windows a counter may be ahead of a request: five minutes. A request keeps the time at which
--- it began, and its body can take minutes to arrive. Counters further ahead come from a wrong clock and
--- count for nothing. Internal.
+-- How many windows a counter may be ahead of a request: five minutes. A request is counted at the
+-- time at which it began, and other requests can finish earlier. Counters further ahead come from a
+-- wrong clock and are ignored. Internal.
 create function pay.max_windows_ahead()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 150 $$;
 
--- What the keys of an environment have used of the sliding window: a row for each key that was active.
--- Internal.
+-- The requests that the keys of an environment have used in the sliding window: a row for each
+-- active key. Internal.
 create function pay.requests_used(p_environment_id text, p_at timestamptz)
 returns table (api_key_id text, used numeric)
 language plpgsql volatile security definer
@@ -76,19 +78,20 @@ begin
 end
 $$;
 
--- What is left for each request of a list, [{n, key_hash, at, rate}], less itself and those before it
--- in the list; negative when a limit is passed, null when the request has none. The nth element is that
--- of request n. Each environment of the list is read once. Internal.
+-- The remainder for each request of a list, [{n, key_hash, at, rate}], after it and those before it
+-- in the list; negative if a limit is exceeded, null without a limit. Element n belongs to request
+-- n. Each environment of the list is read once. Internal.
 create function pay.requests_left(p_requests json)
 returns integer[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- Most lists have one request, and to plan for more costs more than the rest of the counting.
+  -- Most lists have one request, and planning for more costs more than the rest of the counting.
   if json_array_length(p_requests) = 1 then
     return (
-      -- Decoded here: in a join with a table under row-level security the call would bar the index.
+      -- Decoded here: under row-level security a call in the join condition would prevent an index
+      -- scan.
       with asked as materialized (
         select c.at, c.rate, decode(c.key_hash, 'hex') as hash
         from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
@@ -140,8 +143,8 @@ begin
 end
 $$;
 
--- Counts requests of a key. A counter that is ahead of p_at stays there: a request that began long ago
--- must not clear it. Internal.
+-- Counts requests of a key. A counter whose window is ahead of p_at keeps it: a request that began
+-- long ago must not clear the counter. Internal.
 create function pay.add_requests(
   p_environment_id text,
   p_api_key_id text,
@@ -184,7 +187,7 @@ begin
       and c.stripe = v_stripe;
     return;
   end if;
-  -- All stripes are held: one more. With 64 of them held these requests go uncounted.
+  -- All stripes are locked: insert another. If 64 are locked, these requests are not counted.
   for v_stripe in
     select free.n from generate_series(0, 63) as free (n)
     where not exists (
@@ -205,9 +208,9 @@ begin
 end
 $$;
 
--- How many requests a key and its environment have left, the smaller of both, less this one; -1: none,
--- and this one is not counted; null: not limited.
--- p_count: whether to count it, or only to ask. Internal.
+-- The smaller remainder of a key and its environment after this request; -1: a limit is reached and
+-- the request is not counted; null: not limited.
+-- p_count: whether to count the request. Internal.
 create function pay.count_request(
   p_environment_id text,
   p_api_key_id text,

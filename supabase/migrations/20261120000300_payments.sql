@@ -47,8 +47,9 @@ comment on column pay.payments.reference is 'The merchant''s own reference, here
 comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
 
--- Only the primary key begins with the environment, here and in the other indexes for lists: the planner
--- then has no other index for a payment that is sought by its key (pay.list_range says how lists use them).
+-- Only the primary key begins with the environment, here and in the other indexes for lists, so the
+-- planner has no other index for a search by key. pay.list_range describes how lists use these
+-- indexes.
 -- Lists with reference=.
 create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;

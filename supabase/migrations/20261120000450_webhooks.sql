@@ -80,19 +80,21 @@ comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is t
 comment on column pay.webhook_deliveries.leased_until is
   'Set while a relay has the row; once it is over another may take it. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is
-  'Claims that ran out without a record, since the last record. From 3 on the delivery has crashed, and the count stays.';
+  'Claims that expired without a record since the last one. From 3 on it has crashed: the count stays.';
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
 -- alike, and reads the whole environment (measured: a turn of the relay went from 2 to 18 ms).
 --
--- The relay: what is due at an endpoint, but for suspects. What is pending has a next attempt; said so here, that this
--- index serves no question but that: before the first analyze the planner took it for the one below, and
--- each delivery read all that was due (measured: 1 300 µs instead of 30).
+-- The relay: due deliveries of an endpoint, except suspects. Only pending rows have a
+-- next_attempt_at. The predicate names this column and not the status, so that the planner uses
+-- this index for the "due now" query and for no other: before the first analyze it took this index
+-- in place of the one below, and each delivery read all due rows (measured: 1 300 µs instead of
+-- 30).
 create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims = 0;
--- The relay: suspects, which are deliveries whose claim was lost. It takes them one at a time.
+-- The relay: suspects, which are deliveries with lost claims. It claims one at a time.
 create index webhook_deliveries_suspect
   on pay.webhook_deliveries (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims > 0;
@@ -100,9 +102,10 @@ create index webhook_deliveries_suspect
 -- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
--- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. The
--- environment is in them because a reset leaves the deliveries of the environment before under the same
--- endpoint, and anybody can name another environment's ids: a list must not read those rows.
+-- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
+-- contain the environment because a reset leaves the deliveries of the retired environment under
+-- the same endpoint, and a caller can name ids of another environment: a list must not read those
+-- rows.
 create index webhook_deliveries_subject
   on pay.webhook_deliveries (subject_id, environment_id, id);
 create index webhook_deliveries_endpoint

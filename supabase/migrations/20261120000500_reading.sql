@@ -11,7 +11,7 @@ set role pay_owner;
 -- One resource, or none when p_kind is null (authentication alone).
 -- With an idempotency key it first looks for a kept answer, so that the load of a payment that is
 -- about to change finds the replay in the same round trip: replay comes before existence.
--- detail: of a webhook endpoint its revision, what its secrets are derived from, and whose it is: the
+-- detail: of a webhook endpoint its revision, the values that its secrets are derived from, the
 -- public id of its environment, and its account.
 create function pay.load(
   p_key_hash text,
@@ -202,8 +202,8 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
--- What each account of each currency holds, as JSON text (contract §3). Sums are numeric: their text is
--- exact, also beyond 2^53.
+-- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so their
+-- text is exact beyond 2^53 too.
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
 create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
 returns table (

@@ -1,6 +1,6 @@
--- Purpose: the entry functions that list. Each is one round trip, and each page reads a bounded
--- number of rows and has a bounded number of bytes (ADR 0029). Called with named arguments by
--- shared/store.
+-- Purpose: the entry functions that list. Each call is one round trip, and each page reads a
+-- bounded number of rows and has a bounded number of bytes (ADR 0029). Called with named arguments
+-- by shared/store.
 --
 -- Outcomes: ok | unauthorized | forbidden | rate_limited | not_found (the parent) |
 --           unknown_cursor | resetting (the sandbox is being reset: ask again soon).
@@ -31,25 +31,25 @@ as $$
   ) t
 $$;
 
--- Most rows that a page reads to find the items that its filters ask for. A page that has read so
--- many ends, however few items it has, and its cursor goes on after the last row that was read (ADR
--- 0029).
+-- Most rows that a page reads to find items that match its filters. A page that has read so many
+-- ends, however few items it has, and its cursor is the last row that it has read (ADR 0029).
 create function pay.page_rows()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 2000 $$;
 
--- Most bytes of a page's items together; a first item is shown whatever its size. A hundred usual
--- payments have a tenth of this.
+-- Most bytes of a page's items together. A page shows its first item whatever the size. A hundred
+-- usual payments have a tenth of this.
 create function pay.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1048576 $$;
 
--- The column whose index a list is read by: (column, environment_id, id), or the primary key for
--- environment_id. All rows of one value and one environment stand there in the order of the list.
+-- The first column of the index that reads a list: (column, environment_id, id), or the primary key
+-- for environment_id. The index has all rows of one value and one environment in the order of the
+-- list.
 create function pay.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
@@ -72,11 +72,11 @@ as $$
   )
 $$;
 
--- The condition that a list is read by; $1 to $4 as in pay.list_query. Null for p_column: of rows
--- that a subquery gives. The column is compared with an array of one, and the list is ordered by
--- it: only its own index has that order, so the planner takes this one whatever its statistics say.
--- A plain "=" would tell the planner that the order by the column means nothing. It could then read
--- the primary key and drop the rows that do not match, without a bound.
+-- The condition on the index of a list; $1 to $4 as in pay.list_query. p_column is null if a
+-- subquery supplies the rows. The condition compares the column with an array of one element, and
+-- the list is ordered by the column: only its own index has that order, so the planner uses it
+-- whatever its statistics say. With a plain "=" the planner knows that the column is constant. It
+-- could then read the primary key and discard the rows that do not match, without a bound.
 create function pay.list_range(p_kind text, p_column text)
 returns text
 language sql immutable
@@ -96,10 +96,10 @@ as $$
   end
 $$;
 
--- The rows of one subject, where their index has another order than the list: a query that gives
--- all of them, in any order, or null if they are more than a page may read. Internal: reads the
--- environment that is open; $1 and $2 as in pay.list_query. The order is that of their index, and
--- of no other.
+-- A query for all rows of one subject, for lists whose index by subject has another order than the
+-- list; null if there are more rows than a page may read. Its order is that of the index by subject
+-- and of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query.
+-- Internal.
 create function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
@@ -126,11 +126,14 @@ begin
 end
 $$;
 
--- The query of a page: its data, whether an item is left that did not fit, the last item shown,
--- and the last row read where the page has read as many as it may. One pass over the rows in the
--- order of the list, which ends with the page; a row's body is made only if the row matches.
+-- The query of a page. It returns the data, whether a matching item did not fit, the last item
+-- shown, and the last row read if the page has read as many rows as it may. It reads the rows once
+-- in the order of the list, stops at the end of the page, and computes the body only of rows that
+-- match.
 -- $1 environment, $2 filters, $3 and $4 bounds of the id (exclusive, inclusive), $5 items of the
--- page, $6 the time of the request. p_columns: the list is ordered by them, descending; p_match: what p_range leaves to judge.
+-- page, $6 the time of the request.
+-- p_columns: the order of the list, descending; p_match: the conditions that p_range does not
+-- contain.
 create function pay.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
@@ -187,7 +190,7 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- A transaction's entries and an event's deliveries are found through their subject.
+  -- The subject of a transaction's entries and of an event's deliveries has an index.
   if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
@@ -222,7 +225,7 @@ begin
   )
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
-    -- No id is as great as '~'.
+    -- Every id sorts before '~'.
     least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
     coalesce(v_filters ->> 'id_from', ''),
     p_limit, p_at;
@@ -232,11 +235,11 @@ begin
 end
 $$;
 
--- A page of a list, newest first. data is the page's bodies, joined by commas. A page reads at most
--- pay.page_rows() rows, so it can have fewer items than p_limit, or none, before the list ends:
--- next_cursor is then the id of the last row that was read, which need not match the filters.
+-- A page of a list, newest first. data contains the bodies, joined by commas. A page reads at most
+-- pay.page_rows() rows, so it can have fewer items than p_limit, or none, before the list ends.
+-- Then next_cursor is the id of the last row read, which need not match the filters.
 -- p_filters: equality on columns of the table; id_from (inclusive) and id_before (exclusive) bound
--- the id, which is how times are filtered. p_parent_id must be a payment of the environment.
+-- the id and thereby the time. p_parent_id must be a payment of the environment.
 create function pay.list(
   p_key_hash text,
   p_scope text,
@@ -315,8 +318,9 @@ begin
   for v_row in
     with asked as materialized (
       select c.*, decode(c.key_hash, 'hex') as hash,
-        -- No id is as great as the second. Here, and not in the comparison: below row-level security a
-        -- coalesce is a filter and no bound of the index, so that a deep page would read all before it.
+        -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
+        -- security, a coalesce is a filter and not an index condition, and a deep page would read
+        -- all rows before it.
         coalesce(c.starting_after, 'pay_~') as before
       from json_to_recordset(p_requests::json) as c (
         n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,

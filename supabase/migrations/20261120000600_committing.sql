@@ -12,8 +12,8 @@
 --           expired (a kept answer over 24 hours old was in the way and is now gone: send again)
 --           resetting (the sandbox is being reset: send again soon)
 --           unauthorized | forbidden | rate_limited
--- remaining: requests that the key and its environment have left, the smaller of both; null when it is not limited, and for what is sent or
--- decided again (stale, expired, resetting). Replays are not counted.
+-- remaining: the smaller remainder of the key and its environment; null without a limit, and for
+-- changes that are sent or decided again (stale, expired, resetting). Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
 -- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
@@ -117,7 +117,7 @@ declare
   v_deliveries bigint := 0;
   v_locked integer[] := '{}';
   v_short integer[] := '{}';
-  -- What each request of the list has left, by its n; null where there is no limit.
+  -- The remainder for each request of the list, by its n; null without a limit.
   v_left integer[];
   v_limited integer[] := '{}';
   -- Asked once: the text is long.

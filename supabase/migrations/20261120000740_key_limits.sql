@@ -1,22 +1,22 @@
--- Purpose: bounds of what a caller can multiply: live keys of an environment, live secrets of a key,
--- ended keys and secrets that are still stored, and rate counters of idle keys.
+-- Purpose: limits on rows that a caller can multiply: live keys of an environment, live secrets of
+-- a key, stored keys and secrets that have ended, and rate counters of idle keys.
 --
--- Two ends are told apart. A key ends at api_keys.expires_at or when it is revoked. A secret ends at the
--- end of its overlap, and at the latest with its key: api_key_secrets.expires_at is the earlier of both.
--- So the entry functions need to look at the secret alone.
+-- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
+-- latest with its key: api_key_secrets.expires_at is the earlier of both, so the entry functions
+-- read only the secret (ADR 0030).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
--- Keys of an environment that are neither revoked nor expired; ours.
+-- Most keys of an environment that are neither revoked nor expired (ADR 0030).
 create function pay.max_live_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
--- Secrets of a key that open it at the same time; ours. As many secrets of an endpoint sign
+-- Most secrets of a key that work at the same time (ADR 0030). Endpoints have the same limit
 -- (shared/domain/endpoint_secret.ts).
 create function pay.max_live_secrets()
 returns integer
@@ -24,7 +24,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
--- Deletes keys with their secrets; returns how many keys went. Internal.
+-- Deletes keys with their secrets; returns the number of deleted keys. Internal.
 create function pay.delete_keys(p_ids text[])
 returns bigint
 language plpgsql volatile security definer
@@ -40,11 +40,12 @@ begin
 end
 $$;
 
--- Whether an environment has room for one more live key. Also deletes the oldest of its ended keys when
--- there are more than 1 000, so that creating and revoking in a loop leaves a bounded number of rows.
--- Keys of live environments stay: only an operator makes them, and their list is a record. Internal.
--- Concurrency: whoever makes a key live holds this lock until its transaction ends. The count is a
--- later statement, so it sees the keys of all who had the lock before.
+-- Whether an environment has room for one more live key. Also deletes the oldest of its ended keys
+-- when there are more than 1 000, so that creating and revoking in a loop leaves a bounded number
+-- of rows. Keys of live environments stay: only an operator makes them, and their list is a record.
+-- Internal.
+-- Concurrency: a transaction that makes a key live holds this lock until it ends. The count is a
+-- later statement, so it sees the keys of all transactions that held the lock before.
 create function pay.take_key_place(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile security definer
@@ -59,7 +60,7 @@ begin
   ) >= pay.max_live_keys() then
     return false;
   end if;
-  -- Rows that a rotation holds are skipped: it may be waiting for this lock.
+  -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
   perform pay.delete_keys(array(
     select k.id from pay.api_keys k
     where k.id in (
@@ -75,8 +76,9 @@ begin
 end
 $$;
 
--- Deletes secrets that had ended at p_at, but for the newest of each key: lists show its last four. The
--- key keeps when the others were last used. Whoever calls it holds the rows of the keys. Internal.
+-- Deletes secrets that had ended at p_at, except the newest of each key: lists show its last four
+-- characters. The key keeps the last use of the deleted ones. The caller has locked the rows of the
+-- keys. Internal.
 create function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
 returns bigint
 language plpgsql volatile security definer
@@ -108,10 +110,10 @@ begin
 end
 $$;
 
--- Retention of one environment's keys, a batch of each kind: secrets that have ended, keys of a sandbox
--- that ended 30 days ago, secrets of endpoints that have ended, rate counters that were idle for an
--- hour. Returns how many rows went or shrank. Rows that someone holds are left for the next time.
--- What has ended is judged by the server's clock, whatever the caller's says. Internal.
+-- Retention of one environment's keys, a batch of each kind: secrets that have ended, keys of a
+-- sandbox that ended 30 days ago, secrets of endpoints that have ended, rate counters that were
+-- idle for an hour. Returns the number of deleted and shortened rows. Locked rows are left for the
+-- next run. The server's clock decides what has ended. Internal.
 create function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer

@@ -8,7 +8,7 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 
--- A key as JSON text, with the secrets that open it at p_at, without the text of any.
+-- A key as JSON text, with the secrets that work at p_at but without their texts.
 create function pay.api_key_body(k pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
@@ -42,9 +42,9 @@ as $$
   ) t
 $$;
 
--- Adds a secret to a key, which lives as long as the key does. The older ones end at p_older_expire_at,
--- if they do not sooner. With one more than pay.max_live_secrets() the oldest ends now. Only rows that
--- change are written. Whoever calls it holds the row of the key. Internal.
+-- Adds a secret to a key, which lives as long as the key. The older ones end at p_older_expire_at
+-- or at their own end, whichever is earlier. Beyond pay.max_live_secrets() the oldest ends now.
+-- Updates only rows that change. The caller has locked the row of the key. Internal.
 create function pay.add_api_key_secret(
   p_id text,
   p_at timestamptz,
@@ -141,9 +141,9 @@ begin
 end
 $$;
 
--- Operator: adds a secret to a key. An expiry that has passed is lifted; one to come stays.
--- False when there is no such key, or it is revoked. Raises program_limit_exceeded when an expired key
--- would be one live key too many.
+-- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
+-- False if there is no such key, or it is revoked. Raises program_limit_exceeded if an expired key
+-- would exceed pay.max_live_keys().
 create function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
@@ -193,8 +193,9 @@ begin
 end
 $$;
 
--- Whether a caller's key may change a key, as it is or, when it is made, as it will be. Internal.
--- Returns committed, or as pay.change_api_key: not_found | wider | outlives | ended | full.
+-- Whether a caller's key may create, rotate or revoke p_key. Internal.
+-- Returns committed, or an outcome of pay.change_api_key: not_found | wider | outlives | ended |
+-- full.
 create function pay.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
@@ -210,7 +211,7 @@ as $$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
-    -- The caller learns the new secret: nothing that a secret makes outlives its key.
+    -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       then 'outlives'
     when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
@@ -220,11 +221,11 @@ as $$
 $$;
 
 -- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
--- p_secret is what stands for the new secret's text in the answer that is kept; p_scopes a JSON list
--- or null for all; p_refusal the 409 to answer, and to keep, when the key to rotate has expired.
--- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have, or
---           has, a scope that the caller lacks) | outlives (the caller ends before the key to rotate) |
---           ended (the key to rotate has expired) | full (as many live keys as there may be) |
+-- p_secret replaces the new secret's text in the stored answer; p_scopes is a JSON list, or null
+-- for all; p_refusal is the 409 to answer and to store if the key to rotate has expired.
+-- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have,
+--           or has, a scope that the caller lacks) | outlives (the caller ends before the key to
+--           rotate) | ended (the key to rotate has expired) | full (pay.max_live_keys() are live) |
 --           unauthorized | forbidden | rate_limited.
 create function pay.change_api_key(
   p_key_hash text,

@@ -4,9 +4,9 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
--- Locks the suspects that may be next: two of each endpoint, in the order in which one is to be taken.
--- Accounts take turns, in the order of their names, after p_after. Of an account those come first that
--- have lost the fewest claims: they were lost beside another, and the other is left for the end.
+-- Locks the suspects that may be next, two of each endpoint, and returns them in the order in which
+-- to take one. Accounts take turns in the order of their names, beginning after p_after. Within an
+-- account the suspects with the fewest lost claims come first: the poisonous one has the most.
 create function pay.lock_suspects(
   p_after text,
   p_at timestamptz,
@@ -50,11 +50,11 @@ end
 $$;
 comment on function pay.lock_suspects is 'Internal.';
 
--- Claims one suspect: a delivery whose claim was lost, which may be what its relay died of. A relay has
+-- Claims one suspect: a delivery with a lost claim, which may have killed its relay. A relay has
 -- one at a time, so that a poisonous one takes no other suspect with it.
--- The claim counts the loss of the one before it. The third and every later loss is to be recorded as
--- an attempt that crashed, under the number of the lost one: it is not sent (crashed is true).
--- p_ahead: how much later than the server's the caller's clock is.
+-- A claim counts the lost claim before it. On the third and every later loss crashed is true: the
+-- relay records a crashed attempt under the number of the lost one and does not send the delivery.
+-- p_ahead: how far the caller's clock is ahead of the server's.
 create function pay.claim_suspect(
   p_after text,
   p_at timestamptz,
@@ -78,7 +78,7 @@ begin
   for v_round in 1..100 loop
     select * into v_locked from pay.lock_suspects(p_after, p_at);
     exit when v_locked.ids is null;
-    -- A new statement and so a new snapshot, as in pay.relay_turn.
+    -- A new statement has a new snapshot, as in pay.relay_turn.
     return query
     with
     chosen as materialized (
@@ -116,7 +116,7 @@ begin
     from claimed c
     join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
     v_is_claimed := found;
-    -- Those that wait for one that is being tried, or whose endpoint is off, make way for others.
+    -- Postpones deliveries that wait for an earlier one, and cancels those of disabled endpoints.
     perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
     exit when v_is_claimed;
   end loop;
@@ -130,15 +130,15 @@ comment on function pay.claim_suspect is 'Internal.';
 --                 outcome: delivered | failed | released (never made: to be claimed anew);
 --                 next_attempt_at is the next attempt, or null when it was the last; record is the
 --                 attempt as JSON text
--- p_rooms         {endpoints: {id: how many}, environments: {public id: …}, accounts: {name: …}} of
---                 those of which the relay has some already
--- p_limit         how many to claim in all
+-- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
+--                 accounts: {name: limit}} for those of which the relay has claims already
+-- p_limit         how many to claim in total
 -- p_per_endpoint, p_per_environment, p_per_account
---                 how many of one of which the relay has none; 2 of an endpoint that is failing.
---                 Environments are counted by what a reset does not change
--- p_suspect_after  the account whose suspect was taken last; null: the relay has a suspect already
+--                 how many of one without claims; 2 of an endpoint that is failing. Environments are
+--                 counted by their public id, which a reset keeps
+-- p_suspect_after  the account whose suspect was claimed last; null: the relay has a suspect
 -- p_leased_until  when another relay may think that this one is dead
--- suspect         its claim was lost before; crashed: to be recorded as that, and not to be sent
+-- suspect, crashed  as in pay.claim_suspect
 --
 -- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
 -- not at all; whoever claims them sends them one after another. What is due at the same moment is
@@ -174,7 +174,7 @@ as $$
 #variable_conflict use_column
 declare
   v_rooms_known jsonb := p_rooms::jsonb;
-  -- How far the caller's clock is ahead: its times are taken as that much earlier.
+  -- How far the caller's clock is ahead; it is subtracted from the caller's times.
   v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
@@ -261,7 +261,7 @@ begin
   where c.place <= c.room;
   exit when v_due.ids is null;
 
-  -- Their relay has died: they become suspects, and the scan above does not meet them again.
+  -- Their relay has died: they become suspects, which the scan above does not read.
   if v_due.any_lost then
     update pay.webhook_deliveries d
     set lost_claims = 1, leased_until = null
@@ -279,7 +279,7 @@ begin
       subject_id, sequence, event_id, rank_of_endpoint, is_lost)
     where not c.is_lost
   ),
-  -- No environment and no account takes more than its share, whatever its endpoints do.
+  -- No environment and no account exceeds its limit, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
@@ -327,7 +327,7 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode,
-    -- In the caller's time, so that it sees how long the endpoint has been failing.
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + v_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
@@ -339,7 +339,7 @@ begin
   exit when v_claimed > 0;
   end loop;
 
-  -- Asked here, since there is usually none: the function costs a third of an empty turn.
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
   if p_suspect_after is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
@@ -416,7 +416,7 @@ $$;
 -- was empty would take an index of what is pending, and read it whole.
 -- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
 -- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
--- p_ahead: how much later than the server's the times of the results are.
+-- p_ahead: how far the caller's clock is ahead; it is subtracted from the times of the results.
 create function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
 returns void
 language plpgsql volatile security definer
@@ -460,7 +460,7 @@ begin
       end,
       next_attempt_at = r.next_attempt_at - p_ahead,
       leased_until = null,
-      -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
+      -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
       attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
     from result r

@@ -84,7 +84,7 @@ $$;
 -- Deletes one batch of each kind in each environment, and of what resets have left behind one batch in
 -- all; returns how many rows went, so that a caller can go on until 0. Rows that someone holds are left
 -- for the next time. So is what 2 seconds do not suffice for, whichever it is: they are taken in any order.
--- p_at may be earlier than the server's time and is never taken as later.
+-- p_at can be earlier than the server's time; a later time counts as the server's.
 create function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
 returns bigint
 language plpgsql volatile security definer

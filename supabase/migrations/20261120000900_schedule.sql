@@ -25,13 +25,14 @@ alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings to pay_owner
   using ((select current_setting('pay.worker', true)) = 'on');
 
--- Unlogged, as the answers of pg_net are: a crash empties both and begins the ids anew.
+-- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.relay_wakes (
   request_id text collate "C" not null,
   woken_at timestamptz not null default now(),
   constraint relay_wakes_pkey primary key (request_id)
 );
-comment on table pay.relay_wakes is 'Requests of the last hour with which pg_net wakes the relay.';
+comment on table pay.relay_wakes is
+  'Requests of the last hour with which pg_net has woken the relay.';
 comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 
 alter table pay.relay_wakes enable row level security;
@@ -85,7 +86,8 @@ begin
 end
 $$;
 
--- Notes a request that wakes the relay, by which pay.health finds its answer; forgets those over an hour.
+-- Records a request that wakes the relay, so that pay.health can find its answer, and deletes
+-- requests older than an hour.
 create function pay.note_wake(p_request_id bigint)
 returns void
 language plpgsql volatile security definer

@@ -144,11 +144,12 @@ exception when insufficient_privilege then
 end
 $$;
 
--- Operator: how the functions answered pg_net when it woke the relay, with the caller's rights; nulls
--- where pg_net is not, or not for the caller to see. pg_cron counts a request that is queued as success.
--- Others use pg_net as well: an answer is ours if it has the id of a wake and came soon after it, since
--- the ids begin anew after a crash. A wake without an answer failed: the worker of pg_net stands still.
--- Of wakes over ten minutes ago the answers may be gone (pg_net.ttl).
+-- Operator: how the functions answered the requests with which pg_net woke the relay. Runs with the
+-- caller's rights; nulls if pg_net is not installed or the caller may not read its answers. pg_cron
+-- counts a queued request as a success. Other jobs may use pg_net: an answer belongs to a wake if
+-- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
+-- answer has failed: the worker of pg_net does not run. Answers older than ten minutes may be
+-- deleted (pg_net.ttl).
 create function pay.read_wakes()
 returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
 language plpgsql volatile
@@ -196,8 +197,10 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
-comment on column pay.health.last_relay_status is 'The functions'' answer to the last wake of the relay; null: none came.';
-comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes that the functions did not answer with a 2xx. Null: pg_net is not there.';
+comment on column pay.health.last_relay_status is
+  'Status of the functions'' answer to the last wake of the relay; null: there is none.';
+comment on column pay.health.failed_relay_wakes_last_hour is
+  'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
 
 grant execute on function pay.read_health() to pay_operator;
 grant execute on function pay.read_cron() to pay_operator;

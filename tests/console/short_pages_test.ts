@@ -1,4 +1,4 @@
-/** Lists of the console whose pages are empty before the list has ended. */
+/** Lists of the console with pages that are empty before the end of the list. */
 
 import { consoleCase } from "./console_case.ts";
 

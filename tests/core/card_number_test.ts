@@ -190,7 +190,7 @@ for (const [name, text, contains] of TEXTS) {
   });
 }
 
-/** Digits with which the numbers of payment cards begin. */
+/** First digits of payment cards. */
 const LEADS = ["3", "4", "5", "6", "81"];
 const lead = fc.constantFrom(...LEADS);
 
@@ -231,7 +231,7 @@ Deno.test("containsCardNumber() finds a valid number with any separator", () => 
       (lead, body, joint, size, spell) => {
         const groups = withCheckDigit(lead + body).match(new RegExp(`.{1,${size}}`, "g"))!;
         const text = `ref ${groups.join(joint)} end`;
-        // Behind a plus sign 13 digits are a telephone number.
+        // 13 digits after a plus sign are a telephone number.
         assert.ok(containsCardNumber(spell(text)), text);
       },
     ),
@@ -316,7 +316,7 @@ Deno.test("containsCardNumber() takes no UUID for a card number", () => {
   assert.ok(containsCardNumber("42424242-4242-4242-0000-000000000000"), "digits in that shape");
 });
 
-/** References and idempotency keys as merchants make them, by a source of random integers. */
+/** Typical references and idempotency keys of merchants, from a source of random integers. */
 const REFERENCES: [name: string, make: (random: (below: number) => number) => string][] = [
   ["a UUID without dashes", (r) => text(r, "0123456789abcdef", 31) + "f"],
   ["a ULID", (r) => `01J${text(r, "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 23)}`],
@@ -362,7 +362,7 @@ for (const [name, make] of REFERENCES) {
       return Math.floor(state / 2 ** 32 * below);
     };
     const wrong = Array.from({ length: 5_000 }, () => make(random)).filter(containsCardNumber);
-    // By nature a few hold digits that stand as a card number does: at most one in a thousand.
+    // A few look like a card number by chance: at most one in a thousand.
     assert.ok(wrong.length <= 5, `${wrong.length}: ${wrong.slice(0, 3)}`);
   });
 }

@@ -1,42 +1,42 @@
 /**
- * Whether a reader of texts takes more than linear time on texts of one shape.
+ * Finds texts for which a reader takes more than linear time.
  */
 
 import { randomOf } from "../../torture/random.ts";
 import { type HostileShape, hostileShapes, stretch } from "../support/hostile_text.ts";
 
-/** A text that is read in this time needs no closer look. */
+/** A time up to this needs no further measurement. */
 const QUICK_MS = 4;
 /**
- * Twice the length takes twice as long when linear, 4 times when quadratic, and then at each
- * doubling: a garbage collection that begins at some length shows in one of two only.
+ * Twice the length takes 2 times as long if the reader is linear and 4 times if it is quadratic. A
+ * quadratic reader shows this at both doublings; a garbage collection shows at one of them.
  */
 const GROWTH_MAX = 2.8;
-/** Rounds of measurements. The shortest time of each length counts: neighbours only add to it. */
+/** Rounds of measurements. The shortest time of each length counts: other load only adds time. */
 const ROUNDS = 60;
-/** A time that is so long after a few rounds does not come from neighbours. */
+/** A time this long after a few rounds does not come from other load. */
 const HOPELESS = { rounds: 5, ms: 500 };
 
 /** A reader of texts. */
 export interface Reader {
-  /** Valid texts, from which hostile ones are made. */
+  /** Valid texts; the hostile ones are derived from them. */
   samples: readonly string[];
-  /** Longest text that can reach it. */
+  /** Length of the longest text that can reach the reader. */
   longest: number;
-  /** Makes of a text what is read, such as a request; its time does not count. */
+  /** Converts a text into the input, such as a request; its time does not count. */
   prepare?(text: string): unknown;
-  /** Reads a text, or what was prepared of it; what it throws is its verdict. */
-  // deno-lint-ignore no-explicit-any -- `prepare` says what it gets
+  /** Reads the input. It may throw: that is a refusal. */
+  // deno-lint-ignore no-explicit-any -- the result of `prepare`
   read(input: any): unknown;
 }
 
-/** How many shapes a reader is given, unless it takes longer than that time. */
+/** Most shapes for each reader, and the most time. */
 const SHAPES_MAX = 400;
 const BUDGET_MS = 3_000;
 
 /**
- * The first text that a reader takes more than linear time for, and the times; null when none of
- * many texts is one. The texts are the same for the same seed.
+ * The first shape for which a reader takes more than linear time, and the times; null if there is
+ * none among many shapes. A seed always gives the same shapes.
  */
 export async function findSlowText(
   reader: Reader,
@@ -53,8 +53,8 @@ export async function findSlowText(
 }
 
 /**
- * What is wrong with the time that texts of this shape take; null when nothing is. Lengths double up
- * to the longest, so that a reader that takes exponential time is left before it hangs.
+ * The times for texts of one shape if they grow more than linearly, else null. The length doubles
+ * up to the longest, so that the function returns before a reader of exponential time hangs.
  */
 export async function findSlowness(
   reader: Pick<Reader, "longest" | "prepare" | "read">,
@@ -71,7 +71,7 @@ export async function findSlowness(
   return null;
 }
 
-/** The shortest time of each text; measured no longer than it takes to see that they are linear. */
+/** The shortest time of each text; stops as soon as the times are linear. */
 async function shortestTimes(
   reader: Pick<Reader, "prepare" | "read">,
   texts: readonly string[],
@@ -82,7 +82,7 @@ async function shortestTimes(
       times[i] = Math.min(times[i]!, await timeOf(reader, text));
     }
     if (isLinear(times) || (round >= HOPELESS.rounds && times.at(-1)! > HOPELESS.ms)) break;
-    // Gives the processor away, to begin the next round with a whole time slice.
+    // Yields the processor, so that the next round begins with a whole time slice.
     await new Promise((resolve) => setTimeout(resolve));
   }
   return times;
@@ -103,7 +103,7 @@ async function timeOf(
     began = performance.now();
     await read(input);
   } catch {
-    // Refused: as good an end as any.
+    // A refusal is a valid result.
   }
   return performance.now() - began;
 }

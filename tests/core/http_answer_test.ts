@@ -1,9 +1,9 @@
-/** Answers read in every division into packets, and the memory that reading takes. */
+/** Answers that are split into packets at every position, and the memory of the parser. */
 import assert from "node:assert/strict";
 import { AnswerReader, MalformedAnswerError } from "../../shared/core/http_answer.ts";
 import { ResponseParser } from "../../shared/core/llhttp.ts";
 
-/** What a sender learns of an answer. */
+/** The properties of an answer that a sender uses. */
 type Verdict = "malformed" | {
   status: number | undefined;
   retry_after: string | undefined;
@@ -63,7 +63,7 @@ for (const [name, text, expected] of CASES) {
   }
 }
 
-Deno.test("AnswerReader.push() bytes behind the end: the connection is not used again", async () => {
+Deno.test("AnswerReader.push() bytes after the end: the connection is not reused", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH";
   const expected = { ...ended(200), reusable: false };
   assert.deepEqual(await readIn(new TextEncoder().encode(text), text.length), expected);

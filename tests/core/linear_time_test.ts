@@ -1,8 +1,8 @@
 /**
- * Whatever reads the bytes of a stranger takes time linear in their number.
+ * Every reader of untrusted input takes linear time.
  *
- * Each reader is given generated hostile texts (support/hostile_text.ts) of growing length. A text
- * that takes noticeable time is measured at n, 2n and 4n characters (growth.ts).
+ * Each reader gets generated hostile texts (support/hostile_text.ts) of growing length. A text that
+ * takes noticeable time is measured at n, 2n and 4n characters (growth.ts).
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { findSlowText, type Reader } from "./growth.ts";
 import { asked, HEAD_BYTES, KEY, type NamedReader, READERS } from "./readers.ts";
 
-/** HOSTILE_SEED tries other texts. */
+/** HOSTILE_SEED selects other texts. */
 const SEED = Number(Deno.env.get("HOSTILE_SEED") ?? 1);
 
 for (const reader of READERS) {
@@ -23,7 +23,7 @@ for (const reader of READERS) {
 
 Deno.test("createPaymentsFunction() takes linear time for addresses and headers", async () => {
   const dependencies = createDependencies({
-    // Nothing here has a key, so nothing asks the database.
+    // No request has a valid key, so none uses the database.
     database_url: "postgres://nobody@127.0.0.1:1/none",
     base_url: "http://127.0.0.1:1/functions/v1",
     allowed_origins: ["http://localhost:*", "https://console.example.com"],
@@ -62,7 +62,7 @@ Deno.test("createPaymentsFunction() takes linear time for addresses and headers"
   }
 });
 
-/** Readers that are slow on purpose: the measurement has to find them. */
+/** Readers that are slow on purpose. The measurement must find them. */
 const CARELESS: NamedReader[] = [
   {
     name: "an expression with adjacent repetitions",

@@ -1,6 +1,6 @@
 /**
- * What reads the bytes of strangers: receivers of webhooks, callers, and whoever calls a customer's
- * receiver. For each reader there are valid texts, from which hostile ones are made.
+ * The readers of untrusted input: answers of webhook receivers, requests of callers, and requests
+ * to a customer's receiver. Each has valid texts; the hostile ones are derived from them.
  */
 
 import { parseRetryAfter } from "../../client/retry.ts";
@@ -33,10 +33,10 @@ import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { MAX_BODY_BYTES } from "../../shared/schema/limits.ts";
 import type { Reader } from "./growth.ts";
 
-/** Servers read no longer head than this, and so no longer header or address. */
+/** Servers accept no longer head, and so no longer header or address. */
 export const HEAD_BYTES = 16 * 1024;
 
-/** A reader and what it is called. */
+/** A reader and its name. */
 export type NamedReader = Reader & { name: string };
 
 const ANSWERS = [
@@ -60,7 +60,7 @@ const PLACES = [
   "fe80::1",
 ];
 
-/** Bodies that the operations take, by the operation's id. */
+/** Valid bodies by the id of their operation. */
 const BODIES: Record<string, Record<string, unknown>> = {
   createPayment: {
     amount: 1999,
@@ -236,7 +236,7 @@ function operationOf(id: string): Operation {
   )!;
 }
 
-/** A request to the payments function; throws where no client could send it. */
+/** A request to the payments function; throws if no client can send it. */
 export function asked(path: string, header = "Accept", value = "*/*", body?: string): Request {
   return new Request(`http://127.0.0.1:1/api-v1-payments/${path}`, {
     headers: { [header]: value },
@@ -244,14 +244,14 @@ export function asked(path: string, header = "Accept", value = "*/*", body?: str
   });
 }
 
-/** Every text of a body, with its place. */
+/** Every text of a body, with its path. */
 function textsOf(value: unknown, path: string[] = []): { path: string[]; text: string }[] {
   if (typeof value === "string") return [{ path, text: value }];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => textsOf(member, [...path, name]));
 }
 
-/** A copy of a body with another text in one place. */
+/** A copy of a body with another text at one path. */
 function withText(body: unknown, [name, ...rest]: string[], text: string): unknown {
   if (name === undefined) return text;
   const copy = (Array.isArray(body) ? [...body] : { ...(body as object) }) as Record<

@@ -1,7 +1,7 @@
 /**
- * `pay.list` with every combination of its filters: each page reads a bounded number of rows, whatever
- * the filters match and whatever the planner believes of the tables, and the pages together are the
- * list. `LIST_ROWS` sets how many rows each list has.
+ * `pay.list` with every combination of its filters: each page reads a bounded number of rows,
+ * whatever the filters match and whatever the statistics of the tables are, and the pages together
+ * are the list. `LIST_ROWS` sets the number of rows of each list.
  */
 
 import assert from "node:assert/strict";
@@ -21,11 +21,13 @@ const PAGE_ROWS = 2000;
 const OTHER_ROWS = 40;
 /** A subject's rows are counted before they are read. */
 const MAX_ROWS = 2 * PAGE_ROWS + OTHER_ROWS;
-/** Of a page that reads nothing but its items. */
+/** For a page that reads only its items. */
 const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
-/** A row is on one page of its table and shares one of its index; the rest is the catalogue's. */
+/**
+ * Each row needs one page of its table and a part of an index page; the rest is for the catalogue.
+ */
 const pagesFor = (rows: number) => 1.2 * rows + 200;
-/** Rows of the test that reads lists to their end: several times what a page reads. */
+/** Rows in the test that reads lists to the end: several times `pay.page_rows()`. */
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;
 
@@ -55,7 +57,7 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
   };
   try {
     await keepStatistics(connection);
-    // Plans that a connection keeps are made while there is nothing.
+    // The connection makes its cached plans while the tables are empty.
     for (const list of lists) await cost(list);
     await fillLists(connection, service.key.environment_id, { rows: 500 });
     await connection`update pay.payments set status = 'pending', reference = 'often'`;
@@ -114,7 +116,9 @@ serviceCase("pay.list() gives each item once, whatever a page may read", async (
   }
 });
 
-/** All pages of a list: the ids of their items, and how many items each page but the last one had. */
+/**
+ * All pages of a list: the ids of their items, and the item count of each page but the last.
+ */
 async function walk(
   sql: ReservedSql,
   service: TestService,
@@ -138,7 +142,7 @@ async function walk(
   }
 }
 
-/** The numbers of the rows that a list is of, newest first. */
+/** The numbers of the rows in a list, newest first. */
 async function matching(
   sql: ReservedSql,
   environment_id: string,
@@ -156,7 +160,7 @@ async function matching(
   return rows.map(({ n }) => n);
 }
 
-/** Autovacuum would analyze the tables at some moment. */
+/** Disabled: autovacuum would analyze the tables at some moment. */
 async function keepStatistics(sql: ReservedSql): Promise<void> {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class

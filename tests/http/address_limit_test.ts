@@ -1,6 +1,6 @@
 /**
- * Strangers: how often an unknown key reaches the database, from one network, from many, and beside keys
- * that are good.
+ * Requests without a valid key: how often they reach the database, from one network, from many, and
+ * beside valid keys.
  */
 
 import assert from "node:assert/strict";
@@ -11,10 +11,10 @@ import { PAYMENTS, serviceCase } from "./service_case.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const WINDOW_MS = 10_000;
-/** Failures of a network before it waits, and unknown keys that it may try then. */
+/** Failures of a network before it has to wait, and unknown keys that it may try after that. */
 const MAX_FAILURES = 100;
 const MAX_UNKNOWN = 20;
-/** Refused keys that the database is asked about in a window, and networks that ask beyond it. */
+/** Refused keys that the database checks in a window, and networks with one more check. */
 const MAX_REFUSED = 1_000;
 const MAX_SPARE = 200;
 
@@ -47,7 +47,7 @@ for (const [address, network] of NETWORKS) {
   });
 }
 
-/** Sends unknown keys; how many reached the database, which gives the verdict. */
+/** Sends unknown keys and returns how many reached the database, which answers with the verdict. */
 function ask(
   limit: AddressLimit,
   count: number,

@@ -1,6 +1,6 @@
 /**
- * How many keys an environment has: 100 live ones, however they are made, and a bounded number of ended
- * ones.
+ * The number of keys of an environment: 100 live keys, whoever creates them, and a bounded number
+ * of ended keys.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ async function liveKeys({ sql }: TestService, { id }: TestKey): Promise<number> 
   return row!.live;
 }
 
-/** Makes rows of keys with a secret each, as creates would. */
+/** Inserts rows of keys with a secret each, like those of creates. */
 async function insertKeys(
   { sql }: TestService,
   environment_id: string,

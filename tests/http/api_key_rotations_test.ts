@@ -10,7 +10,7 @@ import { assertRefused, PAYMENTS, serviceCase } from "./service_case.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const MINUTE = 60_000;
-/** Secrets that open a key at the same time. */
+/** Secrets of a key that work at the same time. */
 const MAX_LIVE = 5;
 const LONGEST_OVERLAP_S = 604_800;
 const ROTATIONS = 60;
@@ -34,7 +34,7 @@ function rotate(
   return service.call("POST", `${KEYS}/${id}/rotate`, { body, ...options });
 }
 
-/** Which of some keys open the sandbox. */
+/** For each key text whether it works. */
 async function working(service: TestService, texts: string[]): Promise<boolean[]> {
   const open: boolean[] = [];
   for (const key of texts) {
@@ -65,7 +65,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
     const newest = texts.slice(0, 8);
     assert.deepEqual(await working(service, newest), newest.map((_, i) => i < MAX_LIVE));
     assert.equal(last!.body.secrets.length, MAX_LIVE);
-    // The one that the last rotation has ended may still be there.
+    // The secret that the last rotation has ended may still be stored.
     assert.ok(await storedSecrets(service, id) <= MAX_LIVE + 1);
   });
   await t.step("a rotation writes those rows only that change", async () => {

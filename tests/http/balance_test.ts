@@ -13,9 +13,9 @@ const BALANCE = "/api-v1-payments/v1/balance";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 /** Operations of each writer. */
 const TURNS = 60;
-/** How often each of two operations is timed; the best of each are compared. */
+/** How often each of two operations is timed; the shortest times are compared. */
 const ROUNDS = 10;
-/** To add up a million entries takes more than a hundred times as long as a few. */
+/** Adding up a million entries takes more than a hundred times as long as adding up a few. */
 const FACTOR_MAX = 5;
 
 serviceCase("GET /v1/balance", async (t, service) => {
@@ -159,7 +159,7 @@ serviceCase("the balance equals the entries at every moment", async (_t, first) 
 
 serviceCase("the balance of a million ledger entries", async (t, service) => {
   await fillLedger(service.sql, service.key.environment_id, 500_000);
-  // A reading adds up what is not rolled up yet, within the time that a statement has.
+  // A read adds up the entries that are not rolled up yet, within the timeout of a statement.
   await service.sql`select pay.roll_up_balances(900000)`;
   await service.sql`analyze`;
   const read = async () => {
@@ -180,7 +180,7 @@ serviceCase("the balance of a million ledger entries", async (t, service) => {
     const [left] = await service.sql`select count(*)::int as n from pay.ledger_deltas`;
     assert.ok(left!.n < 10_000, `${left!.n} deltas are left`);
     await service.sql`select pay.roll_up_balances(10000)`;
-    // Autovacuum does so after a while: a reading passes over the rows that were rolled up.
+    // Autovacuum does so after a while: a read skips the rows that were rolled up.
     await service.sql`vacuum pay.ledger_deltas`;
     await assertAsQuick(read, async () => {
       const { answer, ms } = await timed(service.call("GET", BALANCE, young));
@@ -210,7 +210,7 @@ async function timed(call: Promise<TestAnswer>): Promise<{ answer: TestAnswer; m
   return { answer: await call, ms: performance.now() - started };
 }
 
-/** Compares the best times of an operation and of the same one where there is nearly no history. */
+/** Compares the shortest times of an operation with a long and with nearly no history. */
 async function assertAsQuick(one: () => Promise<number>, beside: () => Promise<number>) {
   let [best, best_beside] = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS; round++) {

@@ -71,7 +71,9 @@ function fullWidth(digit: string): string {
   return String.fromCodePoint(0xff10 + Number(digit));
 }
 
-/** A text in which a number shows however it is written: decoded, in ASCII, its digits together. */
+/**
+ * Normalizes a text so that a card number is found in any spelling: decoded, ASCII, joined digits.
+ */
 function flattened(text: string): string {
   let decoded = text;
   for (let at = 0; at < 3; at++) {
@@ -172,7 +174,7 @@ interface Carrier {
   param?: string;
 }
 
-/** Every place of a header, a path and a query that a program could put a number into. */
+/** Every part of a header, a path and a query that can contain a number. */
 function carriers(written: string, is_ascii: boolean): Carrier[] {
   const good = { body: GOOD };
   const encoded = encodeURIComponent(written);

@@ -41,7 +41,9 @@ Deno.test("a database that freezes and comes back", async (t) => {
       assert.equal(answer.status, 201);
       usual_ms = Math.max(usual_ms, ms);
     }
-    /** A promised time, and what the machine takes now for as many requests that wait for nothing. */
+    /**
+     * A promised time, plus the time of the machine now for as many requests that wait for nothing.
+     */
     const assertWithin = (promised_ms: number, ms: number) =>
       assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms when all is well`);
 

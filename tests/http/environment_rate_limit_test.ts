@@ -1,6 +1,7 @@
 /**
- * The rate limit of an environment beside those of its keys: what counts, what each answer says, and
- * that neither keys, resets, slow requests nor a second instance renew it.
+ * The rate limit of an environment beside those of its keys: which requests count, the headers of
+ * each answer, and that neither new keys, resets, slow requests nor a second instance renew the
+ * limit.
  */
 
 import assert from "node:assert/strict";
@@ -16,13 +17,15 @@ const ENVIRONMENT_RATE = 12;
 const KEY_QUOTA = 2 * KEY_RATE;
 const QUOTA = 2 * ENVIRONMENT_RATE;
 const LIMITS = { rate_limit: KEY_RATE, environment_rate_limit: ENVIRONMENT_RATE };
-/** What the other instance has under way: 64 changes in a statement, or a read on each connection. */
+/**
+ * Requests under way of the other instance: 64 changes in a statement, or a read per connection.
+ */
 const MAX_OVER = 64;
 /** An instant at which a window begins. */
 const START = Date.parse("2030-01-01T00:00:00Z");
 const WINDOWS = 100_000;
 
-/** Sends until 429; how many were admitted. */
+/** Sends requests until 429 and returns the number of admitted ones. */
 async function exhaust(service: TestService, key: string): Promise<number> {
   for (let admitted = 0; admitted < 2 * QUOTA; admitted++) {
     const { status } = await service.call("GET", PAYMENTS, { key });

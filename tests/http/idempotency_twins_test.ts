@@ -178,11 +178,12 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
       const answer = await call;
       return { answer, waited_ms: performance.now() - started };
     };
-    // The machine takes as long for as many requests that wait for nobody.
+    // The time of the machine for as many requests that wait for nothing.
     const unhindered = await Promise.all(twins.map(() => timed(service.pay())));
     const usual_ms = Math.max(...unhindered.map(({ waited_ms }) => waited_ms));
     const before = await rowCounts(service);
-    // All wait at once, so that the test takes as long as one of them. A reset lets no others in.
+    // All wait at the same time, so the test takes as long as one of them. A reset admits no
+    // others.
     const wait = ({ key, send }: typeof twins[number]) => timed(send(key));
     const [reset, ...others] = twins.toReversed();
     const answers = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];

@@ -1,6 +1,7 @@
 /**
- * Times and numbers at the ends of what RFC 3339, `timestamptz`, `Date` and Postgres' integers hold, in
- * every such field of every request of the OpenAPI document: answered, and never by a 5xx.
+ * Times and numbers at the ends of the ranges of RFC 3339, `timestamptz`, `Date` and PostgreSQL's
+ * integers, in every such field of every request of the OpenAPI document: the answer is never a
+ * 5xx.
  */
 
 import assert from "node:assert/strict";
@@ -38,7 +39,7 @@ const TIMES = [
   "infinity",
   "",
 ];
-/** Written into the body as they stand. */
+/** JSON literals, written into the body unchanged. */
 const NUMBERS = [
   "-1",
   "0",
@@ -64,14 +65,14 @@ const NUMBERS = [
 interface Field {
   method: string;
   path: string;
-  /** Where in the body; null: a parameter of the query. */
+  /** Path in the body; null: a parameter of the query. */
   schema: string | null;
   name: string;
   members: string[];
   values: string[];
 }
 
-/** A sound body of each schema that has such fields. */
+/** A valid body of each schema that has such fields. */
 const BODIES: Record<string, Json> = {
   CreateApiKeyBody: { name: "range" },
   RotateApiKeyBody: {},
@@ -100,7 +101,7 @@ function fieldsOf(schema: Json, members: string[] = []): [string[], string[]][] 
   ];
 }
 
-/** The end of a path tells the kind of its fields: `limit` is text in the query. */
+/** Maps the end of a path to the type of the field: `limit` is text in the query. */
 function requestFields(): Field[] {
   const fields: Field[] = [];
   for (const [path, methods] of Object.entries<Json>(DOCUMENT.paths)) {
@@ -130,7 +131,7 @@ function requestFields(): Field[] {
   return fields;
 }
 
-/** A body with one member in the place of what it had, as text. */
+/** A body as text, with one member replaced. */
 function bodyWith(body: Json, [first, ...rest]: string[], value: string): string {
   const others = Object.entries(body).filter(([name]) => name !== first)
     .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`);
@@ -139,7 +140,7 @@ function bodyWith(body: Json, [first, ...rest]: string[], value: string): string
   return `{${[...others, `${JSON.stringify(first)}:${member}`].join(",")}}`;
 }
 
-/** Ids that stand in the paths, of resources that are there. */
+/** Ids of existing resources for the paths. */
 async function resourceIn(service: TestService, path: string): Promise<string> {
   if (path.includes("/api_keys/")) return (await service.issueKey(service.key.environment_id)).id;
   if (path.includes("/webhook_endpoints/")) {

@@ -233,7 +233,7 @@ serviceCase("GET /v1/payments filters", async (t, service) => {
 /** As `pay.page_bytes()`. */
 const PAGE_BYTES = 2 ** 20;
 
-/** Every page of a list by its parts of an answer: how many items, how many bytes they have. */
+/** The item count and the bytes of the items of every page of a list. */
 async function pagesOf(service: TestService, path: string) {
   const ids: string[] = [];
   const sizes: [items: number, bytes: number][] = [];

@@ -11,7 +11,7 @@ import type { TestService } from "../support/service.ts";
 import { PAYMENTS, serviceCase } from "./service_case.ts";
 
 const RATE = 20;
-/** Requests at once: more than pass, and few enough to be answered in time on a busy machine. */
+/** Concurrent requests: more than the limit, and few enough for a busy machine. */
 const REQUESTS = 200;
 const POOL = 10;
 /** What the other isolate has under way: 64 changes in a statement, or a read on each connection. */

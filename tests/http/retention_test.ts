@@ -191,7 +191,7 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
     webhook_deliveries: 200_000,
     idempotency_keys: 100_000,
   });
-  // It marks the sandbox and counts; to delete its rows would take most of the time of their inserts.
+  // The reset marks the sandbox. Deleting its rows would take most of the time of their inserts.
   assert.ok(elapsed_ms < filled_ms / 2, `${elapsed_ms} ms`);
   assert.ok(
     took_ms.length > 10 && slowest_ms < elapsed_ms / 2,
@@ -203,7 +203,7 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
   await purgeAll(service, 5_000);
   const purged_ms = Math.round(performance.now() - purging);
   console.log(`what it left behind was purged in ${purged_ms} ms`);
-  // A quarter of that time; minutes when a batch reads more than its own rows.
+  // A quarter of that time. It takes minutes if a batch reads more than its own rows.
   assert.ok(purged_ms < 2 * filled_ms, `${purged_ms} ms`);
   const emptied = await counts(service, service.key.environment_id);
   assert.deepEqual(Object.values(emptied), TABLES.map(() => 0));

@@ -1,6 +1,7 @@
 /**
- * Pages that end before they are full (contract §5): the cursor goes on from a row that no filter asks
- * for, until `has_more` is false. And the lane in which such pages are read: nothing else waits for it.
+ * Pages that end before they are full (contract §5): the list continues after a row that need not
+ * match the filters, until `has_more` is false. No other request waits for the lane that reads such
+ * pages.
  */
 
 import assert from "node:assert/strict";
@@ -8,9 +9,11 @@ import { fillLists } from "../support/filled_lists.ts";
 import { APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-/** Several times what a page reads (`pay.page_rows()`). */
+/** Several times `pay.page_rows()`. */
 const ROWS = 7_000;
-/** Lists that match nothing, and how many pages they take: one for each 2 000 rows that are read. */
+/**
+ * Lists that match nothing, and the number of their pages: one for each 2 000 rows.
+ */
 const LISTS: [path: string, pages: number][] = [
   [`${PAYMENTS}?currency=GBP`, 4],
   [`${PAYMENTS}?method_kind=swift&status=completed`, 4],
@@ -58,7 +61,7 @@ serviceCase("nothing waits for reads that are not cheap", async (_t, service) =>
   try {
     await holder`begin`;
     await holder`lock table pay.transfers in access exclusive mode`;
-    // More than the other connections are.
+    // More than the other connections.
     let answered = 0;
     const reads = Array.from({ length: 12 }, async () => {
       const { status } = await read();

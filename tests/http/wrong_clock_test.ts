@@ -1,6 +1,6 @@
 /**
- * A function whose clock is wrong: it deletes nothing early and makes nothing last for good, because
- * the database's time decides (docs/decisions/0031-times-that-delete.md).
+ * A function with a wrong clock deletes nothing early and keeps nothing forever, because the
+ * database's time decides (docs/decisions/0031-times-that-delete.md).
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { RELAY_TOKEN, type TestService } from "../support/service.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
 
 const DAY_MS = 86_400_000;
-/** How far a clock is ahead; negative: behind. */
+/** How far the clock is ahead; negative: behind. */
 const WRONG: [name: string, by_ms: number][] = [
   ["a day ahead", DAY_MS + 1_000],
   ["ten years ahead", 3_653 * DAY_MS],
@@ -20,7 +20,7 @@ const WRONG: [name: string, by_ms: number][] = [
   ["ten years behind", -3_653 * DAY_MS],
 ];
 
-/** Requests that would have an effect each time. */
+/** Requests that have an effect each time unless they are replayed. */
 const REPEATABLE: [string, path: string, body: unknown, from: string | null][] = [
   ["a create", PAYMENTS, { amount: 700, currency: "EUR", outcome: "success" }, null],
   ["a sandbox create", `${SANDBOX}/payments`, { amount_minor: 7, currency: "EUR" }, null],
@@ -40,7 +40,7 @@ const REPEATABLE: [string, path: string, body: unknown, from: string | null][] =
   ["a reset", `${SANDBOX}/reset`, {}, null],
 ];
 
-/** How many rows everything that is purged by age has. */
+/** The row counts of all tables that retention purges by age. */
 async function rowsOf({ sql }: TestService): Promise<Record<string, number>> {
   const tables = [
     "payments",

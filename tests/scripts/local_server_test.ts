@@ -1,6 +1,6 @@
 /**
- * The local server under clients that stall: in a head, in a body, in silence, in great number; and
- * that another client is served meanwhile.
+ * The local server with clients that stall in a head, in a body or before a request, also in great
+ * number, while it serves another client.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { ApiError } from "../../shared/core/errors.ts";
 import { readBody } from "../../shared/http/request_body.ts";
 
 const LIMITS: ConnectionLimits = { head_ms: 400, idle_ms: 800, connections: 50 };
-/** A limit may be passed by this much on a machine that is busy. */
+/** A timeout may be exceeded by this much on a busy machine. */
 const SLACK_MS = 3_000;
 const PATH = "/functions/v1/api-v1-payments/health";
 const GET = `GET ${PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
@@ -18,7 +18,7 @@ const POST = `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: applicat
 /** How long the server of this test waits for a body. */
 const BODY_MS = 600;
 
-/** Requests that are answered when the test says so. */
+/** Requests that the test answers later. */
 interface Held {
   /** Settles when two are under way. */
   two: Promise<void>;
@@ -56,7 +56,7 @@ async function withServer(
   }
 }
 
-/** A socket to the server, and what it has said when it closes. */
+/** A socket to the server, and the text that it has received when it closes. */
 async function connect(server: LocalServer, text = "") {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
   const began = performance.now();
@@ -101,7 +101,7 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
-/** How a client stalls, and after which time it is to be cut. */
+/** How a client stalls, and the time after which its connection must be closed. */
 const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
   ["that sends nothing", "", "", LIMITS.head_ms, /^$/],
   ["that stops in the first line", "GET /func", "", LIMITS.head_ms, /^$/],
@@ -151,7 +151,7 @@ Deno.test("openLocalServer() serves another client beside 1 000 idle ones", () =
     const idle = [];
     for (let i = 0; i < 1_000; i++) idle.push(await connect(server));
     assert.ok(await served(server) < SLACK_MS);
-    // The oldest made room.
+    // The oldest connection was closed.
     await Promise.all(idle.slice(0, 500).map(({ closed }) => closed));
     const still_open = idle.slice(501).map(({ closed }) => closed.then(() => "closed"));
     assert.equal(
@@ -167,7 +167,7 @@ Deno.test("openLocalServer() cuts nobody whose request is under way", () =>
     await held.two;
     const refused = await connect(server, GET);
     assert.equal((await refused.closed).said, "");
-    // Over every limit, while the answer is held back.
+    // Longer than every timeout, while the answer is held back.
     await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms * 1.5));
     held.answer();
     for (const { closed } of clients) assert.match((await closed).said, /^HTTP\/1\.1 200 /);

@@ -1,6 +1,6 @@
 /**
- * The lane of reads that are not cheap: one at a time, tenants in turns, with rests between, and never
- * a request that hangs.
+ * The read lane: one read at a time, tenants in turns, pauses between reads, and no request that
+ * hangs.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ const UNPACED = {
   patience_ms: 60_000,
 };
 
-/** A lane whose reads end when they are told to. */
+/** A lane whose reads end when the test ends them. */
 class Lane {
   readonly environments = new KnownEnvironments();
   readonly begun: string[] = [];
@@ -35,13 +35,13 @@ class Lane {
     });
   }
 
-  /** The end of the read number `n`, once it has begun. */
+  /** Waits until read number `n` has begun and returns its end. */
   async end(n: number): Promise<PromiseWithResolvers<void>> {
     while (this.ends.length < n) await new Promise((resolve) => setTimeout(resolve));
     return this.ends[n - 1]!;
   }
 
-  /** Ends so many reads, one after another. */
+  /** Ends `count` reads, one after another. */
   async endAll(count: number): Promise<void> {
     for (let n = 1; n <= count; n++) (await this.end(n)).resolve();
   }
@@ -112,7 +112,7 @@ Deno.test("run() refuses what waits too long, behind a read that does not end", 
   }
   (await lane.end(1)).resolve();
   await hanging;
-  // The queues are whole: what comes next is read.
+  // The queues still work: the next read begins.
   const next = lane.read("b");
   (await lane.end(2)).resolve();
   await next;
@@ -140,7 +140,7 @@ Deno.test("run() rests after a read for a multiple of its time", async () => {
   for (const [i, { began }] of spans.entries()) {
     const before = spans[i - 1];
     if (before === undefined) continue;
-    // A timer may come a millisecond early.
+    // A timer may fire a millisecond early.
     const least = Math.min(5 * (before.ended - before.began), REST_MAX_MS) - 1;
     assert.ok(began - before.ended >= least, `${began - before.ended} of ${least} ms`);
   }

@@ -10,7 +10,7 @@ import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
 import { makeSandboxKey } from "./sandbox_key.ts";
 
 const NAME = "api-v1-payments";
-/** The line of a promise comes by a pipe; only a failure waits as long. */
+/** The line of a promise comes through a pipe; only a failure waits so long. */
 const HEARD_WITHIN_MS = 20_000;
 
 Deno.test("EdgeRuntime.waitUntil gets what goes on behind an answer", async (t) => {

@@ -21,7 +21,7 @@ const AWAY_WITHIN_MS = 2_500;
 const HUNG_WITHIN_MS = 5_500;
 /** R12. */
 const WELL_WITHIN_MS = 5_000;
-/** On a busy machine everything takes longer: so many times what payments take when all is well. */
+/** A busy machine takes longer: this many times the duration of payments before the outage. */
 const USUAL_FACTOR = 3;
 
 /** A function over a database that can be hurt. */
@@ -34,7 +34,7 @@ interface Patient {
   pay(): Promise<201 | 503>;
   /** Creates payments from every client at once until the work is over, then says how many of each. */
   during(work: () => Promise<void>): Promise<Record<201 | 503, number>>;
-  /** Every client is told 503, each within this time and what the machine takes for payments. */
+  /** Every client gets 503, each within this time plus the duration of payments. */
   assertAway(within_ms: number): Promise<void>;
   /** Every client pays again, within R12. */
   assertWell(): Promise<void>;
@@ -85,7 +85,7 @@ async function withPatient(
     const answers = await Promise.all(Array.from({ length: CLIENTS }, pay));
     return { answers, took_ms: performance.now() - started };
   };
-  /** The longest that payments of all clients took while all was well. */
+  /** The longest duration of payments of all clients before the outage. */
   let usual_ms = 0;
   const patient: Patient = {
     server,
@@ -133,7 +133,7 @@ Deno.test("sessions are terminated, again and again", () =>
   withPatient(async ({ admin, during }) => {
     let killed = 0;
     const counts = await during(async () => {
-      // Only a failure takes as long.
+      // Only a failure takes so long.
       const until = Date.now() + 120_000;
       for (; killed < 60 && Date.now() < until; await pause(Math.random() * 200)) {
         const rows = await admin`select pg_terminate_backend(pid) from pg_stat_activity

@@ -53,8 +53,9 @@ create unlogged table net.http_request_queue (
   timeout_milliseconds integer not null
 );
 
--- As in pg_net 0.20.4. The test that plays the worker writes the answers; the worker deletes them after
--- pg_net.ttl, six hours. Everybody's answers stand in it, without a key, and a crash empties it.
+-- As in pg_net 0.20.4. The test that plays the worker writes the answers; the worker deletes them
+-- after pg_net.ttl, six hours. Everybody's answers stand in it, without a key, and a crash empties
+-- it.
 create unlogged table net._http_response (
   id bigint,
   status_code integer,

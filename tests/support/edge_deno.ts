@@ -22,8 +22,8 @@ export interface EdgeDeno {
 let found: Promise<EdgeDeno> | undefined;
 
 /**
- * Finds the program. It and the packages of the functions are fetched here, so that the output and
- * the time of a function's start do not depend on the cache. Errors: npm's or Deno's own words.
+ * Finds the program. Fetches it and the packages of the functions, so that the output and the time
+ * of a function's start do not depend on the cache. Errors: the message of npm or Deno.
  */
 export function edgeDeno(): Promise<EdgeDeno> {
   return found ??= find();
@@ -31,7 +31,7 @@ export function edgeDeno(): Promise<EdgeDeno> {
 
 async function find(): Promise<EdgeDeno> {
   const env = {
-    // Below the cache of this run's own Deno, where it has been given one.
+    // Below DENO_DIR of this run, if it is set.
     DENO_DIR: join(Deno.env.get("DENO_DIR") ?? tmpdir(), `payments-deno-${VERSION}`),
     DENO_TLS_CA_STORE: "mozilla,system",
     DENO_NO_UPDATE_CHECK: "1",

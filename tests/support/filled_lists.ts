@@ -1,13 +1,13 @@
 /**
- * An environment whose lists are long, made by SQL, and every combination of the filters that they
- * take: with values that most rows have, that few have and that none has, and with ids that belong to
- * another environment.
+ * An environment with long lists, filled by SQL, and every combination of their filters: with
+ * values that most rows have, that few rows have and that no row has, and with ids of another
+ * environment.
  */
 
 import type { ISql } from "postgres";
 import type { ListKind } from "../../shared/store/page_request.ts";
 
-/** A list with some of its filters, as the store gives them to the database. */
+/** A list with some of its filters, as the store sends them to the database. */
 export interface FilteredList {
   kind: ListKind;
   filters: Record<string, string>;
@@ -16,20 +16,20 @@ export interface FilteredList {
 const suffix = (n: string) => `lpad((${n})::text, 26, '0')`;
 const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
 
-/** An endpoint, a payment and an event of it that every environment made here has many rows of. */
+/** An endpoint, a payment and its event with many rows in every filled environment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
 const HOT_EVENT = idOf("evt_", 20);
-/** One row in four is of the hot payment, one in a thousand of each of the others. */
+/** One row in four belongs to the hot payment, one in a thousand to each other one. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
 
-/** Rows of every list in an environment. Their ids sort by `n`, from `first` on. */
+/** Inserts rows of every list into an environment. Their ids sort by `n`, beginning at `first`. */
 export async function fillLists(
   sql: ISql,
   environment_id: string,
   { first = 1, rows }: { first?: number; rows: number },
 ): Promise<void> {
-  // One message is one transaction. The trigger that proves the sum of ledger entries is left out.
+  // One message is one transaction. The trigger that checks the sum of ledger entries is disabled.
   const insert = (table: string, prefix: string, columns: string, values: string) =>
     sql.unsafe(
       `set local session_replication_role = replica;
@@ -81,7 +81,7 @@ export async function fillLists(
 
 type Choices = Record<string, readonly (string | undefined)[]>;
 
-/** What each filter is given; undefined: it is left out. */
+/** The values of each filter; undefined: the filter is absent. */
 const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
   payments: {
     status: [undefined, "completed", "declined", "pending"],
@@ -110,7 +110,7 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     account: [undefined, "available", "chargebacks"],
   },
 };
-/** The lists that can be bounded by time, and how their ids begin. */
+/** The lists with bounds of time, and the prefix of their ids. */
 const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
   payments: "pay_",
   transfers: "tr_",

@@ -1,7 +1,7 @@
 /**
- * Texts that make a careless reader slow: a valid text is cut somewhere, a piece is repeated there
- * very often, and the rest follows, with or without a character that spoils it. A backtracking
- * expression or a nested loop takes more than linear time on some of them.
+ * Texts that make a careless reader slow: the first part of a valid text, a piece that is repeated
+ * very often, and the rest, with or without an invalid character. A backtracking expression or a
+ * nested loop takes more than linear time on some of them.
  */
 
 import type { Random } from "../../torture/random.ts";
@@ -11,7 +11,7 @@ const SPECIAL = Array.from(
   "\t\n\r\0 \u00a0\u2003\u0301\u200d\ufeff\"'%&()*+,-./0123456789:;<=>?@AFZ[\\]^_`afxz{|}~\u0663\uff14é€😀",
 );
 
-/** Characters whose repetition has made readers slow before; tried most often. */
+/** Characters whose repetition makes readers slow most often; chosen more often. */
 const PADDING = [" ", "\t", "0", "9", "a", "A", ".", ",", "-", "/", ";", "=", "%20", "\r\n"];
 
 /** A hostile text of any length. */
@@ -21,13 +21,13 @@ export interface HostileShape {
   after: string;
 }
 
-/** The text of a shape, of about so many characters. */
+/** The text of a shape, about `length` characters long. */
 export function stretch({ before, repeated, after }: HostileShape, length: number): string {
   const count = Math.max(1, Math.ceil((length - before.length - after.length) / repeated.length));
   return before + repeated.repeat(count) + after;
 }
 
-/** Shapes made from valid texts, without end; the same for the same seed. */
+/** An endless sequence of shapes from valid texts; a seed always gives the same shapes. */
 export function* hostileShapes(
   samples: readonly string[],
   { chance, integer, pick }: Random,

@@ -20,23 +20,26 @@ export async function pagesRead(
   return count("hit") + count("read");
 }
 
-/** What a statement reads: rows that indexes or whole tables gave, visible or not, and pages. */
+/**
+ * The reads of a statement: rows from index scans and sequential scans, visible or not, and pages.
+ */
 export interface Reading {
   rows: number;
   pages: number;
 }
 
 /**
- * Runs a statement and counts the rows of our tables that it reads, inside of functions too: entries
- * that indexes give and rows of tables that are read whole. Entries that an index passes over are
- * counted by no one, but the pages that hold them are.
+ * Runs a statement and counts the rows of our tables that it reads, also inside functions: entries
+ * that index scans return and rows of sequential scans. PostgreSQL does not count index entries
+ * that a scan skips, but it counts their pages.
  */
 export async function rowsRead(
   sql: ReservedSql,
   query: string,
   parameters: (string | null)[],
 ): Promise<Reading> {
-  // The counters hold what the session has not reported yet; it reports between transactions.
+  // These counters contain only values that the connection has not reported yet; it reports between
+  // transactions.
   const count = async () => {
     const [counted] = await sql<{ rows: number }[]>`
       select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows

@@ -37,7 +37,7 @@ export const IS_REMOTE = WAY === "processes" || WAY === "pooled";
 if (WAY && !IS_REMOTE) throw new Error(`TEST_FUNCTIONS "${WAY}" is neither processes nor pooled`);
 if (IS_REMOTE) tellOfTheInside();
 
-/** A machine that is busy with other things has no time for the database either: it is not away. */
+/** Longer than by default: on a busy machine the database is slow, not away. */
 const AWAY_AFTER_MS = 15_000;
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;

@@ -1,7 +1,7 @@
 /**
- * A delivery that kills the whole server each time it is sent (`kill -9`, by the receiver): it is
- * recorded as crashed after the third time, takes no other delivery with it twice, and all others
- * arrive. That holds for its later attempts as well.
+ * A delivery that kills the server each time it is sent (the receiver runs `kill -9`): the relay
+ * records it as crashed after the third time, no other delivery is interrupted twice, and all
+ * others arrive. The same is true for its later attempts.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { startService } from "../support/service.ts";
 import { openRecorder, until } from "./recording_receiver.ts";
 import { insertEndpoint, makeWaiting, NO_RELAY } from "./relay_turns.ts";
 
-/** Made before each start, so that there is always something to be taken along. */
+/** Other deliveries that become due before each start, so that a crash interrupts some. */
 const NEIGHBOURS = 40;
 const LEASE_MS = 2_500;
 const DEADLINE_MS = 30_000;
@@ -22,7 +22,7 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
   let kills = 0;
   const hooks = openRecorder(async ({ event }) => {
     if (event.data.object.reference !== POISON) {
-      // Some are under way at each moment.
+      // Keeps some attempts under way at each moment.
       await new Promise((resolve) => setTimeout(resolve, 5));
       return 200;
     }
@@ -39,7 +39,7 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
       join pay.payments p on p.id = d.subject_id where p.body like ${`%"${POISON}"%`}`;
     return row!;
   };
-  /** Claims that each other delivery has lost at most, with the one that has just been lost. */
+  /** The most lost claims of any other delivery, including the claim that was just lost. */
   const mostLost = async () => {
     const { id } = await poison();
     const [row] = await service.sql`

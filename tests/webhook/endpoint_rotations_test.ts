@@ -1,6 +1,6 @@
 /**
- * Many rotations of one endpoint: how many secrets sign, how large the headers get, and that ended
- * secrets are stored no longer.
+ * Many rotations of one endpoint: the number of secrets that sign, the size of the headers, and
+ * that ended secrets are deleted.
  */
 
 import assert from "node:assert/strict";

@@ -23,7 +23,7 @@ const PAYMENTS = 100;
 /** Twice the baseline is promised; the rest is for what else the machine does in a test run. */
 const ALLOWED_FACTOR = 2;
 const ALLOWED_MS = 40;
-/** One round within the limit shows that nobody waits for a hostile receiver. */
+/** One round within the limit shows that no delivery waits for a hostile receiver. */
 const ROUNDS = 3;
 /** Longer than a healthy receiver takes on a busy machine. */
 const TIMEOUTS = { connect_ms: 2_000, total_ms: 3_000 };
@@ -72,7 +72,7 @@ Deno.test("hostile receivers delay nobody and reach nothing", async (t) => {
     const baseline = await measureLatencies(service, healthy, PAYMENTS, HEALTHY);
     console.log(`healthy alone:          ${summary(baseline)}`);
     const limitOf = (share: number) => ALLOWED_FACTOR * percentile(baseline, share) + ALLOWED_MS;
-    // One that waited for a hostile receiver would wait four times as long, for its timeout.
+    // A delivery that waits for a hostile receiver takes four times as long, until its timeout.
     const limits = { p50: limitOf(0.5), p99: Math.max(limitOf(0.99), TIMEOUTS.connect_ms / 4) };
     let rounds = 1;
     /** Measures until a round is within the limits, and tells whether one is. */

@@ -6,7 +6,10 @@ import { addEndpoint, settle } from "./recording_receiver.ts";
 import { webhookCase } from "./webhook_case.ts";
 
 const PAYMENTS = 300;
-/** One round within the limits shows that no clock is waited for; another may meet a busy machine. */
+/**
+ * One round within the limits shows that no delivery waits for a timer; the machine may slow down
+ * others.
+ */
 const ROUNDS = 3;
 /** What is promised of an idle machine. `IDLE_MACHINE=true` says that this is one. */
 const IDLE_LIMITS_MS = { p50: 20, p99: 100 };

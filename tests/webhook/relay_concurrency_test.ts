@@ -1,7 +1,7 @@
 /**
- * How much a relay has under way: 4 attempts at a new endpoint, 16 at a quick one, 2 at one that is
- * failing, 16 of a new environment. The rest of the bounds: relay_lanes_test.ts. Receivers hold their
- * answers until the test lets them go.
+ * Attempts under way: 4 at a new endpoint, 16 at a fast one, 2 at a failing one, 16 of a new
+ * environment. relay_lanes_test.ts tests the other limits. Receivers hold their answers until the
+ * test releases them.
  */
 
 import assert from "node:assert/strict";
@@ -15,8 +15,8 @@ const MAX_OF_FAILING = 2;
 const MAX_OF_NEW_ENVIRONMENT = 16;
 
 /**
- * Makes payments whose events become due at all endpoints at one moment: attempts that are held while
- * a slow machine makes more of them would count as slow.
+ * Makes payments whose events become due at all endpoints at the same moment. Otherwise the first
+ * attempts would count as slow while a slow machine makes further payments.
  */
 async function makeDue(service: TestService, count: number): Promise<void> {
   const { sql, deps } = service;

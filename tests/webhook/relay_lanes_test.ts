@@ -48,7 +48,7 @@ function finish(lanes: RelayLanes, chain: Chain, delivered = true): void {
   lanes.leave(chain);
 }
 
-/** Has so many deliveries begin one after another, each of which takes so long. */
+/** Begins and ends `count` deliveries one after another, each after the given time. */
 function make(
   { clock, lanes }: ReturnType<typeof open>,
   count: number,
@@ -64,7 +64,9 @@ function make(
   }
 }
 
-/** Has all that is claimed of one endpoint begin as soon as it may and take so long, but for some. */
+/**
+ * Begins all claimed deliveries of one endpoint as soon as possible and ends all but some of them.
+ */
 function work(
   { clock, lanes, under_way }: ReturnType<typeof open>,
   took_ms: number,
@@ -79,7 +81,7 @@ function work(
   }
 }
 
-/** How many begin of 600 at four endpoints. */
+/** How many of 600 deliveries at four endpoints begin. */
 function begin(lanes: RelayLanes, name: string, fields: Partial<ClaimedDelivery> = {}): number {
   for (let i = 0; i < 4; i++) {
     lanes.add(many(150, { ...fields, endpoint_id: `whe_${name}_${i}` }), 0);
@@ -103,7 +105,7 @@ Deno.test("RelayLanes.enter() an endpoint begins with 4 and earns up to 16 by be
   }
 });
 
-/** [name, what each attempt takes, how many may be under way] */
+/** [name, time of each attempt, attempts that may be under way] */
 const PACES: [string, number, number][] = [
   ["at once", 1, 16],
   ["in half a second", 500, 16],
@@ -120,7 +122,7 @@ for (const [name, took_ms, expected] of PACES) {
     opened.lanes.add(many(100), 0);
     work(opened, took_ms, { left: 1 });
     opened.lanes.add(many(100), 0);
-    // One is still under way, and has begun with the last that ended.
+    // One attempt is still under way; it began when the last one ended.
     assert.equal([...opened.lanes.enter()].length, expected - 1);
   });
 }
@@ -142,7 +144,7 @@ Deno.test("RelayLanes.enter() a failing endpoint has 2", () => {
   assert.equal([...lanes.enter()].length, 2);
 });
 
-/** [name, how many quick ones were before, how many of one environment then begin] */
+/** [name, fast attempts before, attempts of one environment that then begin] */
 const OF_ENVIRONMENT: [string, number, number][] = [
   ["16 of a new environment", 0, 16],
   ["64 of one that was quick", 100, 64],
@@ -230,7 +232,7 @@ Deno.test("RelayLanes.enter() endpoints take turns", () => {
 
 Deno.test("RelayLanes.enter() endpoints take turns as places become free one by one", () => {
   const { lanes } = open();
-  // Five with four places each, of an environment that has 16 and keeps them.
+  // Five endpoints with four places each, in an environment that keeps its 16 places.
   const ids = Array.from({ length: 5 }, (_, i) => `whe_${i}`);
   for (const endpoint_id of ids) lanes.add(many(40, { endpoint_id }), 0);
   const begun = [...lanes.enter()];
@@ -238,7 +240,7 @@ Deno.test("RelayLanes.enter() endpoints take turns as places become free one by 
   const freed = begun.filter(({ deliveries }) => deliveries[0]!.endpoint_id === "whe_0");
   const next: string[] = [];
   for (const chain of freed) {
-    // Not delivered, so that no place is earned beside the one that becomes free.
+    // Not delivered: a delivered attempt would add a place to the one that becomes free.
     finish(lanes, chain, false);
     const [entered, ...others] = lanes.enter();
     assert.equal(others.length, 0);

@@ -1,4 +1,4 @@
-/** Turns of a relay that exists in a test alone, and what they need in the database. */
+/** Turns of a relay that exists only in a test, and the rows that they need. */
 
 import type {
   AttemptResult,
@@ -10,7 +10,7 @@ import type { TestService } from "../support/service.ts";
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
 
-/** A turn of a relay that exists in the test alone, at a time to which all clocks are set. */
+/** A turn of a relay that exists only in the test, at a time to which all clocks are set. */
 export async function turn(
   { deps, setClock }: TestService,
   at_ms: number,
@@ -31,7 +31,7 @@ export async function turn(
   });
 }
 
-/** How an attempt has ended. */
+/** The result of an attempt. */
 export function resultOf(
   claimed: ClaimedDelivery,
   delivered: boolean,
@@ -57,16 +57,18 @@ export function resultOf(
   };
 }
 
-/** Payments whose one event waits at an endpoint that the service's own relay leaves alone. */
+/** Makes payments with one event each, at an endpoint that the service's own relay ignores. */
 export async function makeWaiting(service: TestService, count: number): Promise<void> {
   await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
   for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
 }
 
-/** Options with which nothing but the test itself is a relay. */
+/** Options of a service without a relay of its own. */
 export const NO_RELAY = { webhook_master_secret: undefined } as never;
 
-/** An endpoint as a service with a master secret makes it; its id begins with its slot. */
+/**
+ * Inserts an endpoint like those of a service with a master secret; its id begins with its slot.
+ */
 export async function insertEndpoint(
   { sql, key }: TestService,
   slot = 0,

@@ -238,7 +238,8 @@ serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service
       const { body: payment } = await service.make({ outcome: "pending" });
       await purger.begin(async (sql) => {
         await sql`select pay.purge(${at})`;
-        // One that waited for the purge would be refused after its 3 s: the purge waits for it here.
+        // A request that waited for the purge would be refused after 3 s. Here the purge waits for
+        // it.
         assert.equal((await service.make()).status, 201);
         const path = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
         assert.equal((await service.call("POST", path)).status, 200);

@@ -305,7 +305,7 @@ Deno.test("pay.health tells of the jobs of pg_cron", async () => {
   }
 });
 
-/** What the functions answer when they are woken, and what the row says then. */
+/** The functions' answer to a wake, and the resulting row. */
 const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: string][] = [
   ["the relay works", { status_code: 202 }, 202, "0"],
   ["the token differs", { status_code: 401 }, 401, "1"],

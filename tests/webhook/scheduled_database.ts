@@ -24,7 +24,9 @@ export interface ScheduledDatabase extends TestDatabase {
   runJob(name: string): Promise<void>;
   /** Takes the requests that are queued. */
   takeRequests(): Promise<QueuedRequest[]>;
-  /** Takes the requests that are queued and writes down an answer to each, as pg_net's worker does. */
+  /**
+   * Takes the queued requests and stores an answer to each, as pg_net's worker does.
+   */
   answerRequests(answer: PgNetAnswer): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Suspects: deliveries whose claim was lost, because the process that had them died or froze. A relay
- * takes one at a time, gives one up after three lost claims, and loses none when it stops.
+ * Suspects: deliveries with a lost claim, because their process died or froze. A relay sends one at
+ * a time, records a crash after three lost claims, and loses no claim when it stops.
  */
 
 import assert from "node:assert/strict";
@@ -20,16 +20,19 @@ import { webhookCase } from "./webhook_case.ts";
 
 /** As many as a relay may have claimed when it is killed. */
 const LOST = 1_000;
-/** Loose, because other tests share the machine: a relay that waited for its clock would need 1 s each. */
+/**
+ * A loose limit, because other tests share the machine. A relay that waited for its timer would
+ * need 1 s for each.
+ */
 const DRAIN_LIMIT_MS = 50 * LOST;
 
-/** Claims everything and lets the claims run out; when that is over. */
+/** Claims everything, lets the claims expire, and returns the time after that. */
 async function loseClaims(service: TestService, at_ms: number): Promise<number> {
   await turn(service, at_ms);
   return at_ms + LEASE_MS;
 }
 
-/** What a turn has claimed, as the end of the delivery's account and its flags. */
+/** The claims of a turn: the end of the delivery's account, and its flags. */
 function shown(claimed: readonly ClaimedDelivery[]): string[] {
   return claimed.map(({ account, suspect, crashed }) =>
     [account, suspect && "suspect", crashed && "crashed"].filter(Boolean).join(" ")

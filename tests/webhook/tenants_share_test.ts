@@ -1,6 +1,6 @@
 /**
- * What a tenant does with slow receivers delays no other tenant's deliveries (promise R13), with the
- * product's own timeouts: its places are counted by what it cannot make anew.
+ * A tenant with slow receivers delays no other tenant's deliveries (promise R13), with the
+ * product's own timeouts. Resets and new endpoints give the tenant no more places.
  */
 
 import assert from "node:assert/strict";
@@ -10,12 +10,14 @@ import { addEndpoint, ENDPOINTS, openRecorder, until } from "./recording_receive
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
 const RESETS = 8;
-/** Attempts under way of an environment that is new, and of one that has been quick (relay_lanes.ts). */
+/**
+ * Attempts under way of a new environment, and of one that has been fast (relay_lanes.ts).
+ */
 const SHARE = { new: 16, quick: 64 };
-/** A relay whose places were all taken would answer after a timeout of 15 s. */
+/** A relay without a free place would deliver only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
 
-/** A receiver that holds what arrives until it is told otherwise. */
+/** A receiver that holds its answers until the test releases them. */
 function openHolder() {
   let is_quick = false;
   const held: (() => void)[] = [];
@@ -29,7 +31,9 @@ function openHolder() {
   };
 }
 
-/** Makes payments at new endpoints, resets the sandbox and deletes the endpoints, and that again. */
+/**
+ * Creates endpoints and payments, resets the sandbox and deletes the endpoints, in a loop.
+ */
 async function attack(service: TestService, port: number): Promise<void> {
   const options = { key: service.other.text };
   const before = await service.environmentOf(service.other);
@@ -39,7 +43,7 @@ async function attack(service: TestService, port: number): Promise<void> {
       ids.push((await addEndpoint(service, `http://127.0.0.1:${port}/slow`, {}, options)).id);
     }
     for (let i = 0; i < PAYMENTS_EACH; i++) await service.make({ outcome: "success" }, options);
-    // One that has to wait too long on a busy machine is refused; the attack goes on.
+    // On a busy machine a reset can be refused; the attack continues.
     await service.call("POST", "/api-v1-sandbox/reset", options);
     for (const id of ids) await service.call("DELETE", `${ENDPOINTS}/${id}`, options);
   }
@@ -83,7 +87,8 @@ for (
         assert.ok(holder.held.length <= share, `${holder.held.length} attempts are held`);
       });
     } finally {
-      // At once: the one waits for attempts under way, the other cuts those that are held back.
+      // Together: the service waits for attempts under way, and the receiver ends those that it
+      // holds.
       await Promise.all([service.close(), holder.receiver.close(), healthy.close()]);
     }
   });

@@ -253,7 +253,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
   };
   const body = await bodyOf(service.key.text, endpoint_id);
   const answers: Promise<{ status: number }>[] = [];
-  /** Triggers until so many are under way. */
+  /** Triggers until `count` attempts are under way. */
   const fill = async (count: number, key: string, body: unknown) => {
     while (held.length < count) {
       const before = held.length;
@@ -303,7 +303,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
   await t.step("an attempt that has ended leaves its place", async () => {
     hooks.judge = () => 200;
     for (const answer of held) answer();
-    // Those of before the reset have lost what they were to record.
+    // The reset has deleted the deliveries of the triggers before it.
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     assert.deepEqual(new Set(statuses), new Set([200, 404]));
     const fresh = await service.call("POST", TRIGGER, { body: siblings, key: sibling.text });
@@ -311,7 +311,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
   });
 });
 
-/** One more sandbox of an account. */
+/** Makes another sandbox of an account. */
 async function addSandbox(service: TestService, account: string): Promise<string> {
   const id = idMint(Date.now())("env_");
   await service.sql`select pay.create_environment(${id}, ${account}, false, 'test')`;

@@ -19,7 +19,7 @@ const PUBLIC = "93.184.216.34";
 const FAILED = { outcome: "connection_failed", duration_ms: 0 };
 /** For attempts that end by a timeout. */
 const QUICK = { connect_ms: 600, total_ms: 1_000 };
-/** For all others; no answer takes as long on a busy machine. */
+/** For all others; no answer takes so long on a busy machine. */
 const PATIENT = { connect_ms: 30_000, total_ms: 60_000 };
 /** Later than a timeout of QUICK, and earlier than one of PATIENT. */
 const QUICKLY_MS = 15_000;
@@ -165,7 +165,7 @@ const FAILURES: [name: string, answer: Answer][] = [
   ["HTTP/2 preface", say("HTTP/2 200\r\n\r\n")],
   ["status 99", say("HTTP/1.1 099 No\r\n\r\n")],
   ["101 unasked", say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")],
-  // Whatever two readers may understand differently is refused (RFC 9112 §2.2, §5, §6).
+  // An answer that two parsers can read differently is refused (RFC 9112 §2.2, §5, §6).
   ["two lengths", say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n")],
   [
     "both framings",
@@ -458,7 +458,7 @@ Deno.test("sendWebhook() answer sent ahead of the request is not taken for the n
   await sendWebhook(toLoopback(receiver.port, { pool }));
   first_has_ended.resolve();
   await ahead_is_sent.promise;
-  // What was sent on loopback is read before the answers of an exchange that begins after it.
+  // Bytes sent on loopback arrive before the answers of a later exchange.
   assertAnswered(await sendTo(say(OK)), { status: 200 });
   const second = await sendWebhook(toLoopback(receiver.port, { pool }));
   pool.close();
