@@ -36,7 +36,7 @@ grant usage on schema pay to pay_api, pay_operator;
 -- Functions are created without the usual EXECUTE for everyone; each grant is by name.
 alter default privileges for role pay_owner revoke execute on functions from public;
 
--- The time that decides what is deleted (docs/decisions/0031-times-that-delete.md). The instant
+-- The time that decides deletions (docs/decisions/0031-times-that-delete.md). The instant
 -- that the functions send (p_at) never decides that, so a wrong clock of a function loses no data.
 -- It sets no search_path, so that the planner inlines it. Tests replace it to move time.
 create function pay.server_time()
