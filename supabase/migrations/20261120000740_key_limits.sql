@@ -113,7 +113,7 @@ $$;
 -- Retention of one environment's keys, a batch of each kind: secrets that have ended, keys of a
 -- sandbox that ended 30 days ago, secrets of endpoints that have ended, rate counters that were
 -- idle for an hour. Returns the number of deleted and shortened rows. Locked rows are left for the
--- next run. The server's clock decides what has ended. Internal.
+-- next run. The server's clock decides which rows have ended. Internal.
 create function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer

@@ -137,16 +137,17 @@ comment on function pay.claim_suspect is 'Internal.';
 --                 how many of one without claims; 2 of an endpoint that is failing. Environments are
 --                 counted by their public id, which a reset keeps
 -- p_suspect_after  the account whose suspect was claimed last; null: the relay has a suspect
--- p_leased_until  when another relay may think that this one is dead
+-- p_leased_until  when the lease of a claim ends, and another relay may claim the delivery
 -- suspect, crashed  as in pay.claim_suspect
 --
--- Order: an event is claimed with all earlier ones of its endpoint and subject that are pending, or
--- not at all; whoever claims them sends them one after another. What is due at the same moment is
--- taken subject by subject, so a bound may be passed by the rest of one subject: left behind, it would
--- be put off and let go, which costs as much as sending it. A suspect is claimed alone.
--- Endpoints share what there is room for: who has least comes first.
--- What waits for another is let go when that one ends for good. It is looked at again when the other's
--- next attempt is due, or in 5 seconds while one is under way: it may have come too late to be let go.
+-- Order: an event is claimed with all earlier pending ones of its endpoint and subject, or not at
+-- all. The relay that claims them sends them one after another. Deliveries that are due at the same
+-- moment are claimed subject by subject, so a claim may exceed a limit by the rest of one subject:
+-- postponing and releasing the rest would cost as much as sending it. A suspect is claimed alone.
+-- Endpoints share the free places: the endpoint with the fewest claims comes first. A delivery that
+-- waits for an earlier one is released when that one ends. It is checked again when the earlier
+-- one's next attempt is due, or in 5 seconds while an attempt is under way, because it may have
+-- been written too late to be released.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
 -- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
 -- Cost: a claim touches no indexed column, so its new version of the row is heap-only.
@@ -349,11 +350,10 @@ begin
 end
 $$;
 
--- Of deliveries that are due and were not claimed: calls off those whose endpoint is gone or off, and
--- has those look again later that wait for an earlier one. What was only one too many stays due, and
--- so does what waits for it and comes after it: they are claimed together. If nothing was claimed at
--- all, something is moved here: what is due first waits for nothing that is left over.
--- Concurrency: the caller holds the rows.
+-- For due deliveries that were not claimed: cancels those whose endpoint is deleted or disabled,
+-- and postpones those that wait for an earlier one. If a claim would exceed the limit, the whole
+-- chain stays due. If a turn claims nothing, this function changes at least one row, because the
+-- first due delivery waits for none of the others. Concurrency: the caller has locked the rows.
 create function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
 returns void
 language plpgsql volatile security definer

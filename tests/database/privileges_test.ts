@@ -142,7 +142,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "an entry function that runs with its caller's rights",
     // wake_relay posts with the rights of the job that calls it and reads through due_relay; read_cron
-    // and read_wakes read what their caller may.
+    // and read_wakes have the rights of their caller.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
      and proname not in ('wake_relay', 'read_cron', 'read_wakes')
      and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
