@@ -10,7 +10,6 @@
 
 import { tryAgain } from "../core/errors.ts";
 import { isAway } from "./database.ts";
-import type { KnownEnvironments } from "./known_environments.ts";
 
 /** How the lane is paced. */
 export interface LaneLimits {
@@ -40,8 +39,6 @@ const LIMITS: LaneLimits = {
  * or for a processor, and that is no reason to keep the others out.
  */
 export const REST_MAX_MS = 50;
-/** The queue of the keys whose environment is not known yet. */
-const UNKNOWN = "";
 
 interface Waiting {
   start: () => void;
@@ -50,9 +47,8 @@ interface Waiting {
 
 /** A queue for each tenant, and one read under way. */
 export class ReadLane {
-  readonly #environments: KnownEnvironments;
   readonly #limits: LaneLimits;
-  /** By environment, each in order of arrival; the first in line is the next. */
+  /** By tenant, each in order of arrival; the first in line is the next. */
   readonly #queues = new Map<string, Waiting[]>();
   #waiting = 0;
   #is_busy = false;
@@ -61,14 +57,17 @@ export class ReadLane {
   #rest: ReturnType<typeof setTimeout> | undefined;
 
   /** @param limits others only in tests */
-  constructor(environments: KnownEnvironments, limits: LaneLimits = LIMITS) {
-    this.#environments = environments;
+  constructor(limits: LaneLimits = LIMITS) {
     this.#limits = limits;
   }
 
-  /** Reads once it is the tenant's turn. Throws what `read` throws, and `service_unavailable`. */
-  async run<T>(key_hash: string, read: () => Promise<T>): Promise<T> {
-    await this.#turn(this.#environments.of(key_hash) ?? UNKNOWN);
+  /**
+   * Reads once it is the tenant's turn. Throws what `read` throws, and `service_unavailable`.
+   * @param tenant the environment that the database has named for the key: whoever has no key that
+   *   opens one must not wait here, where he would take the places of others
+   */
+  async run<T>(tenant: string, read: () => Promise<T>): Promise<T> {
+    await this.#turn(tenant);
     const began = performance.now();
     try {
       return await read();
