@@ -88,16 +88,6 @@ function withoutHexIds(text: string): string {
   return text.replace(UUID, replaced).replace(HEX_ID, replaced);
 }
 
-const DIGIT = /^\p{Nd}$/u;
-const INVISIBLE = /^[\p{Cf}\p{M}]$/u;
-/** The usual separators between the groups of a card number: spaces and dashes. */
-const PLAIN_SEPARATOR = /^[\s\p{Pd}\u2212]$/u;
-/** Separators in paths, queries, forms, tables and lists. */
-const OTHER_SEPARATORS = "._/,:|+";
-
-/** Cached values of digits outside ASCII: at most one entry per digit of Unicode. */
-const FOREIGN_DIGITS = new Map<string, number>();
-
 /** Whether a text can have enough digits. Text outside ASCII always can. */
 function mayHoldNumber(text: string): boolean {
   let digits = 0;
@@ -113,92 +103,109 @@ function mayHoldNumber(text: string): boolean {
 /** Decodes percent-encoded characters; everything else stays. */
 function decodePercents(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-    const bytes = Uint8Array.from(run.slice(1).split("%"), (hex) => parseInt(hex, 16));
-    return new TextDecoder().decode(bytes);
+    const bytes = new Uint8Array(run.length / 3);
+    for (let at = 0; at < bytes.length; at++) {
+      bytes[at] = parseInt(run.slice(at * 3 + 1, at * 3 + 3), 16);
+    }
+    return UTF_8.decode(bytes);
   });
 }
+
+const UTF_8 = new TextDecoder();
 
 /** A run of digits, and the separators between it and the group before. */
 interface Group {
   digits: number[];
-  joint: string;
+  /** The kinds of separators, as bits; 0 for the first group. */
+  joint: number;
+  /** Whether a plus sign stands directly before the digits. */
+  after_plus: boolean;
 }
 
 function holdsNumber(text: string): boolean {
   let groups: Group[] = [];
-  let digits: number[] = [];
-  let joint = "";
-  for (const character of text.normalize("NFKC")) {
-    const digit = digitValue(character);
-    if (digit !== null) {
-      // One digit beyond the longest number is enough to know that the group is too long.
-      if (digits.length <= MAX_CARD_DIGITS) digits.push(digit);
-      continue;
-    }
-    if (INVISIBLE.test(character)) continue;
-    if (digits.length > 0) {
-      groups.push({ digits, joint });
-      if (endInCardNumber(groups)) return true;
-      // No number reaches back over more groups than it has digits.
-      if (groups.length === MAX_CARD_DIGITS) groups.shift();
-      digits = [];
-      joint = "";
-    }
-    // Outside a number no separator matters, which is true for most characters.
-    if (groups.length === 0) joint = character === "+" ? "+" : "";
-    else if (PLAIN_SEPARATOR.test(character)) joint = withSeparator(joint, " ");
-    else if (OTHER_SEPARATORS.includes(character)) joint = withSeparator(joint, character);
-    else {
-      groups = [];
-      joint = "";
+  let next: Group = { digits: [], joint: 0, after_plus: false };
+  for (let at = 0; at < text.length; at++) {
+    const code = text.codePointAt(at)!;
+    if (code > 0xffff) at++;
+    for (const sign of signsOf(code)) {
+      if (sign <= 9) {
+        // One digit beyond the longest number is enough to know that the group is too long.
+        if (next.digits.length <= MAX_CARD_DIGITS) next.digits.push(sign);
+        continue;
+      }
+      if (sign === INVISIBLE) continue;
+      if (next.digits.length > 0) {
+        groups.push(next);
+        if (endInCardNumber(groups)) return true;
+        // No number reaches back over more groups than it has digits.
+        if (groups.length === MAX_CARD_DIGITS) groups.shift();
+        next = { digits: [], joint: 0, after_plus: false };
+      }
+      next.after_plus = sign === PLUS;
+      if (groups.length === 0) continue;
+      if (sign !== OTHER) next.joint |= sign;
+      else {
+        groups = [];
+        next.joint = 0;
+      }
     }
   }
-  return digits.length > 0 && endInCardNumber([...groups, { digits, joint }]);
+  return next.digits.length > 0 && endInCardNumber([...groups, next]);
 }
 
-/** The separators between two groups, each kind once; " " represents spaces and dashes. */
-function withSeparator(joint: string, separator: string): string {
-  return joint.includes(separator) ? joint : joint + separator;
-}
-
-/** Whether the last groups together, however many of them, may be a card number. */
+/**
+ * Whether the last groups together, however many of them, may be a card number. Extends the result
+ * for fewer groups to more groups, because in a hostile text 19 numbers end at each digit.
+ */
 function endInCardNumber(groups: readonly Group[]): boolean {
+  const last = groups.length - 1;
+  /** The joint of all groups after the first, without plain separators. */
+  let joint: number | "none" | "several" = "none";
+  /** The length of all groups between the first and the last. */
+  let inner: number | "none" | "several" = "none";
   let sum = 0;
   let length = 0;
-  for (let first = groups.length - 1; first >= 0; first--) {
-    const { digits } = groups[first]!;
+  for (let first = last; first >= 0; first--) {
+    const { digits, after_plus } = groups[first]!;
     for (let at = digits.length - 1; at >= 0; at--) {
       if (++length > MAX_CARD_DIGITS) return false;
       sum += luhnValue(digits[at]!, length % 2 === 0);
     }
+    if (first < last) joint = withSame(joint, groups[first + 1]!.joint & ~PLAIN);
+    if (first < last - 1) inner = withSame(inner, groups[first + 1]!.digits.length);
     if (length < MIN_CARD_DIGITS || sum % 10 !== 0) continue;
-    if (isWrittenAsCard(groups.slice(first), first === 0)) return true;
+    // A telephone number (E.164). Only old Visa cards have so few digits.
+    if (after_plus && length === MIN_CARD_DIGITS) continue;
+    const lead = digits[0]! * 10 + (digits[1] ?? groups[first + 1]!.digits[0]!);
+    if (first === last) {
+      // Unix times in milliseconds and finer begin with 1, dates of this century with 20.
+      if (lead < 10 || lead > 20) return true;
+      continue;
+    }
+    if (!leadsPaymentCard(lead, length)) continue;
+    if (joint !== "several" && (first === 0 || joint === 0)) return true;
+    // Lists of amounts, coordinates and addresses have other separators between uneven groups.
+    const even = digits.length;
+    const end = groups[last]!.digits.length;
+    // The printed groups of American Express and Diners Club.
+    if (first === last - 2 && even === 4 && inner === 6 && (end === 4 || end === 5)) return true;
+    const is_even = (inner === "none" || inner === even) && end <= even;
+    if (is_even && (joint !== "several" || even > 2)) return true;
   }
   return false;
 }
 
-/** Whether digits with a valid check digit are grouped like a card number. */
-function isWrittenAsCard(groups: readonly Group[], is_all: boolean): boolean {
-  const [first, ...more] = groups as [Group, ...Group[]];
-  const number = groups.map(({ digits }) => digits.join("")).join("");
-  // A telephone number (E.164). Only old Visa cards have so few digits.
-  if (first.joint.endsWith("+") && number.length === MIN_CARD_DIGITS) return false;
-  // Unix times in milliseconds and finer begin with 1, dates of this century with 20.
-  if (more.length === 0) return !/^(?:1|20)/.test(number);
-  // First digits of payment cards; Mastercard's numbers that begin with 2 have 16 digits.
-  if (!/^(?:[3-6]|81|2[2-7][0-9]{14}$)/.test(number)) return false;
-  const kinds = new Set(more.map(({ joint }) => joint.replace(" ", "")));
-  if (kinds.size === 1 && (is_all || kinds.has(""))) return true;
-  // Lists of amounts, coordinates and addresses have other separators between uneven groups.
-  const lengths = groups.map(({ digits }) => digits.length);
-  if (UNEVEN_LAYOUTS.test(lengths.join(" "))) return true;
-  const [even] = lengths as [number];
-  return (kinds.size === 1 || even > 2) &&
-    lengths.every((length, at) => at < more.length ? length === even : length <= even);
+/** The common value so far, after one more. */
+function withSame<T>(so_far: T | "none" | "several", one_more: T): T | "several" {
+  return so_far === "none" || so_far === one_more ? one_more : "several";
 }
 
-/** The printed groups of American Express and Diners Club. */
-const UNEVEN_LAYOUTS = /^4 6 [45]$/;
+/** First digits of payment cards; Mastercard's numbers that begin with 2 have 16 digits. */
+function leadsPaymentCard(lead: number, length: number): boolean {
+  return (lead >= 30 && lead <= 69) || lead === 81 ||
+    (lead >= 22 && lead <= 27 && length === 16);
+}
 
 function luhnSum(digits: readonly number[]): number {
   const { length } = digits;
@@ -211,17 +218,55 @@ function luhnValue(digit: number, is_doubled: boolean): number {
   return digit > 4 ? digit * 2 - 9 : digit * 2;
 }
 
+/**
+ * The signs of a character: digits, separators and other characters, as numbers. A character whose
+ * compatibility form (NFKC) has several characters has a sign for each: "½" has three. The text is
+ * not normalized as a whole, because that takes quadratic time on a run of combining marks.
+ */
+function signsOf(code: number): readonly number[] {
+  let signs = SIGNS.get(code);
+  if (signs === undefined) {
+    signs = Array.from(String.fromCodePoint(code).normalize("NFKC"), signOf);
+    if (SIGNS.size >= SIGNS_MAX) SIGNS.clear();
+    SIGNS.set(code, signs);
+  }
+  return signs;
+}
+
+/** Size of the cache of signs. */
+const SIGNS_MAX = 4_096;
+const SIGNS = new Map<number, readonly number[]>();
+
+// Signs other than the digits 0 to 9. Separators are bits.
+const INVISIBLE = 10;
+const OTHER = 11;
+const PLAIN = 16;
+/** Separators other than spaces and dashes, in the order of their bits. */
+const OTHER_SEPARATORS = "+._/,:|";
+const PLUS = separatorSign("+");
+
+function separatorSign(separator: string): number {
+  return PLAIN << (1 + OTHER_SEPARATORS.indexOf(separator));
+}
+
+function signOf(character: string): number {
+  const digit = digitValue(character);
+  if (digit !== null) return digit;
+  if (/^[\p{Cf}\p{M}]$/u.test(character)) return INVISIBLE;
+  // The usual separators of a card number: spaces and dashes.
+  if (/^[\s\p{Pd}\u2212]$/u.test(character)) return PLAIN;
+  return OTHER_SEPARATORS.includes(character) ? separatorSign(character) : OTHER;
+}
+
 /** The value of a decimal digit of any script, null for every other character. */
 function digitValue(character: string): number | null {
   const code = character.codePointAt(0)!;
   if (code < 0x80) return code >= 0x30 && code <= 0x39 ? code - 0x30 : null;
   if (!DIGIT.test(character)) return null;
-  let value = FOREIGN_DIGITS.get(character);
-  if (value === undefined) {
-    // Unicode keeps the ten digits of a script together in ascending order: count those before.
-    value = 0;
-    while (value < 9 && DIGIT.test(String.fromCodePoint(code - value - 1))) value++;
-    FOREIGN_DIGITS.set(character, value);
-  }
+  // Unicode keeps the ten digits of a script together in ascending order: count those before.
+  let value = 0;
+  while (value < 9 && DIGIT.test(String.fromCodePoint(code - value - 1))) value++;
   return value;
 }
+
+const DIGIT = /^\p{Nd}$/u;

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { NO_PLACES, type ReadBody, refuseCardNumbers } from "./request_body.ts";
+import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** Names reported in `Unknown-Parameters`, at most. */
 const MAX_UNKNOWN = 20;
@@ -32,8 +32,9 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
     }
   }
   const unknown = unknownFields(body.value, input);
-  // A place for numbers, such as card.number, is none where the operation does not take it.
-  for (const { path, value } of unknown) refuseCardNumbers(value, path, NO_PLACES);
+  // A place for numbers, such as card.number, is none where the operation does not take it. All other
+  // texts were judged when the body was read.
+  for (const { path, value } of unknown) refuseCardNumbers(value, path, "in_places");
   return { input, unknown: unknown.map(({ path }) => path) };
 }
 

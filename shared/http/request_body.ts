@@ -119,30 +119,30 @@ const PLACES: ReadonlySet<string> = new Set([
   "destination.wallet",
   "destination.wallet.address",
 ]);
-/** For fields that an operation does not take. */
-export const NO_PLACES: ReadonlySet<string> = new Set();
 
 /**
  * Refuses a card number anywhere but in its place, known field or not: it is not even hashed.
  * Throws `invalid_parameter`.
+ * @param where `in_places` judges only the texts that `elsewhere` passes over
  */
 export function refuseCardNumbers(
   value: unknown,
   path: string,
-  places: ReadonlySet<string> = PLACES,
+  where: "elsewhere" | "in_places" = "elsewhere",
 ): void {
   if (typeof value === "string" || typeof value === "number") {
-    const is_expected = typeof value === "string" && places.has(path);
-    if (!is_expected && containsCardNumber(String(value))) throw cardNumberIn(path);
+    const is_place = typeof value === "string" && PLACES.has(path);
+    const is_judged = is_place === (where === "in_places");
+    if (is_judged && containsCardNumber(String(value))) throw cardNumberIn(path);
     return;
   }
   if (typeof value !== "object" || value === null) return;
   for (const [name, member] of Object.entries(value)) {
-    if (containsCardNumber(name)) throw cardNumberIn(path);
+    if (where === "elsewhere" && containsCardNumber(name)) throw cardNumberIn(path);
     refuseCardNumbers(
       member,
       Array.isArray(value) ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`,
-      places,
+      where,
     );
   }
 }

@@ -9,7 +9,6 @@
 
 import { tryAgain } from "../core/errors.ts";
 import { isAway } from "./database.ts";
-import type { KnownEnvironments } from "./known_environments.ts";
 
 /** Limits of the lane. */
 export interface LaneLimits {
@@ -39,8 +38,6 @@ const LIMITS: LaneLimits = {
  * lock or a processor, which is no reason to delay other reads.
  */
 export const REST_MAX_MS = 50;
-/** Keys whose environment is not known yet share this queue. */
-const UNKNOWN = "";
 
 interface Waiting {
   start: () => void;
@@ -49,9 +46,8 @@ interface Waiting {
 
 /** A queue for each tenant, and one read under way. */
 export class ReadLane {
-  readonly #environments: KnownEnvironments;
   readonly #limits: LaneLimits;
-  /** By environment, each in order of arrival; the first queue has the next turn. */
+  /** By tenant, each in order of arrival; the first queue has the next turn. */
   readonly #queues = new Map<string, Waiting[]>();
   #waiting = 0;
   #is_busy = false;
@@ -60,14 +56,17 @@ export class ReadLane {
   #rest: ReturnType<typeof setTimeout> | undefined;
 
   /** @param limits others only in tests */
-  constructor(environments: KnownEnvironments, limits: LaneLimits = LIMITS) {
-    this.#environments = environments;
+  constructor(limits: LaneLimits = LIMITS) {
     this.#limits = limits;
   }
 
-  /** Reads when the tenant has its turn. Throws the errors of `read`, and `service_unavailable`. */
-  async run<T>(key_hash: string, read: () => Promise<T>): Promise<T> {
-    await this.#turn(this.#environments.of(key_hash) ?? UNKNOWN);
+  /**
+   * Reads when the tenant has its turn. Throws the errors of `read`, and `service_unavailable`.
+   * @param tenant the environment that the database has named for the key, so that keys that open
+   *   nothing take no place of others
+   */
+  async run<T>(tenant: string, read: () => Promise<T>): Promise<T> {
+    await this.#turn(tenant);
     const began = performance.now();
     try {
       return await read();

@@ -29,6 +29,7 @@ import {
   listedAccess,
   rateParameter,
   type Row,
+  unauthorized,
   untilFresh,
 } from "./outcome.ts";
 
@@ -140,7 +141,7 @@ export function createStore(
   limits?: CoalescerLimits,
 ): Store {
   const environments = new KnownEnvironments();
-  const lane = new ReadLane(environments);
+  const lane = new ReadLane();
   const commits = new Coalescer<RequestedChange>(
     {
       send: (list, is_alone) =>
@@ -185,6 +186,17 @@ export function createStore(
     ]);
   }
 
+  /** The environment of a key; asks the database once for each key. Throws `unauthorized`. */
+  async function environmentOf(access: Access): Promise<string> {
+    const known = environments.of(access.key_hash);
+    if (known !== undefined) return known;
+    // Not counted: the request itself will be.
+    const asked = { ...access, scope: null, rate_limits: null };
+    const row = await payments.ask({ access: asked, id: "", idempotency: null });
+    if (row.environment_id === null) throw unauthorized();
+    return row.environment_id;
+  }
+
   /** As `callEntry`, in the read lane. */
   function readInLane(
     access: Access,
@@ -192,7 +204,8 @@ export function createStore(
     parameters: readonly (string | number | null)[],
   ): Promise<PageRow> {
     return untilFresh(access, async () => {
-      const [row] = await lane.run(access.key_hash, () => reads.query<PageRow>(text, parameters));
+      const tenant = await environmentOf(access);
+      const [row] = await lane.run(tenant, () => reads.query<PageRow>(text, parameters));
       environments.learn(access.key_hash, row?.environment_id ?? null);
       return row;
     });

@@ -284,11 +284,41 @@ Deno.test("containsCardNumber() does one pass over hostile texts of 64 KiB", asy
       "1111%20",
       "a0",
       "1+",
+      // Marks of two combining classes: normalization sorts a run of them.
+      "\u0301\u0316",
     ]
   ) {
     const shape = { before: "", repeated: piece, after: "" };
     assert.equal(containsCardNumber(stretch(shape, longest)), false, piece);
     assert.equal(await findSlowness({ longest, read: containsCardNumber }, shape), null, piece);
+  }
+});
+
+Deno.test("containsCardNumber() takes no text of digits much longer than another", () => {
+  // Each text is a run of digits and separators of which very many parts pass the check.
+  const pieces = fc.sample(
+    fc.array(fc.constantFrom(..."00004- .,/+|_"), { minLength: 1, maxLength: 6 }),
+    { numRuns: 200, seed: 1 },
+  ).map((piece) => piece.join("")).concat("0-", "0.", "4.0,0,0.");
+  const timeOf = (piece: string) => {
+    const text = piece.repeat(16_384 / piece.length);
+    const began = performance.now();
+    containsCardNumber(text);
+    return performance.now() - began;
+  };
+  for (const piece of pieces) {
+    // In turns, so that a busy machine interrupts both; the shortest times count.
+    let [ms, plain_ms] = [Infinity, Infinity];
+    for (let round = 0; round < 30; round++) {
+      // Its digits are never as many as a card has: it is read once, and no part is judged.
+      plain_ms = Math.min(plain_ms, timeOf("0 0 0 a"));
+      ms = Math.min(ms, timeOf(piece));
+      if (round > 2 && ms < 12 * plain_ms) break;
+    }
+    assert.ok(
+      ms < 12 * plain_ms,
+      `${JSON.stringify(piece)}: ${ms} ms, a plain text ${plain_ms} ms`,
+    );
   }
 });
 

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { generateApiKey } from "../../shared/core/api_key.ts";
 import { fillLists } from "../support/filled_lists.ts";
 import { APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./service_case.ts";
 
@@ -76,6 +77,29 @@ serviceCase("nothing waits for reads that are not cheap", async (_t, service) =>
     await holder`rollback`;
     for (const status of await Promise.all(reads)) assert.ok(status === 200 || status === 503);
     assert.equal((await read()).status, 200);
+  } finally {
+    holder.release();
+  }
+});
+
+serviceCase("keys that open nothing take no place of those that wait", async (_t, service) => {
+  const read = async (key: string) => {
+    const path = `${V1}/transfers?currency=EUR`;
+    return (await service.call("GET", path, { key })).status;
+  };
+  const fresh = await service.issueKey(service.other.environment_id);
+  const holder = await service.sql.reserve();
+  try {
+    await holder`begin`;
+    await holder`lock table pay.transfers in access exclusive mode`;
+    const waiting = [read(service.key.text)];
+    // More than may wait of one tenant. Each is refused while the first read goes on.
+    const refused = Array.from({ length: 60 }, () => read(generateApiKey("test")));
+    for (const status of await Promise.all(refused)) assert.equal(status, 401);
+    // Nothing has told the service yet whose key this is.
+    waiting.push(read(fresh.text));
+    await holder`rollback`;
+    assert.deepEqual(await Promise.all(waiting), [200, 200]);
   } finally {
     holder.release();
   }

@@ -8,11 +8,16 @@ import type { Random } from "../../torture/random.ts";
 
 /** Characters that separate, quote, escape, pad or end something in some format. */
 const SPECIAL = Array.from(
-  "\t\n\r\0 \u00a0\u2003\u0301\u200d\ufeff\"'%&()*+,-./0123456789:;<=>?@AFZ[\\]^_`afxz{|}~\u0663\uff14é€😀",
+  "\t\n\r\0 \u00a0\u2003\u0301\u0316\u200d\ufeff\"'%&()*+,-./0123456789:;<=>?@AFZ[\\]^_`afxz{|}~\u0663\uff14é€😀",
 );
 
 /** Characters whose repetition makes readers slow most often; chosen more often. */
-const PADDING = [" ", "\t", "0", "9", "a", "A", ".", ",", "-", "/", ";", "=", "%20", "\r\n"];
+// deno-fmt-ignore
+const PADDING = [
+  " ", "\t", "0", "9", "a", "A", ".", ",", "-", "/", ";", "=", "%20", "\r\n",
+  // Marks of two combining classes, which normalization sorts.
+  "\u0301\u0316",
+];
 
 /** A hostile text of any length. */
 export interface HostileShape {
