@@ -20,6 +20,8 @@ export interface PlaceBounds {
  * answer often take some hundred milliseconds, and keep their full rate.
  */
 export const QUICK_MS = 500;
+/** Idle holders that `PlacesByName` remembers (ADR 0032). */
+const MAX_REMEMBERED = 4096;
 /** Weight of the newest attempt in the mean time of an attempt. */
 const PACE_WEIGHT = 1 / 8;
 
@@ -93,5 +95,32 @@ export class Places {
   /** Whether one more attempt may begin. */
   hasPlace(now_ms: number): boolean {
     return this.#under_way < this.count(now_ms);
+  }
+}
+
+/** Places by name. They are kept while idle, so that a slow holder stays slow. */
+export class PlacesByName {
+  readonly #bounds: PlaceBounds;
+  /** In the order of their last use. */
+  readonly #by_name = new Map<string, Places>();
+
+  constructor(bounds: PlaceBounds) {
+    this.#bounds = bounds;
+  }
+
+  of(name: string): Places {
+    const places = this.#by_name.get(name) ?? new Places(this.#bounds);
+    this.#by_name.delete(name);
+    this.#by_name.set(name, places);
+    if (this.#by_name.size > MAX_REMEMBERED) this.#dropOldest();
+    return places;
+  }
+
+  #dropOldest(): void {
+    for (const [name, places] of this.#by_name) {
+      if (!places.is_idle) continue;
+      this.#by_name.delete(name);
+      return;
+    }
   }
 }

@@ -9,7 +9,7 @@
  */
 
 import type { ClaimedDelivery, RelayRooms } from "../store/webhook_store.ts";
-import { type PlaceBounds, Places } from "./places.ts";
+import { type PlaceBounds, Places, PlacesByName } from "./places.ts";
 
 /** Attempts under way in this isolate. */
 const MAX_UNDER_WAY = 256;
@@ -33,8 +33,6 @@ export const MAX_CLAIMED = 1024;
 const MAX_CLAIMED_OF_ACCOUNT = 768;
 /** Deliveries that would wait longer for a place are given back: half of a claim's longest wait. */
 const LONGEST_QUEUE_MS = 4_000;
-/** Environments, and accounts, that are remembered while they have no delivery here. */
-const MAX_REMEMBERED = 4096;
 
 /** Limits of a first claim of an endpoint, environment or account. */
 export const FIRST_CLAIM = {
@@ -68,8 +66,8 @@ interface Lane {
 export class RelayLanes {
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
-  readonly #environments = new Remembered(OF_ENVIRONMENT);
-  readonly #accounts = new Remembered(OF_ACCOUNT);
+  readonly #environments = new PlacesByName(OF_ENVIRONMENT);
+  readonly #accounts = new PlacesByName(OF_ACCOUNT);
   readonly #suspects: Chain[] = [];
   #claimed = 0;
   #under_way = 0;
@@ -248,33 +246,6 @@ export class RelayLanes {
     };
     this.#lanes.set(endpoint_id, lane);
     return lane;
-  }
-}
-
-/** Places by name. They are kept while idle, so that a slow holder stays slow. */
-class Remembered {
-  readonly #bounds: PlaceBounds;
-  /** In the order of their last use. */
-  readonly #by_name = new Map<string, Places>();
-
-  constructor(bounds: PlaceBounds) {
-    this.#bounds = bounds;
-  }
-
-  of(name: string): Places {
-    const places = this.#by_name.get(name) ?? new Places(this.#bounds);
-    this.#by_name.delete(name);
-    this.#by_name.set(name, places);
-    if (this.#by_name.size > MAX_REMEMBERED) this.#dropOldest();
-    return places;
-  }
-
-  #dropOldest(): void {
-    for (const [name, places] of this.#by_name) {
-      if (!places.is_idle) continue;
-      this.#by_name.delete(name);
-      return;
-    }
   }
 }
 
