@@ -1049,7 +1049,7 @@ alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
-comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is 'Claims that ran out without a record, since the last record. From 3 on the delivery has crashed, and the count stays.';
@@ -3809,7 +3809,13 @@ begin
       leased_until = null,
       -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
+      -- A delivery can be asked for again without end, and each record writes the text anew: it is
+      -- bounded. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null
@@ -4624,3 +4630,15 @@ CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $function$;
 alter function pay.wire_time(timestamp with time zone) owner to pay_owner;
+
+-- function pay.without_second_attempt(text)
+CREATE OR REPLACE FUNCTION pay.without_second_attempt(p_attempts text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$function$;
+alter function pay.without_second_attempt(text) owner to pay_owner;

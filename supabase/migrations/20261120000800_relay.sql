@@ -462,7 +462,13 @@ begin
       leased_until = null,
       -- It was sent without harm, unless it has crashed: then it is never sent beside others again.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
+      -- A delivery can be asked for again without end, and each record writes the text anew: it is
+      -- bounded. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null
