@@ -1656,8 +1656,8 @@ end
 $function$;
 alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval)
-CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
+-- function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
  RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1670,7 +1670,7 @@ declare
   v_is_claimed boolean;
 begin
   for v_round in 1..100 loop
-    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
     exit when v_locked.ids is null;
     -- A new statement and so a new snapshot, as in pay.relay_turn.
     return query
@@ -1716,8 +1716,8 @@ begin
   end loop;
 end
 $function$;
-alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
-comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) is 'Internal.';
+alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
+comment on function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) is 'Internal.';
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -3115,8 +3115,8 @@ end
 $function$;
 alter function pay.lock_funds(json,json) owner to pay_owner;
 
--- function pay.lock_suspects(text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.lock_suspects(p_after text, p_at timestamp with time zone, OUT environments text[], OUT ids text[])
+-- function pay.lock_suspects(jsonb,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with time zone, OUT environments text[], OUT ids text[])
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3136,10 +3136,10 @@ begin
     ) n
   )
   select
-    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence)
+    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
   into environments, ids
   from suspected s
   join pay.environments e on e.id = s.environment_id
@@ -3154,8 +3154,8 @@ begin
   ) l;
 end
 $function$;
-alter function pay.lock_suspects(text,timestamp with time zone) owner to pay_owner;
-comment on function pay.lock_suspects(text,timestamp with time zone) is 'Internal.';
+alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
+comment on function pay.lock_suspects(jsonb,timestamp with time zone) is 'Internal.';
 
 -- function pay.max_live_keys()
 CREATE OR REPLACE FUNCTION pay.max_live_keys()
@@ -3951,7 +3951,7 @@ alter function pay.redeliver(text,text,timestamp with time zone,integer[],text,t
 grant execute on function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspect_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
  RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -4131,11 +4131,12 @@ begin
   end loop;
 
   -- Asked here, since there is usually none: the function costs a third of an empty turn.
-  if p_suspect_after is not null and exists (
+  if p_suspects_ahead is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
+    return query select * from pay.claim_suspect(
+      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
   end if;
 end
 $function$;

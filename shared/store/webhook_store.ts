@@ -108,8 +108,8 @@ export interface RelayTurn {
   per_environment: number;
   per_account: number;
   rooms: RelayRooms;
-  /** The account whose suspect it took last, or an empty text; null while it has a suspect. */
-  suspect_after: string | null;
+  /** Accounts that have had more time for suspects than others, and how much; null while it has one. */
+  suspects_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
 }
@@ -203,7 +203,7 @@ const END_TRIGGER = `select * from pay.end_trigger(
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
-  p_suspect_after => $7::text, p_at => $8::text::timestamptz,
+  p_suspects_ahead => $7::text, p_at => $8::text::timestamptz,
   p_leased_until => $9::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text)`;
@@ -280,7 +280,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
         turn.per_endpoint,
         turn.per_environment,
         turn.per_account,
-        turn.suspect_after,
+        turn.suspects_ahead && JSON.stringify(turn.suspects_ahead),
         formatTime(turn.at_ms),
         formatTime(turn.leased_until_ms),
       ]),

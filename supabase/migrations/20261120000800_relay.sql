@@ -5,10 +5,11 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 -- Locks the suspects that may be next: two of each endpoint, in the order in which one is to be taken.
--- Accounts take turns, in the order of their names, after p_after. Of an account those come first that
--- have lost the fewest claims: they were lost beside another, and the other is left for the end.
+-- Accounts share the relay's time: p_ahead, {account: milliseconds}, has those that have had more than
+-- the others. Of an account those come first that have lost the fewest claims: they were lost beside
+-- another, and the other is left for the end.
 create function pay.lock_suspects(
-  p_after text,
+  p_ahead jsonb,
   p_at timestamptz,
   out environments text[],
   out ids text[]
@@ -30,10 +31,10 @@ begin
     ) n
   )
   select
-    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence)
+    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
   into environments, ids
   from suspected s
   join pay.environments e on e.id = s.environment_id
@@ -54,9 +55,10 @@ comment on function pay.lock_suspects is 'Internal.';
 -- one at a time, so that a poisonous one takes no other suspect with it.
 -- The claim counts the loss of the one before it. The third and every later loss is to be recorded as
 -- an attempt that crashed, under the number of the lost one: it is not sent (crashed is true).
--- p_ahead: how much later than the server's the caller's clock is.
+-- p_suspects_ahead: as in pay.lock_suspects; p_ahead: how much later than the server's the caller's
+-- clock is.
 create function pay.claim_suspect(
-  p_after text,
+  p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval
@@ -76,7 +78,7 @@ declare
   v_is_claimed boolean;
 begin
   for v_round in 1..100 loop
-    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
     exit when v_locked.ids is null;
     -- A new statement and so a new snapshot, as in pay.relay_turn.
     return query
@@ -136,7 +138,7 @@ comment on function pay.claim_suspect is 'Internal.';
 -- p_per_endpoint, p_per_environment, p_per_account
 --                 how many of one of which the relay has none; 2 of an endpoint that is failing.
 --                 Environments are counted by what a reset does not change
--- p_suspect_after  the account whose suspect was taken last; null: the relay has a suspect already
+-- p_suspects_ahead  {account: milliseconds} as in pay.lock_suspects; null: the relay has a suspect already
 -- p_leased_until  when another relay may think that this one is dead
 -- suspect         its claim was lost before; crashed: to be recorded as that, and not to be sent
 --
@@ -157,7 +159,7 @@ create function pay.relay_turn(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  p_suspect_after text,
+  p_suspects_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -340,11 +342,12 @@ begin
   end loop;
 
   -- Asked here, since there is usually none: the function costs a third of an empty turn.
-  if p_suspect_after is not null and exists (
+  if p_suspects_ahead is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
+    return query select * from pay.claim_suspect(
+      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
   end if;
 end
 $$;
