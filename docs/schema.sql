@@ -1348,25 +1348,39 @@ $function$;
 alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) to pay_api;
 
--- function pay.call_off_deliveries(text,text)
-CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
- RETURNS void
+-- function pay.call_off_deliveries(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+ RETURNS boolean
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null
-  from (
-    select w.id from pay.webhook_deliveries w
-    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
-      and w.status = 'pending' and w.leased_until is null
-    order by w.id
-    for update
-  ) waiting
-  where d.environment_id = p_environment_id and d.id = waiting.id
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
 $function$;
-alter function pay.call_off_deliveries(text,text) owner to pay_owner;
+alter function pay.call_off_deliveries(text,text,integer) owner to pay_owner;
+
+-- function pay.called_off_at_once()
+CREATE OR REPLACE FUNCTION pay.called_off_at_once()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 5000 $function$;
+alter function pay.called_off_at_once() owner to pay_owner;
 
 -- function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
 CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
@@ -1457,13 +1471,14 @@ AS $function$
 declare
   v_environment text;
   v_revision integer;
+  v_status_before text;
   v_slot smallint;
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
-    select t.revision into v_revision from pay.webhook_endpoints t
+    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
     for update;
     -- Gone as well: whoever loads it again finds a twin's answer before its absence.
@@ -1483,6 +1498,14 @@ begin
     id text, url text, events text[], status text, secrets json, revision integer,
     created_at timestamptz, body text
   );
+  if v_status_before = 'disabled' and v_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once())
+  then
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+    outcome := 'calling_off';
+    return next;
+    return;
+  end if;
   if p_endpoint is null then
     delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
   elsif p_expects_revision is null then
@@ -1515,7 +1538,7 @@ begin
     where t.environment_id = v_environment and t.id = p_id;
   end if;
   if p_endpoint is null or v_endpoint.status = 'disabled' then
-    perform pay.call_off_deliveries(v_environment, p_id);
+    perform pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once());
   end if;
   outcome := 'committed';
   return next;
@@ -2187,7 +2210,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id);
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
@@ -3973,6 +3996,9 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
+  -- An endpoint that is gone or off and still has something pending.
+  v_off_environment text;
+  v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
@@ -4000,8 +4026,12 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
+  select array_agg(w.endpoint_id) filter (where r.has_room),
+    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
+    array_agg(r.room + r.rest) filter (where r.has_room),
+    (array_agg(w.environment_id) filter (where not k.is_on))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
+  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
@@ -4011,7 +4041,8 @@ begin
         coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
         coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
       ) as left_of_tenant,
-      t.failing_since is not null as is_failing
+      t.failing_since is not null as is_failing,
+      t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
     select
@@ -4019,12 +4050,21 @@ begin
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room,
+      b.room,
+      k.is_on and b.room > 0 as has_room,
       -- At one that is failing most of what is claimed is given back.
       case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
+    from (
+      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room
+    ) b
+  ) r;
+
+  if v_off_endpoint is not null then
+    -- Few where others wait for this turn.
+    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop

@@ -50,7 +50,7 @@ export interface EndpointChange {
 /** What came of a change that is written one by one. */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
-  | { outcome: "stale" | "full" };
+  | { outcome: "stale" | "full" | "calling_off" };
 
 /** An attempt to make, claimed from the outbox. */
 export interface ClaimedDelivery {
@@ -317,5 +317,5 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
 function written(row: Row, answer: Answer): Written {
   if (row.outcome === "committed") return { outcome: "committed", answer };
   if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-  return { outcome: row.outcome as "stale" | "full" };
+  return { outcome: row.outcome as "stale" | "full" | "calling_off" };
 }

@@ -184,6 +184,9 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
+  -- An endpoint that is gone or off and still has something pending.
+  v_off_environment text;
+  v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
@@ -211,8 +214,12 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
+  select array_agg(w.endpoint_id) filter (where r.has_room),
+    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
+    array_agg(r.room + r.rest) filter (where r.has_room),
+    (array_agg(w.environment_id) filter (where not k.is_on))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
+  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
@@ -222,7 +229,8 @@ begin
         coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
         coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
       ) as left_of_tenant,
-      t.failing_since is not null as is_failing
+      t.failing_since is not null as is_failing,
+      t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
     select
@@ -230,12 +238,21 @@ begin
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room,
+      b.room,
+      k.is_on and b.room > 0 as has_room,
       -- At one that is failing most of what is claimed is given back.
       case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
+    from (
+      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room
+    ) b
+  ) r;
+
+  if v_off_endpoint is not null then
+    -- Few where others wait for this turn.
+    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -545,25 +562,38 @@ begin
 end
 $$;
 
--- Calls off what is on its way to an endpoint that is gone or off. An attempt under way ends by
--- itself; the relay then calls off what would follow.
--- Concurrency: rows are locked in the order of their ids.
-create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
-returns void
+-- Calls off what is on its way to an endpoint that is gone or off, p_most deliveries at a time: there can
+-- be more of them than one statement has time for. The turns of the relay call off the others. True when
+-- there may be more. An attempt under way ends by itself; the relay then calls off what would follow.
+-- Concurrency: rows that somebody holds are skipped; a turn of the relay finds them.
+create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+returns boolean
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null
-  from (
-    select w.id from pay.webhook_deliveries w
-    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
-      and w.status = 'pending' and w.leased_until is null
-    order by w.id
-    for update
-  ) waiting
-  where d.environment_id = p_environment_id and d.id = waiting.id
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
 $$;
+
+-- How many deliveries a change of an endpoint calls off: a tenth of a second's work.
+create function pay.called_off_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5000 $$;
 
 -- Turns an endpoint off for the relay, with its event. Outcome: committed | stale.
 -- The event goes to the other endpoints of the environment that want it.
@@ -590,7 +620,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id);
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
