@@ -1309,7 +1309,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_environment text;
-  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
+  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
@@ -4003,8 +4003,9 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
-  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at, v_ahead);

@@ -217,7 +217,7 @@ as $$
 #variable_conflict use_column
 declare
   v_environment text;
-  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
+  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');

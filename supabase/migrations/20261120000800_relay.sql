@@ -191,8 +191,9 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
-  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at, v_ahead);
