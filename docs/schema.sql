@@ -1049,7 +1049,7 @@ alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
-comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'Set while a relay has the row; once it is over another may take it. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is 'Claims that expired without a record since the last one. From 3 on it has crashed: the count stays.';
@@ -1309,7 +1309,7 @@ AS $function$
 #variable_conflict use_column
 declare
   v_environment text;
-  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
+  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
@@ -1348,25 +1348,39 @@ $function$;
 alter function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.begin_trigger(text,text,timestamp with time zone,text,text,text,text,text,text,text,text,text,timestamp with time zone) to pay_api;
 
--- function pay.call_off_deliveries(text,text)
-CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
- RETURNS void
+-- function pay.call_off_deliveries(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+ RETURNS boolean
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null
-  from (
-    select w.id from pay.webhook_deliveries w
-    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
-      and w.status = 'pending' and w.leased_until is null
-    order by w.id
-    for update
-  ) waiting
-  where d.environment_id = p_environment_id and d.id = waiting.id
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
 $function$;
-alter function pay.call_off_deliveries(text,text) owner to pay_owner;
+alter function pay.call_off_deliveries(text,text,integer) owner to pay_owner;
+
+-- function pay.called_off_at_once()
+CREATE OR REPLACE FUNCTION pay.called_off_at_once()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select 5000 $function$;
+alter function pay.called_off_at_once() owner to pay_owner;
 
 -- function pay.change_api_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text,text,text,text,text,text,text,timestamp with time zone,timestamp with time zone,text,text)
 CREATE OR REPLACE FUNCTION pay.change_api_key(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_status smallint, p_action text, p_id text, p_name text, p_scopes text, p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone, p_older_expire_at timestamp with time zone, p_secret text, p_refusal text)
@@ -1457,13 +1471,14 @@ AS $function$
 declare
   v_environment text;
   v_revision integer;
+  v_status_before text;
   v_slot smallint;
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
-    select t.revision into v_revision from pay.webhook_endpoints t
+    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
     for update;
     -- Gone as well: whoever loads it again finds a twin's answer before its absence.
@@ -1483,6 +1498,14 @@ begin
     id text, url text, events text[], status text, secrets json, revision integer,
     created_at timestamptz, body text
   );
+  if v_status_before = 'disabled' and v_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once())
+  then
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+    outcome := 'calling_off';
+    return next;
+    return;
+  end if;
   if p_endpoint is null then
     delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
   elsif p_expects_revision is null then
@@ -1515,7 +1538,7 @@ begin
     where t.environment_id = v_environment and t.id = p_id;
   end if;
   if p_endpoint is null or v_endpoint.status = 'disabled' then
-    perform pay.call_off_deliveries(v_environment, p_id);
+    perform pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once());
   end if;
   outcome := 'committed';
   return next;
@@ -1657,8 +1680,8 @@ end
 $function$;
 alter function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval)
-CREATE OR REPLACE FUNCTION pay.claim_suspect(p_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
+-- function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
  RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1671,7 +1694,7 @@ declare
   v_is_claimed boolean;
 begin
   for v_round in 1..100 loop
-    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
     exit when v_locked.ids is null;
     -- A new statement has a new snapshot, as in pay.relay_turn.
     return query
@@ -1717,8 +1740,8 @@ begin
   end loop;
 end
 $function$;
-alter function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
-comment on function pay.claim_suspect(text,timestamp with time zone,timestamp with time zone,interval) is 'Internal.';
+alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
+comment on function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) is 'Internal.';
 
 -- function pay.commit(text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
@@ -2190,7 +2213,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id);
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
@@ -3120,8 +3143,8 @@ end
 $function$;
 alter function pay.lock_funds(json,json) owner to pay_owner;
 
--- function pay.lock_suspects(text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.lock_suspects(p_after text, p_at timestamp with time zone, OUT environments text[], OUT ids text[])
+-- function pay.lock_suspects(jsonb,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with time zone, OUT environments text[], OUT ids text[])
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3141,10 +3164,10 @@ begin
     ) n
   )
   select
-    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence)
+    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
   into environments, ids
   from suspected s
   join pay.environments e on e.id = s.environment_id
@@ -3159,8 +3182,8 @@ begin
   ) l;
 end
 $function$;
-alter function pay.lock_suspects(text,timestamp with time zone) owner to pay_owner;
-comment on function pay.lock_suspects(text,timestamp with time zone) is 'Internal.';
+alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
+comment on function pay.lock_suspects(jsonb,timestamp with time zone) is 'Internal.';
 
 -- function pay.max_live_keys()
 CREATE OR REPLACE FUNCTION pay.max_live_keys()
@@ -3814,7 +3837,13 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
+      -- A delivery can be asked for again without end, and each record writes the text anew: it is
+      -- bounded. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null
@@ -3950,7 +3979,7 @@ alter function pay.redeliver(text,text,timestamp with time zone,integer[],text,t
 grant execute on function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text) to pay_api;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspect_after text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
  RETURNS TABLE(environment_id text, public_id text, account text, id text, endpoint_id text, event_id text, subject_id text, attempt integer, url text, secrets text, livemode boolean, failing_since timestamp with time zone, suspect boolean, crashed boolean, body text)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3972,12 +4001,16 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
+  -- An endpoint that is gone or off and still has something pending.
+  v_off_environment text;
+  v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
-  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at, v_ahead);
@@ -3999,8 +4032,12 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
+  select array_agg(w.endpoint_id) filter (where r.has_room),
+    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
+    array_agg(r.room + r.rest) filter (where r.has_room),
+    (array_agg(w.environment_id) filter (where not k.is_on))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
+  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
@@ -4010,7 +4047,8 @@ begin
         coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
         coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
       ) as left_of_tenant,
-      t.failing_since is not null as is_failing
+      t.failing_since is not null as is_failing,
+      t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
     select
@@ -4018,12 +4056,21 @@ begin
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room,
+      b.room,
+      k.is_on and b.room > 0 as has_room,
       -- At one that is failing most of what is claimed is given back.
       case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
+    from (
+      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room
+    ) b
+  ) r;
+
+  if v_off_endpoint is not null then
+    -- Few where others wait for this turn.
+    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -4130,11 +4177,12 @@ begin
   end loop;
 
   -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspect_after is not null and exists (
+  if p_suspects_ahead is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
+    return query select * from pay.claim_suspect(
+      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
   end if;
 end
 $function$;
@@ -4622,3 +4670,15 @@ CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $function$;
 alter function pay.wire_time(timestamp with time zone) owner to pay_owner;
+
+-- function pay.without_second_attempt(text)
+CREATE OR REPLACE FUNCTION pay.without_second_attempt(p_attempts text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$function$;
+alter function pay.without_second_attempt(text) owner to pay_owner;

@@ -23,6 +23,7 @@ import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
 import { type Chain, FIRST_CLAIM, MAX_CLAIMED, RelayLanes } from "./relay_lanes.ts";
+import { SuspectTurns } from "./suspect_turns.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** How long a claim lasts: the 15 s of an attempt, and as long as it may wait and be recorded. */
@@ -58,15 +59,15 @@ export class Relay {
   /** Deliveries whose attempts are under way. */
   readonly #under_way = new Set<ClaimedDelivery>();
   #results: AttemptResult[] = [];
-  /** Accounts take turns with their suspects: the account that had the last turn. */
-  #suspect_account = "";
-  #has_suspect = false;
+  readonly #suspect_turns = new SuspectTurns();
   /** A suspect has ended, so the next turn begins at once. */
   #hurries = false;
   #wanted = false;
   #wake: () => void = () => {};
   #gathered: () => void = () => {};
   #running: Promise<void> | null = null;
+  /** Resolves when the turn under way is over; never rejects. */
+  #turned: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
   constructor(options: RelayOptions) {
@@ -145,8 +146,15 @@ export class Relay {
     this.#running = null;
   }
 
+  /** A turn, after the one that is under way: what that one has claimed is known by then. */
+  #turn(): Promise<boolean> {
+    const turn = this.#turned.then(() => this.#recordAndClaim());
+    this.#turned = turn.catch(() => {});
+    return turn;
+  }
+
   /** Records and claims; true when there may be more to claim at once. */
-  async #turn(): Promise<boolean> {
+  async #recordAndClaim(): Promise<boolean> {
     const { store, clock, lease_ms } = this.#options;
     const at_ms = clock();
     this.#hurries = false;
@@ -164,7 +172,7 @@ export class Relay {
         per_environment: FIRST_CLAIM.environment,
         per_account: FIRST_CLAIM.account,
         rooms: this.#lanes.rooms(),
-        suspect_after: this.#has_suspect ? null : this.#suspect_account,
+        suspects_ahead: this.#suspect_turns.ahead(),
         at_ms,
         leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
       });
@@ -173,7 +181,7 @@ export class Relay {
       throw error;
     }
     const suspect = claimed.find((delivery) => delivery.suspect);
-    if (suspect) [this.#has_suspect, this.#suspect_account] = [true, suspect.account];
+    if (suspect) this.#suspect_turns.begin(suspect.account, performance.now());
     this.#lanes.add(claimed, at_ms);
     if (this.#stopped) { for (const waiting of this.#lanes.empty()) this.#release(waiting); }
     this.#begin();
@@ -226,7 +234,7 @@ export class Relay {
 
   /** The next suspect may be claimed. */
   #endSuspect(): void {
-    this.#has_suspect = false;
+    this.#suspect_turns.end(performance.now());
     this.#hurries = true;
     this.#gathered();
   }

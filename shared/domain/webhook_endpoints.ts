@@ -5,7 +5,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { checkEndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
-import { ApiError, invalidParameter } from "../core/errors.ts";
+import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import type {
   CreateWebhookEndpointBody,
   DeletedWebhookEndpoint,
@@ -206,6 +206,11 @@ function replyOf(written: Written, master_secret: string): Reply | null {
     }
     case "stale":
       return null;
+    case "calling_off":
+      throw tryAgain(
+        "service_unavailable",
+        "Deliveries to this endpoint from before it was turned off are still being called off: try again",
+      );
     case "full":
       throw new ApiError(
         "invalid_parameter",

@@ -116,7 +116,7 @@ export const WebhookDelivery = z.object({
   endpoint_id: id("whe_"),
   payment_id: id("pay_").nullable().describe("Of an event of a payment"),
   status: DeliveryStatus,
-  attempts: z.array(DeliveryAttempt),
+  attempts: z.array(DeliveryAttempt).describe("The first, and at least the newest 50"),
   next_attempt_at: Instant.nullable(),
   created_at: Instant,
 }).describe("An event on its way to one endpoint");

@@ -55,9 +55,12 @@ export class WebhookConnection {
     socket.on("error", close);
   }
 
-  /** Whether it can carry a request: open, and no byte has come that nobody asked for. */
+  /**
+   * Whether it can carry a request: open, no byte has come that nobody asked for, and all requests
+   * have been sent. A receiver that answers and does not read would make this process keep them.
+   */
   get usable(): boolean {
-    return !this.#closed && this.#buffered === 0;
+    return !this.#closed && this.#buffered === 0 && this.#socket.writableLength === 0;
   }
 
   /** Queues bytes; whether they arrive shows in `read`. */
@@ -164,12 +167,12 @@ export class WebhookConnectionPool {
     return undefined;
   }
 
-  /** Keeps a connection whose last answer ended cleanly; closes it when there is no room. */
+  /** Keeps a connection whose last answer ended cleanly; the one that has been idle longest makes room. */
   put(target: ConnectTarget, connection: WebhookConnection): void {
     const now = performance.now();
-    const keeps = !this.#closed && connection.usable && this.#count < IDLE_COUNT_MAX &&
-      now - connection.opened_at < AGE_MS_MAX;
+    const keeps = !this.#closed && connection.usable && now - connection.opened_at < AGE_MS_MAX;
     if (!keeps) return connection.close();
+    if (this.#count >= IDLE_COUNT_MAX) this.#closeOldest();
     const key = keyOf(target);
     const waiting = this.#idle.get(key);
     if (waiting === undefined) this.#idle.set(key, [{ connection, since: now }]);
@@ -182,6 +185,17 @@ export class WebhookConnectionPool {
   close(): void {
     this.#closed = true;
     this.#closeIdle();
+  }
+
+  /** Whoever keeps many connections idle leaves the pool to those who use theirs. */
+  #closeOldest(): void {
+    let oldest: { connection: WebhookConnection; since: number }[] | undefined;
+    for (const waiting of this.#idle.values()) {
+      const since = waiting[0]?.since ?? Infinity;
+      if (since < (oldest?.[0]?.since ?? Infinity)) oldest = waiting;
+    }
+    oldest?.shift()?.connection.close();
+    this.#count--;
   }
 
   #closeIdle(): void {

@@ -50,7 +50,7 @@ export interface EndpointChange {
 /** What came of a change that is written one by one. */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
-  | { outcome: "stale" | "full" };
+  | { outcome: "stale" | "full" | "calling_off" };
 
 /** An attempt to make, claimed from the outbox. */
 export interface ClaimedDelivery {
@@ -108,8 +108,8 @@ export interface RelayTurn {
   per_environment: number;
   per_account: number;
   rooms: RelayRooms;
-  /** The account whose suspect it took last, or an empty string; null while it has a suspect. */
-  suspect_after: string | null;
+  /** Accounts whose suspects have had more time than others, and how much; null while it has one. */
+  suspects_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
 }
@@ -203,7 +203,7 @@ const END_TRIGGER = `select * from pay.end_trigger(
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
-  p_suspect_after => $7::text, p_at => $8::text::timestamptz,
+  p_suspects_ahead => $7::text, p_at => $8::text::timestamptz,
   p_leased_until => $9::text::timestamptz)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text)`;
@@ -280,7 +280,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
         turn.per_endpoint,
         turn.per_environment,
         turn.per_account,
-        turn.suspect_after,
+        turn.suspects_ahead && JSON.stringify(turn.suspects_ahead),
         formatTime(turn.at_ms),
         formatTime(turn.leased_until_ms),
       ]),
@@ -317,5 +317,5 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
 function written(row: Row, answer: Answer): Written {
   if (row.outcome === "committed") return { outcome: "committed", answer };
   if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-  return { outcome: row.outcome as "stale" | "full" };
+  return { outcome: row.outcome as "stale" | "full" | "calling_off" };
 }

@@ -75,7 +75,7 @@ create table pay.webhook_deliveries (
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
 comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
-comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
   'Set while a relay has the row; once it is over another may take it. In no index.';
@@ -145,6 +145,17 @@ returns text
 language sql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
+
+-- Recorded attempts without the second one. The first stays: it tells the order of deliveries. No attempt
+-- holds an object.
+create function pay.without_second_attempt(p_attempts text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$$;
 
 -- A delivery as JSON text, in the order of the contract (§4).
 create function pay.webhook_delivery_body(d pay.webhook_deliveries)

@@ -12,7 +12,8 @@ set role pay_owner;
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
 -- p_status, p_body    the answer to keep under the idempotency key
 -- Outcomes: committed | replay | conflict | expired | stale (changed or deleted since) |
---           full (16 endpoints) | unauthorized | forbidden.
+--           full (16 endpoints) | calling_off (it was off, and not all that was on its way to it is
+--           called off yet: send again soon) | unauthorized | forbidden.
 -- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
 -- queue on an advisory lock, so two cannot take one slot.
 create function pay.change_webhook_endpoint(
@@ -40,13 +41,14 @@ as $$
 declare
   v_environment text;
   v_revision integer;
+  v_status_before text;
   v_slot smallint;
   v_endpoint record;
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
   if outcome = 'ok' and p_expects_revision is not null then
-    select t.revision into v_revision from pay.webhook_endpoints t
+    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
     where t.environment_id = v_environment and t.id = p_id
     for update;
     -- Gone as well: whoever loads it again finds a twin's answer before its absence.
@@ -66,6 +68,14 @@ begin
     id text, url text, events text[], status text, secrets json, revision integer,
     created_at timestamptz, body text
   );
+  if v_status_before = 'disabled' and v_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once())
+  then
+    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
+    outcome := 'calling_off';
+    return next;
+    return;
+  end if;
   if p_endpoint is null then
     delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
   elsif p_expects_revision is null then
@@ -98,7 +108,7 @@ begin
     where t.environment_id = v_environment and t.id = p_id;
   end if;
   if p_endpoint is null or v_endpoint.status = 'disabled' then
-    perform pay.call_off_deliveries(v_environment, p_id);
+    perform pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once());
   end if;
   outcome := 'committed';
   return next;
@@ -207,7 +217,7 @@ as $$
 #variable_conflict use_column
 declare
   v_environment text;
-  v_leased_until timestamptz := least(p_at, pay.server_time()) + (p_leased_until - p_at);
+  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
 begin
   select * into outcome, api_key_id, v_environment, remaining
   from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');

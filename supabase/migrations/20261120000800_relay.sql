@@ -5,10 +5,11 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 -- Locks the suspects that may be next, two of each endpoint, and returns them in the order in which
--- to take one. Accounts take turns in the order of their names, beginning after p_after. Within an
--- account the suspects with the fewest lost claims come first: the poisonous one has the most.
+-- to take one. Accounts share the relay's time: p_ahead, {account: milliseconds}, names the accounts
+-- that have had more of it than the others. Within an account the suspects with the fewest lost claims
+-- come first: the poisonous one has the most.
 create function pay.lock_suspects(
-  p_after text,
+  p_ahead jsonb,
   p_at timestamptz,
   out environments text[],
   out ids text[]
@@ -30,10 +31,10 @@ begin
     ) n
   )
   select
-    array_agg(l.environment_id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by e.account <= p_after, e.account, l.lost_claims,
-      l.next_attempt_at, l.subject_id, l.sequence)
+    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
+    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
   into environments, ids
   from suspected s
   join pay.environments e on e.id = s.environment_id
@@ -54,9 +55,10 @@ comment on function pay.lock_suspects is 'Internal.';
 -- one at a time, so that a poisonous one takes no other suspect with it.
 -- A claim counts the lost claim before it. On the third and every later loss crashed is true: the
 -- relay records a crashed attempt under the number of the lost one and does not send the delivery.
+-- p_suspects_ahead: as in pay.lock_suspects.
 -- p_ahead: how far the caller's clock is ahead of the server's.
 create function pay.claim_suspect(
-  p_after text,
+  p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval
@@ -76,7 +78,7 @@ declare
   v_is_claimed boolean;
 begin
   for v_round in 1..100 loop
-    select * into v_locked from pay.lock_suspects(p_after, p_at);
+    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
     exit when v_locked.ids is null;
     -- A new statement has a new snapshot, as in pay.relay_turn.
     return query
@@ -136,7 +138,7 @@ comment on function pay.claim_suspect is 'Internal.';
 -- p_per_endpoint, p_per_environment, p_per_account
 --                 how many of one without claims; 2 of an endpoint that is failing. Environments are
 --                 counted by their public id, which a reset keeps
--- p_suspect_after  the account whose suspect was claimed last; null: the relay has a suspect
+-- p_suspects_ahead  as in pay.lock_suspects; null: the relay has a suspect
 -- p_leased_until  when the lease of a claim ends, and another relay may claim the delivery
 -- suspect, crashed  as in pay.claim_suspect
 --
@@ -158,7 +160,7 @@ create function pay.relay_turn(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  p_suspect_after text,
+  p_suspects_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -183,12 +185,16 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
+  -- An endpoint that is gone or off and still has something pending.
+  v_off_environment text;
+  v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
+  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
-  p_leased_until := p_leased_until - v_ahead;
 
   if p_results <> '[]' then
     perform pay.record_attempts(p_results, p_at, v_ahead);
@@ -210,8 +216,12 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id), array_agg(r.room), array_agg(r.share), array_agg(r.room + r.rest)
-  into v_endpoints, v_rooms, v_shares, v_reads
+  select array_agg(w.endpoint_id) filter (where r.has_room),
+    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
+    array_agg(r.room + r.rest) filter (where r.has_room),
+    (array_agg(w.environment_id) filter (where not k.is_on))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
+  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
@@ -221,7 +231,8 @@ begin
         coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
         coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
       ) as left_of_tenant,
-      t.failing_since is not null as is_failing
+      t.failing_since is not null as is_failing,
+      t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
     select
@@ -229,12 +240,21 @@ begin
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end as share,
-      least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room,
+      b.room,
+      k.is_on and b.room > 0 as has_room,
       -- At one that is failing most of what is claimed is given back.
       case when k.is_failing then 0 else c_rest end as rest
-  ) r
-  where r.room > 0;
+    from (
+      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
+        case when k.is_failing then 2 end) as room
+    ) b
+  ) r;
+
+  if v_off_endpoint is not null then
+    -- Few where others wait for this turn.
+    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
 
   -- All that is due may have to wait for something earlier: then look behind it.
   for v_round in 1..100 loop
@@ -341,11 +361,12 @@ begin
   end loop;
 
   -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspect_after is not null and exists (
+  if p_suspects_ahead is not null and exists (
     select from pay.webhook_deliveries d
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
-    return query select * from pay.claim_suspect(p_suspect_after, p_at, p_leased_until, v_ahead);
+    return query select * from pay.claim_suspect(
+      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
   end if;
 end
 $$;
@@ -462,7 +483,13 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      attempts = d.attempts || case when d.attempts = '' then '' else ',' end || r.record
+      -- A delivery can be asked for again without end, and each record writes the text anew: it is
+      -- bounded. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null
@@ -536,25 +563,38 @@ begin
 end
 $$;
 
--- Calls off what is on its way to an endpoint that is gone or off. An attempt under way ends by
--- itself; the relay then calls off what would follow.
--- Concurrency: rows are locked in the order of their ids.
-create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text)
-returns void
+-- Calls off what is on its way to an endpoint that is gone or off, p_most deliveries at a time: there can
+-- be more of them than one statement has time for. The turns of the relay call off the others. True when
+-- there may be more. An attempt under way ends by itself; the relay then calls off what would follow.
+-- Concurrency: rows that somebody holds are skipped; a turn of the relay finds them.
+create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+returns boolean
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  update pay.webhook_deliveries d
-  set status = 'cancelled', next_attempt_at = null
-  from (
-    select w.id from pay.webhook_deliveries w
-    where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
-      and w.status = 'pending' and w.leased_until is null
-    order by w.id
-    for update
-  ) waiting
-  where d.environment_id = p_environment_id and d.id = waiting.id
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
 $$;
+
+-- How many deliveries a change of an endpoint calls off: a tenth of a second's work.
+create function pay.called_off_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5000 $$;
 
 -- Turns an endpoint off for the relay, with its event. Outcome: committed | stale.
 -- The event goes to the other endpoints of the environment that want it.
@@ -581,7 +621,7 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id);
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);

@@ -37,7 +37,7 @@ serviceCase("a turn of the relay reads little, however much is pending", async (
   };
   const turn = `select environment_id, id, attempt from pay.relay_turn(
     p_results => $1::text, p_rooms => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
-    p_per_environment => $2::int, p_per_account => $2::int, p_suspect_after => '', p_at => now(),
+    p_per_environment => $2::int, p_per_account => $2::int, p_suspects_ahead => '{}', p_at => now(),
     p_leased_until => now() + interval '25 s')`;
   const take = (claimed: readonly Claimed[]) =>
     connection.unsafe<Claimed[]>(turn, parameters(claimed), { prepare: true });

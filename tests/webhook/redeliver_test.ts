@@ -82,6 +82,38 @@ webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) =>
   });
 });
 
+webhookCase("POST /redeliver without end leaves a delivery small", async (t, service, hooks) => {
+  await service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  const [{ id }] = await deliveriesOf(service);
+  const read = async () => (await service.call("GET", `${DELIVERIES}/${id}`)).body.attempts;
+  const [first] = await read();
+  // As if it had been sent for an hour.
+  const attempt = 100_000;
+  const long = { ...first, duration_ms: 15_000, error: "connection_failed" };
+  const numbers = Array.from({ length: 50 }, (_, i) => attempt - 49 + i);
+  const kept = [first, ...numbers.map((number) => ({ ...long, number }))];
+  await service.sql`update pay.webhook_deliveries set attempt_count = ${attempt},
+    attempts = ${JSON.stringify(kept).slice(1, -1)} where id = ${id}`;
+  let shown: { number: number }[] = kept;
+  for (let i = 0; i < 30; i++) {
+    await redeliver(service, id);
+    await settle(service);
+    shown = await read();
+  }
+  await t.step("its attempts do not grow beyond 8 kB", () => {
+    const { length } = JSON.stringify(shown);
+    assert.ok(length > 7_500 && length < 8_300, `${length} bytes`);
+  });
+  await t.step("they are the first and the newest", () => {
+    assert.ok(shown.length > 50);
+    const newest = shown.slice(1).map((_, i) => attempt + 30 + 2 - shown.length + i);
+    assert.deepEqual(shown.map(({ number }) => number), [1, ...newest]);
+  });
+});
+
 webhookCase("POST /redeliver of a pending delivery does not wait for its time", async (
   _,
   service,

@@ -57,6 +57,22 @@ webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, ser
   });
 }, NO_RELAY);
 
+webhookCase("relay_turn() a lease of a relay whose clock is behind is as long", async (
+  _,
+  service,
+) => {
+  const now = AT + 2 * LEASE_MS;
+  await service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  const behind = { at_ms: AT, leased_until_ms: AT + LEASE_MS };
+  const [claimed] = await turn(service, now, behind);
+  assert.equal((await turn(service, now + LEASE_MS - 1)).length, 0);
+  await turn(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(claimed!, true, AT)] });
+  const [delivery] = await deliveriesOf(service);
+  assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
+}, NO_RELAY);
+
 /** Deliveries that are to be looked at later. */
 async function putOff({ sql }: TestService): Promise<number> {
   const rows = await sql`

@@ -24,7 +24,7 @@ export async function turn(
     per_endpoint: 16,
     per_environment: 64,
     per_account: 64,
-    suspect_after: "",
+    suspects_ahead: {},
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
     ...asked,

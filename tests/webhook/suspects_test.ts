@@ -39,7 +39,7 @@ function shown(claimed: readonly ClaimedDelivery[]): string[] {
   );
 }
 
-webhookCase("relay_turn() one suspect at a time, accounts in turn", async (t, service) => {
+webhookCase("relay_turn() one suspect at a time, accounts share the time", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service, 0);
   await insertEndpoint(service, 1, { environment_id: service.other.environment_id });
@@ -53,17 +53,21 @@ webhookCase("relay_turn() one suspect at a time, accounts in turn", async (t, se
   });
   await t.step("while a relay has one it gets no other, and all else as usual", async () => {
     await service.make({ outcome: "pending" });
-    assert.deepEqual(shown(await turn(service, at, { suspect_after: null })), ["one"]);
+    assert.deepEqual(shown(await turn(service, at, { suspects_ahead: null })), ["one"]);
   });
-  await t.step("the next is of the next account, and then of the first again", async () => {
-    assert.deepEqual(shown(await turn(service, at, { suspect_after: "one" })), ["two suspect"]);
-    assert.deepEqual(shown(await turn(service, at, { suspect_after: "two" })), ["one suspect"]);
+  await t.step("the next is of the account that is least ahead", async () => {
+    assert.deepEqual(shown(await turn(service, at, { suspects_ahead: { one: 1 } })), [
+      "two suspect",
+    ]);
+    assert.deepEqual(shown(await turn(service, at, { suspects_ahead: { two: 1 } })), [
+      "one suspect",
+    ]);
   });
   await t.step("of an account that which has lost fewest comes first", async () => {
-    const [first] = await turn(service, at, { suspect_after: "two" });
+    const [first] = await turn(service, at, { suspects_ahead: { two: 1 } });
     const lost = await loseClaims(service, at);
     for (let left = 2; left > 0; left--) {
-      const [next] = await turn(service, lost, { suspect_after: "one" });
+      const [next] = await turn(service, lost, { suspects_ahead: { one: 1 } });
       assert.deepEqual(shown([next!]), ["two suspect"]);
     }
     const rows = await service.sql`
@@ -235,6 +239,34 @@ webhookCase("a thousand suspects are worked off in seconds", async (_, service, 
   assert.ok(took_ms < DRAIN_LIMIT_MS, `${took_ms} ms`);
 });
 
+webhookCase("slow suspects of one account do not hold up another's", async (_, service, hooks) => {
+  const SUSPECTS = 20;
+  const SLOW_MS = 1_000;
+  const options = { key: service.other.text };
+  await addEndpoint(service, hooks.url("/quick"), { events: ["payment.created"] });
+  await addEndpoint(service, hooks.url("/slow"), { events: ["payment.created"] }, options);
+  hooks.judge = () => 503;
+  for (let i = 0; i < SUSPECTS; i++) {
+    await service.make({ outcome: "pending" });
+    await service.make({ outcome: "pending" }, options);
+  }
+  await settle(service);
+  hooks.arrivals.length = 0;
+  hooks.judge = async ({ path }) => {
+    if (path === "/slow") await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+    return 200;
+  };
+  await service
+    .sql`update pay.webhook_deliveries set lost_claims = 1, next_attempt_at = created_at`;
+  const settled = settle(service);
+  await until("the quick ones have arrived", () => hooks.at("/quick").length === SUSPECTS);
+  const slow = hooks.at("/slow").length;
+  await service.deps.webhooks!.relay.stop(Promise.resolve());
+  await settled;
+  // In turns by number it would be as many as the others.
+  assert.ok(slow < SUSPECTS / 2, `${slow} slow ones have come meanwhile`);
+});
+
 webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   const held: (() => void)[] = [];
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
@@ -262,5 +294,40 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
     for (const answer of held) answer();
     await settle(service);
     assert.deepEqual(await rows(), given_back);
+  });
+});
+
+webhookCase("Relay.stop() loses no claim of a turn under way", async (t, service, hooks) => {
+  await service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  hooks.judge = () => 503;
+  for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.arrivals.length = 0;
+  const { relay } = service.deps.webhooks!;
+  let settled = Promise.resolve();
+  let stopped = Promise.resolve();
+  await service.sql.begin(async (sql) => {
+    await sql`lock table pay.webhook_deliveries in access exclusive mode`;
+    await sql`update pay.webhook_deliveries set next_attempt_at = ${new Date(AT)}`;
+    settled = settle(service);
+    await until("the turn waits for the table", async () => {
+      const waiting = await service.sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and query like '%relay_turn%'`;
+      return waiting.length > 0;
+    });
+    stopped = relay.stop(Promise.resolve());
+  });
+  await stopped;
+  service.forgetStatements();
+  await t.step("what it has claimed is given back", async () => {
+    const leased = await service.sql`
+      select from pay.webhook_deliveries where leased_until is not null`;
+    assert.equal(leased.length, 0);
+    assert.equal(hooks.arrivals.length, 0);
+  });
+  await t.step("and nothing is left to record", async () => {
+    await settled;
+    service.assertStatements(0);
   });
 });

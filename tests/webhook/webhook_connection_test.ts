@@ -33,6 +33,49 @@ for (const [name, change] of OTHERS) {
   });
 }
 
+Deno.test("WebhookConnectionPool.put() a full pool keeps those that were used last", async () => {
+  const receiver = openReceiver(() => {});
+  const pool = new WebhookConnectionPool();
+  const put = async (host: string) => {
+    const target = { ...targetAt(receiver.port), host };
+    const connection = await openConnection(target, 1_000);
+    pool.put(target, connection!);
+    return { target, connection: connection! };
+  };
+  // As many as one pool keeps, each at a host of its own.
+  const idle = [];
+  for (let i = 0; i < 128; i++) idle.push(await put(`${i}.example.com`));
+  const next = await put("next.example.com");
+  assert.equal(idle[0]!.connection.usable, false);
+  assert.equal(pool.take(idle[0]!.target), undefined);
+  for (const { target, connection } of [...idle.slice(1), next]) {
+    assert.equal(pool.take(target), connection);
+    connection.close();
+  }
+  pool.close();
+  await receiver.close();
+});
+
+Deno.test("WebhookConnectionPool.put() closes a connection that has bytes to send", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const target = targetAt(listener.addr.port);
+  const [connection, receiver] = await Promise.all([
+    openConnection(target, 1_000),
+    listener.accept(),
+  ]);
+  // More than the buffers of two sockets take while nobody reads.
+  connection!.write(new Uint8Array(64 * 1024 * 1024));
+  await receiver.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
+  assert.ok(await connection!.read());
+  const pool = new WebhookConnectionPool();
+  pool.put(target, connection!);
+  assert.equal(pool.take(target), undefined);
+  assert.equal(await connection!.read(), null);
+  pool.close();
+  receiver.close();
+  listener.close();
+});
+
 Deno.test("WebhookConnectionPool.put() closes what comes back after close()", async () => {
   const receiver = openReceiver(() => {});
   const connection = await openConnection(targetAt(receiver.port), 1_000);

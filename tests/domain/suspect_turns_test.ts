@@ -1,0 +1,54 @@
+/** Accounts share the time of a relay that sends one suspect at a time. */
+
+import assert from "node:assert/strict";
+import { SuspectTurns } from "../../shared/domain/suspect_turns.ts";
+
+/** How many turns each account has in so many milliseconds, when it always has a suspect waiting. */
+function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: number) {
+  const counts: Record<string, number> = {};
+  for (let now = 0; now < for_ms;) {
+    const ahead = turns.ahead()!;
+    // As the database does: least ahead, then by name.
+    const [account] = Object.keys(takes_ms).toSorted((a, b) =>
+      (ahead[a] ?? 0) - (ahead[b] ?? 0) || (a < b ? -1 : 1)
+    );
+    turns.begin(account!, now);
+    assert.equal(turns.ahead(), null);
+    turns.end(now += takes_ms[account!]!);
+    counts[account!] = (counts[account!] ?? 0) + 1;
+  }
+  return counts;
+}
+
+Deno.test("accounts with suspects that take alike take turns", () => {
+  assert.deepEqual(share(new SuspectTurns(), { a: 5, b: 5, c: 5 }, 150), { a: 10, b: 10, c: 10 });
+});
+
+Deno.test("an account with slow suspects gets no more time than another", () => {
+  const counts = share(new SuspectTurns(), { quick: 5, silent: 15_000 }, 60_000);
+  assert.ok(counts.silent === 2 && counts.quick! >= 3_000, JSON.stringify(counts));
+});
+
+Deno.test("suspects that take no time at all are not endless turns of one account", () => {
+  const turns = new SuspectTurns();
+  turns.begin("a", 0);
+  turns.end(0);
+  assert.deepEqual({ ...turns.ahead() }, { a: 1 });
+});
+
+Deno.test("an account that comes late neither waits for the past nor makes up for it", () => {
+  const turns = new SuspectTurns();
+  share(turns, { a: 1_000, b: 1_000 }, 100_000);
+  const counts = share(turns, { a: 1_000, b: 1_000, late: 1_000 }, 30_000);
+  for (const count of Object.values(counts)) assert.ok(Math.abs(count - 10) <= 1, `${count}`);
+});
+
+Deno.test("only accounts that are ahead are remembered", () => {
+  const turns = new SuspectTurns();
+  for (let i = 0; i < 10_000; i++) {
+    turns.begin(`account ${i}`, i);
+    turns.end(i + 1);
+  }
+  share(turns, { last: 5 }, 100);
+  assert.deepEqual(Object.keys(turns.ahead()!), ["last"]);
+});

@@ -1,0 +1,99 @@
+/**
+ * An endpoint with more deliveries on their way than one statement has time for can be turned off, deleted
+ * and turned on again, and none of them is sent afterwards.
+ */
+
+import assert from "node:assert/strict";
+import { assertRefused } from "../http/service_case.ts";
+import type { TestService } from "../support/service.ts";
+import { addEndpoint, ENDPOINTS, settle, shown } from "./recording_receiver.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+/** More than twice as many as a change of an endpoint calls off. */
+const BACKLOG = 12_000;
+/** Most that one statement calls off. */
+const AT_ONCE = 5_000;
+
+const AT = Date.parse("2026-08-09T10:11:12.013Z");
+
+/** An endpoint whose deliveries have failed and wait for another attempt. */
+async function addBacklog(service: TestService, url: string): Promise<string> {
+  await service.setClock(AT);
+  const { id } = await addEndpoint(service, url, { events: ["payment.created"] });
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  const later = new Date(AT + 60_000).toISOString();
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, attempt_count, next_attempt_at, created_at)
+    select e.environment_id, left(t.id, 20) || 'd' || n, e.id, e.type, t.id, 'pay_' || n, 1,
+      'pending', 1, ${later}, ${new Date(AT).toISOString()}
+    from pay.events e, pay.webhook_endpoints t, generate_series(2, ${BACKLOG}) n`;
+  return id;
+}
+
+async function countOf(service: TestService, status: string): Promise<number> {
+  const [row] = await service.sql`
+    select count(*)::int as deliveries from pay.webhook_deliveries where status = ${status}`;
+  return row!.deliveries;
+}
+
+/** Turns of the relay, until nothing is pending. */
+async function callOff(service: TestService): Promise<void> {
+  for (let left = BACKLOG; left > 0;) {
+    await settle(service);
+    const now = await countOf(service, "pending");
+    assert.ok(now < left, `${now} of ${left} deliveries stay pending`);
+    left = now;
+  }
+}
+
+webhookCase("PUT disabled of an endpoint with a large backlog", async (t, service, hooks) => {
+  hooks.judge = () => 503;
+  const id = await addBacklog(service, hooks.url("/"));
+  hooks.judge = () => 200;
+  hooks.arrivals.length = 0;
+  const put = (status: string) => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status } });
+  await t.step("one statement calls off a part", async () => {
+    assert.equal((await put("disabled")).status, 200);
+    assert.equal(await countOf(service, "cancelled"), AT_ONCE);
+  });
+  await t.step("until all is called off the endpoint stays off: 503", async () => {
+    assertRefused(await put("enabled"), 503, "service_unavailable");
+    assert.equal(await countOf(service, "cancelled"), 2 * AT_ONCE);
+  });
+  await t.step("turns of the relay call off the rest, before it is due", () => callOff(service));
+  await t.step("then it is on, and gets what is new and nothing else", async () => {
+    assert.equal((await put("enabled")).status, 200);
+    await service.setClock(AT + 120_000);
+    await service.make({ outcome: "pending" });
+    await settle(service);
+    assert.deepEqual(shown(hooks.arrivals), ["payment.created 1"]);
+    assert.equal(await countOf(service, "cancelled"), BACKLOG);
+  });
+});
+
+webhookCase("DELETE of an endpoint with a large backlog", async (t, service, hooks) => {
+  hooks.judge = () => 503;
+  const id = await addBacklog(service, hooks.url("/"));
+  await t.step("one statement calls off a part", async () => {
+    assert.equal((await service.call("DELETE", `${ENDPOINTS}/${id}`)).status, 200);
+    assert.equal(await countOf(service, "cancelled"), AT_ONCE);
+  });
+  await t.step("turns of the relay call off the rest", () => callOff(service));
+});
+
+webhookCase("410 of an endpoint with a large backlog", async (t, service, hooks) => {
+  hooks.judge = () => 503;
+  await addBacklog(service, hooks.url("/"));
+  hooks.judge = () => 410;
+  await service.sql`
+    update pay.webhook_deliveries set next_attempt_at = created_at where subject_id = 'pay_2'`;
+  await settle(service);
+  await t.step("turns it off and calls off a part", async () => {
+    const [endpoint] = await service.sql`select status from pay.webhook_endpoints`;
+    assert.equal(endpoint!.status, "disabled");
+    assert.ok(await countOf(service, "pending") >= BACKLOG - 2 * AT_ONCE);
+  });
+  await t.step("turns of the relay call off the rest", () => callOff(service));
+});
