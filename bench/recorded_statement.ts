@@ -6,6 +6,7 @@
 
 import { formatTime } from "../shared/core/clock.ts";
 import { type Database, openDatabase } from "../shared/store/database.ts";
+import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
 import { Changes } from "../shared/domain/changes.ts";
 import { createPayments } from "../shared/domain/payments.ts";
@@ -56,7 +57,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
       return database.attempt(text, parameters);
     },
   };
-  const store = createStore(recording, recording);
+  const store = createStore(recording, recording, new EntryCalls(recording));
   const own = createDependencies({
     database_url,
     base_url,

@@ -16,6 +16,7 @@ import { createPayments } from "../shared/domain/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { openDatabase } from "../shared/store/database.ts";
+import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore, type Store } from "../shared/store/store.ts";
 import { openServerLog, redirectConsole } from "../scripts/server_log.ts";
 import { commitInSevenRoundTrips } from "./seven_round_trips.ts";
@@ -70,10 +71,11 @@ function storeOf(
   database_url: string,
   database: ReturnType<typeof openDatabase>,
 ): Store {
+  const calls = new EntryCalls(database);
   if (variant === "uncoalesced") {
-    return createStore(database, database, () => {}, { under_way: Infinity, requests: 1 });
+    return createStore(database, database, calls, () => {}, { under_way: Infinity, requests: 1 });
   }
-  const store = createStore(database, database);
+  const store = createStore(database, database, calls);
   if (variant === "profiled") return store;
   const sql = postgres(database_url, { max: SEVEN_CONNECTIONS, onnotice: () => {} });
   return { ...store, commit: commitInSevenRoundTrips(sql) };

@@ -4,7 +4,7 @@
  * begins.
  */
 
-import { ApiError, tryAgain } from "../shared/core/errors.ts";
+import { ApiError, invalidParameter, tryAgain } from "../shared/core/errors.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { renderError } from "../shared/domain/error_body.ts";
 import { CONNECTION_LIMITS, type ConnectionLimits, serveConnections } from "./http_connections.ts";
@@ -105,6 +105,10 @@ function answer(
   sites: readonly SiteHandler[],
   request: Request,
 ): Response | Promise<Response> {
+  // The address is made of the Host header, which is the client's own text.
+  if (!URL.canParse(request.url)) {
+    return renderApiError(invalidParameter("Host", "Invalid Host: it is no name or address"));
+  }
   const path_start = request.url.indexOf("/", "http://".length);
   const path = request.url.slice(path_start);
   if (path.startsWith(MOUNT + "/")) {

@@ -12,6 +12,7 @@ import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
+import { EntryCalls } from "../store/entry_calls.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
 import type { WebhookRequest } from "../store/webhook_sender.ts";
@@ -102,9 +103,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const wakeRelay = () => {
     if (webhooks) inBackground(webhooks.relay.nudge());
   };
-  const store = createStore(database, reads, wakeRelay);
+  const calls = new EntryCalls(database);
+  const store = createStore(database, reads, calls, wakeRelay);
   const changes = new Changes(store);
-  const webhook_store = createWebhookStore(database, wakeRelay);
+  const webhook_store = createWebhookStore(database, calls, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
@@ -126,7 +128,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     webhook_store,
     payments: createPayments({ store, changes, base_url: settings.base_url }),
     transfers: createTransfers(changes),
-    api_keys: createApiKeys(createApiKeyStore(database)),
+    api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),

@@ -5,8 +5,8 @@
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
-import type { Database } from "./database.ts";
-import { type Access, answerOf, callEntry, type Idempotency, keyedParameters } from "./outcome.ts";
+import type { EntryCalls } from "./entry_calls.ts";
+import { type Access, answerOf, type Idempotency, keyedParameters } from "./outcome.ts";
 
 /** Most keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
 export const MAX_LIVE_KEYS = 100;
@@ -59,11 +59,11 @@ const CHANGE = `select * from pay.change_api_key(
   p_refusal => $19::text)`;
 
 /** Keys over one database. */
-export function createApiKeyStore(database: Database): ApiKeyStore {
+export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
   return {
     async change(access, change, idempotency) {
-      const row = await callEntry(database, access, CHANGE, [
+      const row = await calls.ask(access, CHANGE, [
         ...keyedParameters(access, idempotency),
         change.status,
         change.action,

@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
-import { type Database, requestInProgress } from "./database.ts";
+import { requestInProgress } from "./database.ts";
 
 /** Requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
@@ -106,16 +106,6 @@ export async function untilFresh<T extends Row>(
     }
     await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
   }
-}
-
-/** Calls an entry function that answers one request with one row. */
-export function callEntry<T extends Row>(
-  database: Database,
-  access: Access,
-  text: string,
-  parameters: readonly (string | number | null)[],
-): Promise<T> {
-  return untilFresh(access, async () => (await database.query<T>(text, parameters))[0]);
 }
 
 /** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */

@@ -17,19 +17,18 @@ import {
   type RequestedChange,
 } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
-import { KnownEnvironments } from "./known_environments.ts";
+import type { EntryCalls } from "./entry_calls.ts";
+import { LOAD_PAYMENTS, loadParameter, type RequestedPayment } from "./load_statement.ts";
 import { isCheap, type PageRequest } from "./page_request.ts";
 import { ReadLane } from "./read_lane.ts";
 import {
   type Access,
   answerOf,
-  callEntry,
   type Idempotency,
   keyedParameters,
   listedAccess,
   rateParameter,
   type Row,
-  unauthorized,
   untilFresh,
 } from "./outcome.ts";
 
@@ -91,7 +90,6 @@ const LOAD = `select * from pay.load(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
   p_rate => $4::text::int[], p_kind => $5::text, p_id => $6::text,
   p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
-const LOAD_PAYMENTS = `select * from pay.load_payments(p_requests => $1::text)`;
 const LIST_PAYMENTS = `select * from pay.list_payments(p_requests => $1::text)`;
 const LIST = `select * from pay.list(
   p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
@@ -107,13 +105,6 @@ const RESET = `select * from pay.reset_sandbox(
 
 /** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
 const HURRIED_MS = 50;
-
-/** A payment to load, and who asks for it. */
-interface RequestedPayment {
-  access: Access;
-  id: string;
-  idempotency: Idempotency | null;
-}
 
 /** A page of payments to list without filters, and who asks for it. */
 interface RequestedPage {
@@ -131,17 +122,20 @@ const PAYMENT_CHARACTERS = 1_000;
 /**
  * A store over one database.
  * @param reads the same database over other connections, for the read lane
+ * @param calls single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
  * @param limits of coalescing; others than the usual only in measurements
  */
 export function createStore(
   database: Database,
   reads: Database,
+  calls: EntryCalls,
   on_due: () => void = () => {},
   limits?: CoalescerLimits,
 ): Store {
-  const environments = new KnownEnvironments();
+  const { environments } = calls;
   const lane = new ReadLane();
+  let pinging: Promise<unknown> | null = null;
   const commits = new Coalescer<RequestedChange>(
     {
       send: (list, is_alone) =>
@@ -174,7 +168,7 @@ export function createStore(
     id: string | null,
     idempotency: Idempotency | null = null,
   ): Promise<Row> {
-    return await callEntry(database, access, LOAD, [
+    return await calls.ask(access, LOAD, [
       access.key_hash,
       access.scope,
       formatTime(access.at_ms),
@@ -186,25 +180,14 @@ export function createStore(
     ]);
   }
 
-  /** The environment of a key; asks the database once for each key. Throws `unauthorized`. */
-  async function environmentOf(access: Access): Promise<string> {
-    const known = environments.of(access.key_hash);
-    if (known !== undefined) return known;
-    // Not counted: the request itself will be.
-    const asked = { ...access, scope: null, rate_limits: null };
-    const row = await payments.ask({ access: asked, id: "", idempotency: null });
-    if (row.environment_id === null) throw unauthorized();
-    return row.environment_id;
-  }
-
-  /** As `callEntry`, in the read lane. */
+  /** As `calls.ask`, in the read lane. */
   function readInLane(
     access: Access,
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<PageRow> {
     return untilFresh(access, async () => {
-      const tenant = await environmentOf(access);
+      const tenant = await calls.environmentOf(access);
       const [row] = await lane.run(tenant, () => reads.query<PageRow>(text, parameters));
       environments.learn(access.key_hash, row?.environment_id ?? null);
       return row;
@@ -244,7 +227,7 @@ export function createStore(
       const { data, has_more, next_cursor } = is_plain
         ? await untilFresh(access, () => pages.ask({ access, limit, starting_after }))
         : isCheap(request)
-        ? await callEntry<PageRow>(database, access, LIST, parameters)
+        ? await calls.ask<PageRow>(access, LIST, parameters)
         : await readInLane(access, LIST, parameters);
       return { data, has_more, next_cursor };
     },
@@ -258,7 +241,7 @@ export function createStore(
     },
 
     async balance(access) {
-      const row = await callEntry(database, access, BALANCE, [
+      const row = await calls.ask(access, BALANCE, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
@@ -268,7 +251,7 @@ export function createStore(
     },
 
     async resetSandbox(access, idempotency) {
-      const row = await callEntry(database, access, RESET, [
+      const row = await calls.ask(access, RESET, [
         ...keyedParameters(access, idempotency),
         idMint(access.at_ms)("env_"),
       ]);
@@ -277,18 +260,11 @@ export function createStore(
     },
 
     async ping() {
-      await database.query("select 1", []);
+      // Anybody may ask, without a limit: callers at the same time share a statement.
+      pinging ??= database.query("select 1", []).finally(() => pinging = null);
+      await pinging;
     },
   };
-}
-
-function loadParameter(list: readonly RequestedPayment[]): string {
-  return JSON.stringify(list.map(({ access, id, idempotency }, i) => ({
-    ...listedAccess(access, i),
-    id,
-    idempotency_key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null,
-  })));
 }
 
 function pageParameter(list: readonly RequestedPage[]): string {

@@ -6,14 +6,8 @@
 import { formatTime } from "../core/clock.ts";
 import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
-import {
-  type Access,
-  answerOf,
-  callEntry,
-  type Idempotency,
-  keyedParameters,
-  type Row,
-} from "./outcome.ts";
+import type { EntryCalls } from "./entry_calls.ts";
+import { type Access, answerOf, type Idempotency, keyedParameters, type Row } from "./outcome.ts";
 
 /** What a secret is derived from, beside the master secret and the endpoint's id. */
 export interface SecretSource {
@@ -215,12 +209,17 @@ const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
 /**
  * Webhooks over one database.
+ * @param calls of the same database
  * @param on_due called after a call that made a delivery due
  */
-export function createWebhookStore(database: Database, on_due: () => void): WebhookStore {
+export function createWebhookStore(
+  database: Database,
+  calls: EntryCalls,
+  on_due: () => void,
+): WebhookStore {
   return {
     async changeEndpoint(access, change, idempotency) {
-      const row = await callEntry(database, access, CHANGE_ENDPOINT, [
+      const row = await calls.ask(access, CHANGE_ENDPOINT, [
         ...keyedParameters(access, idempotency),
         change.answer.status,
         change.answer.body,
@@ -233,14 +232,14 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
 
     async redeliver(access, id, refusal, idempotency) {
       const parameters = [...keyedParameters(access, idempotency), id, refusal.body];
-      const row = await callEntry(database, access, REDELIVER, parameters);
+      const row = await calls.ask(access, REDELIVER, parameters);
       if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
       return written(row, { status: 200, body: row.body ?? "" });
     },
 
     async beginTrigger(access, delivery, idempotency) {
-      const row = await callEntry(database, access, BEGIN_TRIGGER, [
+      const row = await calls.ask(access, BEGIN_TRIGGER, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),
@@ -259,7 +258,7 @@ export function createWebhookStore(database: Database, on_due: () => void): Webh
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
-      const row = await callEntry(database, access, END_TRIGGER, [
+      const row = await calls.ask(access, END_TRIGGER, [
         access.key_hash,
         access.scope,
         formatTime(access.at_ms),

@@ -12,6 +12,15 @@ import { serviceCase } from "./service_case.ts";
 const AWAY_WITHIN_MS = 2_000;
 
 serviceCase("GET /health", async (t, service) => {
+  await t.step("those who ask at the same time share a statement", async () => {
+    service.forgetStatements();
+    const path = "/api-v1-payments/health";
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => service.call("GET", path, { key: null })),
+    );
+    for (const { status } of answers) assert.equal(status, 200);
+    service.assertStatements(1);
+  });
   for (const name of ["api-v1-payments", "api-v1-sandbox"]) {
     await t.step(`${name} is well without a key, in one statement`, async () => {
       service.forgetStatements();

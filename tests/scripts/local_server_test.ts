@@ -101,6 +101,18 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
+Deno.test("a Host header that is no address is 400, everywhere", async () => {
+  await withServer(LIMITS, async (server) => {
+    for (const path of ["/", "/console", "/nothing", PATH]) {
+      for (const host of ["[::", "a b", "a:99999", "%"]) {
+        const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+        const { said } = await (await connect(server, request)).closed;
+        assert.match(said, /^HTTP\/1\.1 400 /, `${path} ${host}: ${said}`);
+      }
+    }
+  });
+});
+
 /** How a client stalls, and the time after which its connection must be closed. */
 const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
   ["that sends nothing", "", "", LIMITS.head_ms, /^$/],

@@ -1,0 +1,36 @@
+/**
+ * Calls of one tenant that take long, however many, leave connections to everybody else: whoever is at
+ * a lock holds a connection for seconds.
+ */
+
+import assert from "node:assert/strict";
+import { PAYMENTS, REFUNDS, serviceCase } from "./service_case.ts";
+
+const UNKNOWN_REFUND = `${REFUNDS}/re_01arz3ndektsv4rrffq69g5fav`;
+
+serviceCase("calls that take long hold up nobody else", async (_t, service) => {
+  const other = { key: service.other.text };
+  const { body } = await service.pay({}, other);
+  const holder = await service.sql.reserve();
+  try {
+    await holder`begin`;
+    await holder`lock table pay.refunds in access exclusive mode`;
+    // More than the pool has connections.
+    let answered = 0;
+    const busy = Array.from({ length: 12 }, async () => {
+      const { status } = await service.call("GET", UNKNOWN_REFUND);
+      answered++;
+      return status;
+    });
+    assert.equal((await service.call("GET", "/api-v1-payments/v1/balance", other)).status, 200);
+    assert.equal((await service.call("GET", "/api-v1-payments/v1/nothing", other)).status, 404);
+    assert.equal((await service.call("GET", `${PAYMENTS}/${body.id}`, other)).status, 200);
+    assert.equal((await service.pay({}, other)).status, 201);
+    assert.equal((await service.pay()).status, 201);
+    assert.equal(answered, 0);
+    await holder`rollback`;
+    assert.deepEqual(new Set(await Promise.all(busy)), new Set([404]));
+  } finally {
+    holder.release();
+  }
+});

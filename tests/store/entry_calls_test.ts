@@ -1,0 +1,96 @@
+/** Calls of entry functions that answer one request each: tenants take turns. */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { openDatabase } from "../../shared/store/database.ts";
+import { type CallLimits, EntryCalls } from "../../shared/store/entry_calls.ts";
+import type { Access } from "../../shared/store/outcome.ts";
+import { cloneDatabase } from "../support/database.ts";
+
+const ECHO = "select 'ok' as outcome, $1::text as body";
+
+function access(key_hash: string): Access {
+  return {
+    key_hash,
+    scope: null,
+    at_ms: Date.now(),
+    request_id: "req_1",
+    rate_limits: null,
+    observe: () => {},
+  };
+}
+
+/** Runs a test with calls over a real database. Keys of two letters are known: "a1" is of "env_a". */
+function callsCase(
+  name: string,
+  limits: CallLimits,
+  run: (calls: EntryCalls, statements: string[], holder: postgres.Sql) => Promise<void>,
+): void {
+  Deno.test(name, async () => {
+    const clone = await cloneDatabase();
+    const statements: string[] = [];
+    const database = openDatabase({
+      url: clone.functions_url,
+      on_statement: (text) => statements.push(text),
+    });
+    const holder = postgres(clone.url, { max: 1, onnotice: () => {} });
+    const calls = new EntryCalls(database, limits);
+    for (const tenant of "abc") {
+      for (const n of "12345") calls.environments.learn(tenant + n, `env_${tenant}`);
+    }
+    try {
+      await run(calls, statements, holder);
+    } finally {
+      await Promise.all([database.close(), holder.end()]);
+      await clone.drop();
+    }
+  });
+}
+
+callsCase(
+  "ask() lets tenants take turns, however many keys and calls one has",
+  { under_way: 1, of_tenant: 1 },
+  async (calls) => {
+    const answered: string[] = [];
+    const keys = ["a1", "a2", "a3", "a4", "b1", "c1", "c2", "b2"];
+    await Promise.all(keys.map(async (key) => {
+      const { body } = await calls.ask(access(key), ECHO, [key]);
+      answered.push(body!);
+    }));
+    assert.deepEqual(answered, ["a1", "a2", "b1", "c1", "a3", "b2", "c2", "a4"]);
+  },
+);
+
+callsCase(
+  "ask() leaves room for others while a tenant's calls take long",
+  { under_way: 3, of_tenant: 2 },
+  async (calls, _statements, holder) => {
+    await holder`select pg_advisory_lock(1)`;
+    const slow = "select 'ok' as outcome, pg_advisory_xact_lock(1)::text as body";
+    const busy = ["a1", "a2", "a3", "a4"].map((key) => calls.ask(access(key), slow, []));
+    for (const key of ["b1", "c1", "b2"]) {
+      assert.equal((await calls.ask(access(key), ECHO, [key])).body, key);
+    }
+    await holder`select pg_advisory_unlock(1)`;
+    await Promise.all(busy);
+    const failing = calls.ask(access("a1"), "select 1 / 0", []);
+    await assert.rejects(failing);
+    // A failure gives the place back.
+    await Promise.all(["a1", "a2", "a3"].map((key) => calls.ask(access(key), ECHO, [key])));
+  },
+);
+
+callsCase(
+  "ask() looks a key up only where calls wait",
+  { under_way: 1, of_tenant: 1 },
+  async (calls, statements) => {
+    const stranger = access("00".repeat(32));
+    await calls.ask(stranger, ECHO, ["alone"]);
+    assert.deepEqual(statements, [ECHO]);
+    const busy = calls.ask(access("a1"), ECHO, ["a1"]);
+    const waiting = calls.ask(stranger, ECHO, ["waiting"]);
+    await assert.rejects(waiting, { code: "unauthorized" });
+    await busy;
+    assert.equal(statements.filter((text) => text === ECHO).length, 2);
+  },
+);
