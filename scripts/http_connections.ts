@@ -58,6 +58,8 @@ interface Connection {
 
 /** Checks per timeout; a timeout can be exceeded by one interval. */
 const LOOKS_PER_LIMIT = 10;
+/** Pause after a failed accept, because the next one could fail at once. */
+const ACCEPT_PAUSE_MS = 50;
 
 /** Serves a listener until `shutdown`, or until the signal closes every connection. */
 export function serveConnections(
@@ -89,8 +91,9 @@ async function accept(listener: Deno.TcpListener, connections: OpenConnections):
       connections.add(await listener.accept());
     } catch (error) {
       if (error instanceof Deno.errors.BadResource) return;
-      // The client has closed the connection, or no file descriptor is free.
+      // The client has closed the connection, or no file descriptor is free until others are closed.
       connections.cutIdle();
+      await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
     }
   }
 }
