@@ -41,12 +41,12 @@ set search_path = pg_catalog, pg_temp
 as $$ select 2000 $$;
 
 -- Most bytes of a page's items together; a first item is shown whatever its size. A hundred usual
--- payments have a tenth of this.
+-- payments have less than half of this. At its rate limit a key can ask for 100 such pages a second.
 create function pay.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $$ select 1048576 $$;
+as $$ select 262144 $$;
 
 -- The column whose index a list is read by: (column, environment_id, id), or the primary key for
 -- environment_id. All rows of one value and one environment stand there in the order of the list.
