@@ -3339,7 +3339,7 @@ CREATE OR REPLACE FUNCTION pay.page_bytes()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$ select 1048576 $function$;
+AS $function$ select 262144 $function$;
 alter function pay.page_bytes() owner to pay_owner;
 
 -- function pay.page_rows()
