@@ -74,10 +74,11 @@ as $$
 #variable_conflict use_column
 declare
   c_most_lost constant integer := 3;
+  c_longest_look constant interval := '200 ms';
   v_locked record;
   v_is_claimed boolean;
 begin
-  for v_round in 1..100 loop
+  loop
     select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
     exit when v_locked.ids is null;
     -- A new statement has a new snapshot, as in pay.relay_turn.
@@ -95,7 +96,7 @@ begin
       where not exists (
         select from pay.webhook_deliveries w
         where w.status = 'pending'
-          and w.environment_id = d.environment_id
+          and w.environment_id is not distinct from d.environment_id
           and w.endpoint_id = d.endpoint_id
           and w.subject_id = d.subject_id
           and w.sequence < d.sequence
@@ -120,7 +121,7 @@ begin
     v_is_claimed := found;
     -- Postpones deliveries that wait for an earlier one, and cancels those of disabled endpoints.
     perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
-    exit when v_is_claimed;
+    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + c_longest_look;
   end loop;
 end
 $$;
@@ -148,11 +149,14 @@ comment on function pay.claim_suspect is 'Internal.';
 -- postponing and releasing the rest would cost as much as sending it. A suspect is claimed alone.
 -- Endpoints share the free places: the endpoint with the fewest claims comes first. A delivery that
 -- waits for an earlier one is released when that one ends. It is checked again when the earlier
--- one's next attempt is due, or in 5 seconds while an attempt is under way, because it may have
--- been written too late to be released.
+-- one's next attempt is due, or in 5 seconds while an attempt is under way (a minute if it is more than
+-- 100 events behind), because it may have been written too late to be released.
 -- Concurrency: rows are claimed with skip locked, so relays never wait for each other there. A result
 -- counts only while its attempt is the newest: a late one of an expired lease changes nothing.
--- Cost: a claim touches no indexed column, so its new version of the row is heap-only.
+-- Cost: a claim touches no indexed column, so its new version of the row is heap-only. Queries for the
+-- events of a subject use "environment_id is not distinct from", which no index supports: before the
+-- first analyze the planner chose another index with the same first column, and read all deliveries of
+-- the endpoint for each event.
 create function pay.relay_turn(
   p_results text,
   p_rooms text,
@@ -181,6 +185,7 @@ declare
   v_ahead interval := greatest(p_at - pay.server_time(), '0');
   -- As many rows as one request makes due at a moment, but for the first.
   c_rest constant integer := 3;
+  c_longest_look constant interval := '100 ms';
   v_endpoints text[];
   v_rooms integer[];
   v_shares integer[];
@@ -256,8 +261,9 @@ begin
       case when p_results = '[]' then 2000 else 250 end);
   end if;
 
-  -- All that is due may have to wait for something earlier: then look behind it.
-  for v_round in 1..100 loop
+  -- If all due deliveries wait for earlier ones, look at those behind them, for as long as others can
+  -- wait for this turn. Postponed deliveries stay postponed, and the next turn continues.
+  loop
   select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
     array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
     array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
@@ -318,24 +324,29 @@ begin
     order by s.rank_of_endpoint, s.endpoint_id
     fetch first (p_limit) rows with ties
   ),
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from taken k
+  ),
   judged as materialized (
     select k.*,
       -- All that is earlier is taken as well.
-      k.sequence is null or (earlier.known < 100 and earlier.known = count(*) over (
-        partition by k.endpoint_id, k.subject_id order by k.sequence
-        range between unbounded preceding and 1 preceding
-      )) as is_next,
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
       min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
-    from taken k
+    from counted k
     cross join lateral (
       select count(*) as known from (
         select from pay.webhook_deliveries d
         where d.status = 'pending'
-          and d.environment_id = k.environment_id
+          and d.environment_id is not distinct from k.environment_id
           and d.endpoint_id = k.endpoint_id
           and d.subject_id = k.subject_id
           and d.sequence < k.sequence
-        limit 100
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
       ) l
     ) earlier
   ),
@@ -357,7 +368,7 @@ begin
   if v_claimed < cardinality(v_due.ids) then
     perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
   end if;
-  exit when v_claimed > 0;
+  exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + c_longest_look;
   end loop;
 
   -- Checked first, because there is usually none and the function costs a third of an empty turn.
@@ -392,15 +403,16 @@ begin
   ),
   judged as materialized (
     select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      l.sequence - blocker.sequence as distance
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.id, d.next_attempt_at, d.leased_until
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until
       from pay.webhook_deliveries d
       where d.status = 'pending'
-        and d.environment_id = l.environment_id
+        and d.environment_id is not distinct from l.environment_id
         and d.endpoint_id = l.endpoint_id
         and d.subject_id = l.subject_id
         and d.sequence < l.sequence
@@ -416,6 +428,8 @@ begin
   )
   update pay.webhook_deliveries d
   set next_attempt_at = case
+      -- The one before will release it. Thousands must not be checked every 5 seconds.
+      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
     end
@@ -503,7 +517,7 @@ begin
       select w.id, w.leased_until
       from pay.webhook_deliveries w
       where w.status = 'pending'
-        and w.environment_id = r.environment_id
+        and w.environment_id is not distinct from r.environment_id
         and w.endpoint_id = r.endpoint_id
         and w.subject_id = r.subject_id
         and w.sequence > r.sequence

@@ -1,0 +1,64 @@
+/**
+ * A payment with thousands of events, at endpoints where the first is still being tried: what waits for it
+ * makes no turn of the relay long, and another tenant's deliveries are claimed meanwhile.
+ */
+
+import assert from "node:assert/strict";
+import { AT, insertEndpoint, LEASE_MS, makeWaiting, NO_RELAY, turn } from "./relay_turns.ts";
+import { webhookCase } from "./webhook_case.ts";
+
+const EVENTS = 4_000;
+const ENDPOINTS = 15;
+/** A turn that looked at all of them would run into the time limit of statements, 5 s. */
+const LONGEST_TURN_MS = 1_500;
+/** What a relay that has nothing asks for (relay_lanes.ts). */
+const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
+
+webhookCase("relay_turn() thousands of events behind one do not hold it up", async (t, service) => {
+  await service.setClock(AT);
+  for (let slot = 0; slot < ENDPOINTS; slot++) await insertEndpoint(service, slot);
+  await makeWaiting(service, 1);
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, next_attempt_at, created_at)
+    select e.environment_id, 'whd_' || t.slot || 'd' || n, e.id, e.type, t.id, e.subject_id, n,
+      'pending', e.created_at, e.created_at
+    from pay.events e, pay.webhook_endpoints t, generate_series(2, ${EVENTS}) n`;
+  const later = new Date(AT + LEASE_MS);
+  await service.sql`
+    update pay.webhook_deliveries set leased_until = ${later}, attempt_count = 1 where sequence = 1`;
+  const countDue = async (at_ms: number) => {
+    const [row] = await service.sql`
+      select count(*)::int as due from pay.webhook_deliveries
+      where next_attempt_at <= ${new Date(at_ms)} and leased_until is null`;
+    return row!.due;
+  };
+  const due = await countDue(AT);
+  assert.equal(due, ENDPOINTS * (EVENTS - 1));
+  await t.step(
+    "a turn with nothing to claim is short, and goes on where the last one was",
+    async () => {
+      for (let left = due, i = 0; i < 3; i++) {
+        const began = performance.now();
+        assert.equal((await turn(service, AT, ASKED)).length, 0);
+        const took_ms = performance.now() - began;
+        assert.ok(took_ms < LONGEST_TURN_MS, `${took_ms} ms`);
+        const now = await countDue(AT);
+        assert.ok(now < left, `${now} of ${left} are still to be looked at`);
+        left = now;
+      }
+    },
+  );
+  await t.step("those far behind are left alone for longer", async () => {
+    const far = async () =>
+      await service.sql`
+        select from pay.webhook_deliveries where next_attempt_at >= ${new Date(AT + 60_000)}`;
+    for (let i = 0; i < 20 && (await far()).length === 0; i++) await turn(service, AT, ASKED);
+    assert.ok((await far()).length > 0);
+  });
+  await t.step("another tenant's delivery is claimed with the next turn", async () => {
+    await insertEndpoint(service, ENDPOINTS, { environment_id: service.other.environment_id });
+    await service.make({ outcome: "pending" }, { key: service.other.text });
+    assert.deepEqual((await turn(service, AT, ASKED)).map(({ account }) => account), ["two"]);
+  });
+}, NO_RELAY);
