@@ -94,6 +94,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
 
   let due = 0;
   const findings: string[] = [];
+  /** The 99th percentile of each phase. */
   const latencies: Record<"calm" | "hostile", number[]> = { calm: [], hostile: [] };
   // Warm, then calm, hostile, calm, hostile.
   for (const [n, name] of (["calm", "calm", "hostile", "calm", "hostile"] as const).entries()) {
@@ -112,10 +113,12 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     await until("all have arrived", DRAIN_MS, () => arrived.size >= due_here).catch(() => {});
     if (arrived.size !== due_here) findings.push(`${arrived.size} of ${due_here} have arrived`);
     if (n === 0) continue;
-    latencies[name].push(...arrived.values());
+    latencies[name].push(p99([...arrived.values()]));
     due += due_here;
   }
-  const [calm, hostile] = [p99(latencies.calm), p99(latencies.hostile)];
+  // A payment is more than 1 % of a phase, so one pause of the machine decides a phase. It does not
+  // decide two, and a hostile endpoint delays others in both.
+  const [calm, hostile] = [Math.min(...latencies.calm), Math.min(...latencies.hostile)];
   const limit = Math.max(FLOOR_MS, 2 * calm);
   if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
   if (caught === 0) findings.push("the tarpit has caught nothing");
@@ -123,7 +126,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   if (held.all === 0) findings.push("the attacker was sent nothing");
   return [{
     promise: "R13",
-    says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms, ` +
+    says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +
       `beside a tarpit (${caught} connections caught) and an attacker (${held.most} of its ` +
       `attempts under way at most, ${held.all} in all) ${hostile} ms`,
     findings,
