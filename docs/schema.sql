@@ -3841,8 +3841,8 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- A delivery can be asked for again without end, and each record writes the text anew: it is
-      -- bounded. 8 000 bytes are more than 50 attempts.
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites the
+      -- text. 8 000 bytes are more than 50 attempts.
       attempts = case
         when d.attempts = '' then r.record
         when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
@@ -4006,14 +4006,14 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
-  -- An endpoint that is gone or off and still has something pending.
+  -- A deleted or disabled endpoint with pending deliveries.
   v_off_environment text;
   v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  -- By the server's time: other relays would find a lease of a slow clock expired.
   p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
 
@@ -4072,7 +4072,7 @@ begin
   ) r;
 
   if v_off_endpoint is not null then
-    -- Few where others wait for this turn.
+    -- Fewer if results wait for this turn.
     perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
       case when p_results = '[]' then 2000 else 250 end);
   end if;

@@ -105,7 +105,7 @@ function answer(
   sites: readonly SiteHandler[],
   request: Request,
 ): Response | Promise<Response> {
-  // The address is made of the Host header, which is the client's own text.
+  // The runtime builds the URL from the Host header, which the client chooses.
   if (!URL.canParse(request.url)) {
     return renderApiError(invalidParameter("Host", "Invalid Host: it is no name or address"));
   }

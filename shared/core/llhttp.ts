@@ -85,7 +85,11 @@ export class ResponseParser {
 
   /** Creates a parser for a new connection. */
   static async open(handlers: ResponseHandlers): Promise<ResponseParser> {
-    return new ResponseParser(await (loading ??= load()), handlers);
+    loading ??= load().catch((error) => {
+      loading = undefined; // the next call tries again
+      throw error;
+    });
+    return new ResponseParser(await loading, handlers);
   }
 
   /** Memory of the module in bytes; it never shrinks. */

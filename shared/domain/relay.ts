@@ -146,7 +146,7 @@ export class Relay {
     this.#running = null;
   }
 
-  /** A turn, after the one that is under way: what that one has claimed is known by then. */
+  /** Runs a turn after the one that is under way, so that the claims of that one are known. */
   #turn(): Promise<boolean> {
     const turn = this.#turned.then(() => this.#recordAndClaim());
     this.#turned = turn.catch(() => {});

@@ -1,16 +1,16 @@
 /**
- * Whose suspect is next, when a relay sends one at a time: accounts share the time, not the number of
- * attempts. An account whose receivers are silent for 15 s each would otherwise make every suspect of
- * the others wait that long. Pure bookkeeping; times are the caller's.
+ * Decides which account's suspect is next. A relay sends one suspect at a time, and accounts share its
+ * time, not the number of attempts: otherwise an account with silent receivers would delay each suspect
+ * of the others by 15 s. Pure bookkeeping; the caller passes the times. Source: ADR 0032.
  */
 
-/** Start-time fair queuing: an account that comes new is level with the one that has had least. */
+/** Start-time fair queuing: a new account starts level with the account that has had least time. */
 export class SuspectTurns {
   /** The suspect that has its turn. */
   #turn: { account: string; since_ms: number } | null = null;
-  /** The time that the account of the last suspect had had when its turn began. */
+  /** The time that the last suspect's account had used before its turn. */
   #level_ms = 0;
-  /** Accounts that have had more than that; all others are level with it. */
+  /** Accounts that have used more than that; all others are level with it. */
   readonly #had_ms = new Map<string, number>();
 
   /** A suspect of this account has its turn. */
@@ -26,18 +26,18 @@ export class SuspectTurns {
   end(now_ms: number): void {
     if (this.#turn === null) return;
     const { account, since_ms } = this.#turn;
-    // At least something, so that accounts take turns.
+    // At least 1 ms, so that accounts take turns.
     this.#had_ms.set(account, this.#level_ms + Math.max(1, now_ms - since_ms));
     this.#turn = null;
   }
 
   /**
-   * How far accounts are ahead of those that are not named: who is least ahead comes next. Null
-   * while a suspect has its turn.
+   * How far accounts are ahead of the accounts that are not listed. The account that is least ahead
+   * comes next. Null while a suspect has its turn.
    */
   ahead(): Readonly<Record<string, number>> | null {
     if (this.#turn !== null) return null;
-    // Named by the operator: `__proto__` is a name like any other.
+    // The operator chooses the names, so `__proto__` can be one.
     const ahead: Record<string, number> = Object.create(null);
     for (const [name, had_ms] of this.#had_ms) ahead[name] = had_ms - this.#level_ms;
     return ahead;

@@ -32,8 +32,8 @@ export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
     }
   }
   const unknown = unknownFields(body.value, input);
-  // A place for numbers, such as card.number, is none where the operation does not take it. All other
-  // texts were judged when the body was read.
+  // The operation does not take these fields, so a place such as card.number is no exception here.
+  // Other texts were checked when the body was read.
   for (const { path, value } of unknown) refuseCardNumbers(value, path, "in_places");
   return { input, unknown: unknown.map(({ path }) => path) };
 }

@@ -123,7 +123,7 @@ const PLACES: ReadonlySet<string> = new Set([
 /**
  * Refuses a card number anywhere but in its place, known field or not: it is not even hashed.
  * Throws `invalid_parameter`.
- * @param where `in_places` judges only the texts that `elsewhere` passes over
+ * @param where `in_places` checks only the texts that `elsewhere` skips
  */
 export function refuseCardNumbers(
   value: unknown,

@@ -56,8 +56,8 @@ export class WebhookConnection {
   }
 
   /**
-   * Whether it can carry a request: open, no byte has come that nobody asked for, and all requests
-   * have been sent. A receiver that answers and does not read would make this process keep them.
+   * Whether it can carry a request: it is open, has no unrequested bytes, and all requests are sent.
+   * A receiver that answers without reading would otherwise fill the memory of this process.
    */
   get usable(): boolean {
     return !this.#closed && this.#buffered === 0 && this.#socket.writableLength === 0;
@@ -167,7 +167,7 @@ export class WebhookConnectionPool {
     return undefined;
   }
 
-  /** Keeps a connection whose last answer ended cleanly; the one that has been idle longest makes room. */
+  /** Keeps a connection whose last answer ended cleanly. If the pool is full, the oldest one closes. */
   put(target: ConnectTarget, connection: WebhookConnection): void {
     const now = performance.now();
     const keeps = !this.#closed && connection.usable && now - connection.opened_at < AGE_MS_MAX;
@@ -187,7 +187,7 @@ export class WebhookConnectionPool {
     this.#closeIdle();
   }
 
-  /** Whoever keeps many connections idle leaves the pool to those who use theirs. */
+  /** Closes the connection that has been idle longest, in favour of connections in use. */
   #closeOldest(): void {
     let oldest: { connection: WebhookConnection; since: number }[] | undefined;
     for (const waiting of this.#idle.values()) {

@@ -212,7 +212,10 @@ async function useLink(
   until: number,
   pool?: WebhookConnectionPool,
 ): Promise<WebhookResult | "unused"> {
-  const answer = await AnswerReader.open();
+  const answer = await AnswerReader.open().catch((error) => {
+    connection.close();
+    throw error;
+  });
   let answered_at: number | undefined;
   let late = false;
   let timer = setTimeout(() => {

@@ -146,8 +146,8 @@ language sql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
 
--- Recorded attempts without the second one. The first stays: it tells the order of deliveries. No attempt
--- holds an object.
+-- Removes the second of the recorded attempts. The first one stays, because the oracles check the order of
+-- deliveries by it. An attempt contains no nested object.
 create function pay.without_second_attempt(p_attempts text)
 returns text
 language sql immutable parallel safe

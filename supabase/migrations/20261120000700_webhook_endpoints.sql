@@ -12,8 +12,8 @@ set role pay_owner;
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
 -- p_status, p_body    the answer to keep under the idempotency key
 -- Outcomes: committed | replay | conflict | expired | stale (changed or deleted since) |
---           full (16 endpoints) | calling_off (it was off, and not all that was on its way to it is
---           called off yet: send again soon) | unauthorized | forbidden.
+--           full (16 endpoints) | calling_off (it was disabled, and deliveries from before are not all
+--           cancelled yet: send again soon) | unauthorized | forbidden.
 -- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
 -- queue on an advisory lock, so two cannot take one slot.
 create function pay.change_webhook_endpoint(

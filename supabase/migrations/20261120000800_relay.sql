@@ -190,14 +190,14 @@ declare
   v_rooms integer[];
   v_shares integer[];
   v_reads integer[];
-  -- An endpoint that is gone or off and still has something pending.
+  -- A deleted or disabled endpoint with pending deliveries.
   v_off_environment text;
   v_off_endpoint text;
   v_due record;
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- By the server's time: with that of a clock that is behind the lease would be over for other relays.
+  -- By the server's time: other relays would find a lease of a slow clock expired.
   p_leased_until := pay.server_time() + (p_leased_until - p_at);
   p_at := p_at - v_ahead;
 
@@ -256,7 +256,7 @@ begin
   ) r;
 
   if v_off_endpoint is not null then
-    -- Few where others wait for this turn.
+    -- Fewer if results wait for this turn.
     perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
       case when p_results = '[]' then 2000 else 250 end);
   end if;
@@ -497,8 +497,8 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- A delivery can be asked for again without end, and each record writes the text anew: it is
-      -- bounded. 8 000 bytes are more than 50 attempts.
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites the
+      -- text. 8 000 bytes are more than 50 attempts.
       attempts = case
         when d.attempts = '' then r.record
         when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
@@ -577,10 +577,10 @@ begin
 end
 $$;
 
--- Calls off what is on its way to an endpoint that is gone or off, p_most deliveries at a time: there can
--- be more of them than one statement has time for. The turns of the relay call off the others. True when
--- there may be more. An attempt under way ends by itself; the relay then calls off what would follow.
--- Concurrency: rows that somebody holds are skipped; a turn of the relay finds them.
+-- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because one statement has no
+-- time for any number of them. Turns of the relay cancel the others. Returns true if there may be more. An
+-- attempt under way ends by itself; the relay then cancels the deliveries after it.
+-- Concurrency: skips rows that another transaction holds; a turn of the relay finds them.
 create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
 returns boolean
 language sql volatile security definer
@@ -603,7 +603,7 @@ as $$
   select count(*) >= p_most from called_off
 $$;
 
--- How many deliveries a change of an endpoint calls off: a tenth of a second's work.
+-- Most deliveries that a change of an endpoint cancels: a tenth of a second's work.
 create function pay.called_off_at_once()
 returns integer
 language sql immutable parallel safe

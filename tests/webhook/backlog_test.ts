@@ -1,6 +1,6 @@
 /**
- * An endpoint with more deliveries on their way than one statement has time for can be turned off, deleted
- * and turned on again, and none of them is sent afterwards.
+ * An endpoint with more pending deliveries than one statement can cancel in time can be turned off, deleted
+ * and turned on again. None of these deliveries is sent afterwards.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * A payment with thousands of events, at endpoints where the first is still being tried: what waits for it
- * makes no turn of the relay long, and another tenant's deliveries are claimed meanwhile.
+ * A payment has thousands of events, and attempts of the first are under way. The waiting deliveries make no
+ * turn of the relay long, and the relay claims another tenant's deliveries meanwhile.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ const EVENTS = 4_000;
 const ENDPOINTS = 15;
 /** A turn that looked at all of them would run into the time limit of statements, 5 s. */
 const LONGEST_TURN_MS = 1_500;
-/** What a relay that has nothing asks for (relay_lanes.ts). */
+/** The limits of a relay without claims (relay_lanes.ts). */
 const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
 webhookCase("relay_turn() thousands of events behind one do not hold it up", async (t, service) => {
