@@ -299,137 +299,113 @@ create policy ledger_transactions_write on pay.ledger_transactions as permissive
 
 -- view pay.oracle_bodies
 create view pay.oracle_bodies with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT x.environment_id,
-            x.id AS subject_id,
-            'row, body and newest event differ'::text AS detail
-           FROM (( SELECT payments.environment_id,
-                    payments.id,
-                    payments.status,
-                    payments.sequence,
-                    payments.amount_minor,
-                    payments.amount_refunded,
-                    payments.currency,
-                    payments.updated_at,
-                    payments.body,
-                    'payment.'::text AS kind
-                   FROM pay.payments
-                UNION ALL
-                 SELECT transfers.environment_id,
-                    transfers.id,
-                    transfers.status,
-                    transfers.sequence,
-                    transfers.amount_minor,
-                    NULL::bigint AS int8,
-                    transfers.currency,
-                    transfers.updated_at,
-                    transfers.body,
-                    'transfer.'::text AS text
-                   FROM pay.transfers) x
-             LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
-          WHERE ((("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND (
-                CASE
-                    WHEN (e.id IS NOT NULL) THEN ((e.type <> (x.kind ||
-                    CASE x.status
-                        WHEN 'pending'::text THEN 'created'::text
-                        ELSE x.status
-                    END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0))
-                    ELSE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.updated_at >= (now() - '29 days'::interval)))
-                END OR (NOT starts_with(x.body, (('{"id":"'::text || x.id) || '",'::text))) OR (POSITION(((('"status":"'::text || x.status) || '",'::text)) IN (x.body)) = 0) OR (POSITION(((('"sequence":'::text || x.sequence) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_minor":'::text || x.amount_minor) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_refunded":'::text || x.amount_refunded) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"currency":"'::text || x.currency) || '",'::text)) IN (x.body)) = 0)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT x.environment_id,
+    x.id AS subject_id,
+    'row, body and newest event differ'::text AS detail
+   FROM (( SELECT payments.environment_id,
+            payments.id,
+            payments.status,
+            payments.sequence,
+            payments.amount_minor,
+            payments.amount_refunded,
+            payments.currency,
+            payments.updated_at,
+            payments.body,
+            'payment.'::text AS kind
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.status,
+            transfers.sequence,
+            transfers.amount_minor,
+            NULL::bigint,
+            transfers.currency,
+            transfers.updated_at,
+            transfers.body,
+            'transfer.'::text
+           FROM pay.transfers) x
+     LEFT JOIN pay.events e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id) AND (e.sequence = x.sequence))))
+  WHERE ((("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND (
+        CASE
+            WHEN (e.id IS NOT NULL) THEN ((e.type <> (x.kind ||
+            CASE x.status
+                WHEN 'pending'::text THEN 'created'::text
+                ELSE x.status
+            END)) OR (POSITION(((('"data":{"object":'::text || x.body) || '}'::text)) IN (e.body)) = 0))
+            ELSE (("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.updated_at >= (now() - '29 days'::interval)))
+        END OR (NOT starts_with(x.body, (('{"id":"'::text || x.id) || '",'::text))) OR (POSITION(((('"status":"'::text || x.status) || '",'::text)) IN (x.body)) = 0) OR (POSITION(((('"sequence":'::text || x.sequence) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_minor":'::text || x.amount_minor) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"amount_refunded":'::text || x.amount_refunded) || ','::text)) IN (x.body)) = 0) OR (POSITION(((('"currency":"'::text || x.currency) || '",'::text)) IN (x.body)) = 0)));
 alter table pay.oracle_bodies owner to pay_owner;
 comment on table pay.oracle_bodies is 'R5: what is answered of a payment or transfer is what its row and its newest event say';
 
 -- view pay.oracle_delivery_order
 create view pay.oracle_delivery_order with (security_invoker=true) as
  SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT d.environment_id,
-            d.id AS subject_id,
-            ('came before '::text || d.before) AS detail
-           FROM ( SELECT w.environment_id,
-                    w.id,
-                    w.attempt_count,
-                    a.first_at,
-                    lag(w.id) OVER earlier AS before,
-                    lag(w.status) OVER earlier AS status_before,
-                    lag(w.attempt_count) OVER earlier AS attempt_count_before,
-                    lag(a.first_at) OVER earlier AS first_at_before
-                   FROM ((pay.webhook_deliveries w
-                     JOIN pay.webhook_endpoints t ON (((t.environment_id = w.environment_id) AND (t.id = w.endpoint_id) AND (t.revision = 1))))
-                     CROSS JOIN LATERAL ( SELECT (((((('['::text || w.attempts) || ']'::text))::json -> 0) ->> 'at'::text))::timestamp with time zone AS first_at) a)
-                  WHERE (w.sequence IS NOT NULL)
-                  WINDOW earlier AS (PARTITION BY w.environment_id, w.endpoint_id, w.subject_id ORDER BY w.sequence)) d
-          WHERE ((d.first_at_before > (d.first_at + '00:00:01'::interval)) OR ((d.status_before = 'pending'::text) AND (d.attempt_count_before = 0) AND (d.attempt_count > 0)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    id AS subject_id,
+    ('came before '::text || before) AS detail
+   FROM ( SELECT w.environment_id,
+            w.id,
+            w.attempt_count,
+            a.first_at,
+            lag(w.id) OVER earlier AS before,
+            lag(w.status) OVER earlier AS status_before,
+            lag(w.attempt_count) OVER earlier AS attempt_count_before,
+            lag(a.first_at) OVER earlier AS first_at_before
+           FROM ((pay.webhook_deliveries w
+             JOIN pay.webhook_endpoints t ON (((t.environment_id = w.environment_id) AND (t.id = w.endpoint_id) AND (t.revision = 1))))
+             CROSS JOIN LATERAL ( SELECT (((((('['::text || w.attempts) || ']'::text))::json -> 0) ->> 'at'::text))::timestamp with time zone AS first_at) a)
+          WHERE (w.sequence IS NOT NULL)
+          WINDOW earlier AS (PARTITION BY w.environment_id, w.endpoint_id, w.subject_id ORDER BY w.sequence)) d
+  WHERE ((first_at_before > (first_at + '00:00:01'::interval)) OR ((status_before = 'pending'::text) AND (attempt_count_before = 0) AND (attempt_count > 0)));
 alter table pay.oracle_delivery_order owner to pay_owner;
 comment on table pay.oracle_delivery_order is 'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) as
  SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT e.environment_id,
-            e.id AS subject_id,
-            (((e.type || ' of '::text) || e.subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
-           FROM ( SELECT events.environment_id,
-                    events.id,
-                    events.type,
-                    events.subject_id,
-                    split_part(events.body, '"request":{"id":"'::text, '-1'::integer) AS request
-                   FROM pay.events
-                  WHERE ((events.sequence IS NOT NULL) AND (events.id >= ( SELECT pay.id_floor('evt_'::text, (now() - '23:00:00'::interval)) AS id_floor)))
-                 OFFSET 0) e
-          WHERE (("right"(e.request, 24) <> '"idempotency_key":null}}'::text) AND (NOT (EXISTS ( SELECT
-                   FROM ( SELECT idempotency_keys.environment_id,
-                            (((idempotency_keys.request_id || '","idempotency_key":'::text) || to_json(idempotency_keys.key)) || '}}'::text) AS request,
-                                CASE
-                                    WHEN starts_with(idempotency_keys.body, '{"id":"tr_'::text) THEN substr(idempotency_keys.body, 8, 29)
-                                    ELSE ('pay_'::text || "left"(split_part(idempotency_keys.body, '"pay_'::text, 2), 26))
-                                END AS subject_id
-                           FROM pay.idempotency_keys
-                         OFFSET 0) k
-                  WHERE ((k.environment_id = e.environment_id) AND (k.request = e.request) AND (k.subject_id = e.subject_id))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    id AS subject_id,
+    (((type || ' of '::text) || subject_id) || ': its request is not the one whose answer is kept'::text) AS detail
+   FROM ( SELECT events.environment_id,
+            events.id,
+            events.type,
+            events.subject_id,
+            split_part(events.body, '"request":{"id":"'::text, '-1'::integer) AS request
+           FROM pay.events
+          WHERE ((events.sequence IS NOT NULL) AND (events.id >= ( SELECT pay.id_floor('evt_'::text, (now() - '23:00:00'::interval)) AS id_floor)))
+         OFFSET 0) e
+  WHERE (("right"(request, 24) <> '"idempotency_key":null}}'::text) AND (NOT (EXISTS ( SELECT
+           FROM ( SELECT idempotency_keys.environment_id,
+                    (((idempotency_keys.request_id || '","idempotency_key":'::text) || to_json(idempotency_keys.key)) || '}}'::text) AS request,
+                        CASE
+                            WHEN starts_with(idempotency_keys.body, '{"id":"tr_'::text) THEN substr(idempotency_keys.body, 8, 29)
+                            ELSE ('pay_'::text || "left"(split_part(idempotency_keys.body, '"pay_'::text, 2), 26))
+                        END AS subject_id
+                   FROM pay.idempotency_keys
+                 OFFSET 0) k
+          WHERE ((k.environment_id = e.environment_id) AND (k.request = e.request) AND (k.subject_id = e.subject_id))))));
 alter table pay.oracle_effects owner to pay_owner;
 comment on table pay.oracle_effects is 'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
 
 -- view pay.oracle_endless_deliveries
 create view pay.oracle_endless_deliveries with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT d.environment_id,
-            d.id AS subject_id,
-            ('next looked at '::text || GREATEST(d.next_attempt_at, d.leased_until)) AS detail
-           FROM pay.webhook_deliveries d
-          WHERE ((d.status = 'pending'::text) AND ((d.next_attempt_at > (now() + '58:00:00'::interval)) OR (d.leased_until > (now() + '01:00:00'::interval))))
-        UNION ALL
-         SELECT d.environment_id,
-            d.id AS subject_id,
-            ('due since '::text || d.next_attempt_at) AS detail
-           FROM pay.webhook_deliveries d
-          WHERE ((d.status = 'pending'::text) AND (GREATEST(d.next_attempt_at, d.leased_until) < (now() - '01:00:00'::interval)) AND (NOT ((d.environment_id, d.endpoint_id) IN ( SELECT o.environment_id,
-                    o.endpoint_id
-                   FROM (pay.webhook_deliveries o
-                     CROSS JOIN ( SELECT (('%"at":"'::text || to_char((now() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS this_hour,
-                            (('%"at":"'::text || to_char(((now() - '01:00:00'::interval) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS last_hour) h)
-                  WHERE ((o.leased_until > (now() - '01:00:00'::interval)) OR (o.attempts ~~ h.this_hour) OR (o.attempts ~~ h.last_hour))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    ('next looked at '::text || GREATEST(d.next_attempt_at, d.leased_until)) AS detail
+   FROM pay.webhook_deliveries d
+  WHERE ((d.status = 'pending'::text) AND ((d.next_attempt_at > (now() + '58:00:00'::interval)) OR (d.leased_until > (now() + '01:00:00'::interval))))
+UNION ALL
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    ('due since '::text || d.next_attempt_at) AS detail
+   FROM pay.webhook_deliveries d
+  WHERE ((d.status = 'pending'::text) AND (GREATEST(d.next_attempt_at, d.leased_until) < (now() - '01:00:00'::interval)) AND (NOT ((d.environment_id, d.endpoint_id) IN ( SELECT o.environment_id,
+            o.endpoint_id
+           FROM (pay.webhook_deliveries o
+             CROSS JOIN ( SELECT (('%"at":"'::text || to_char((now() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS this_hour,
+                    (('%"at":"'::text || to_char(((now() - '01:00:00'::interval) AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:'::text)) || '%'::text) AS last_hour) h)
+          WHERE ((o.leased_until > (now() - '01:00:00'::interval)) OR (o.attempts ~~ h.this_hour) OR (o.attempts ~~ h.last_hour))))));
 alter table pay.oracle_endless_deliveries owner to pay_owner;
 comment on table pay.oracle_endless_deliveries is 'R6: no delivery waits for ever';
 
@@ -453,181 +429,157 @@ create policy oracle_findings_of_worker on pay.oracle_findings as permissive for
 
 -- view pay.oracle_kept_answers
 create view pay.oracle_kept_answers with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT k.environment_id,
-            k.request_id AS subject_id,
-            ((('answered '::text || k.status) || ' with '::text) || COALESCE((k.id ||
+ SELECT k.environment_id,
+    k.request_id AS subject_id,
+    ((('answered '::text || k.status) || ' with '::text) || COALESCE((k.id ||
+        CASE
+            WHEN (x.id IS NULL) THEN ', which is not there'::text
+            ELSE ', which has never been so'::text
+        END), 'what nobody answers'::text)) AS detail
+   FROM (( SELECT o.environment_id,
+            o.request_id,
+            o.status,
+            o.body,
+            o.object,
+            v.livemode,
                 CASE
-                    WHEN (x.id IS NULL) THEN ', which is not there'::text
-                    ELSE ', which has never been so'::text
-                END), 'what nobody answers'::text)) AS detail
-           FROM (( SELECT o.environment_id,
-                    o.request_id,
-                    o.status,
-                    o.body,
-                    o.object,
-                    v.livemode,
+                    WHEN (starts_with(o.object, '{"id":"pay_'::text) OR starts_with(o.object, '{"id":"tr_'::text) OR starts_with(o.object, '{"id":"re_'::text)) THEN split_part(o.object, '"'::text, 4)
+                    ELSE NULL::text
+                END AS id
+           FROM (( SELECT a.environment_id,
+                    a.request_id,
+                    a.status,
+                    a.body,
                         CASE
-                            WHEN (starts_with(o.object, '{"id":"pay_'::text) OR starts_with(o.object, '{"id":"tr_'::text) OR starts_with(o.object, '{"id":"re_'::text)) THEN split_part(o.object, '"'::text, 4)
-                            ELSE NULL::text
-                        END AS id
-                   FROM (( SELECT a.environment_id,
-                            a.request_id,
-                            a.status,
-                            a.body,
-                                CASE
-                                    WHEN (a.status <> 402) THEN a.body
-                                    ELSE "left"(substr(a.body, (POSITION(('"payment":{'::text) IN (a.body)) + 10)), '-2'::integer)
-                                END AS object
-                           FROM pay.idempotency_keys a
-                          WHERE (a.created_at > (now() - '23:00:00'::interval))) o
-                     JOIN pay.environments v ON ((v.id = o.environment_id)))
-                 OFFSET 0) k
-             LEFT JOIN ( SELECT payments.environment_id,
-                    payments.id,
-                    payments.body
-                   FROM pay.payments
-                UNION ALL
-                 SELECT transfers.environment_id,
-                    transfers.id,
-                    transfers.body
-                   FROM pay.transfers
-                UNION ALL
-                 SELECT refunds.environment_id,
-                    refunds.id,
-                    refunds.body
-                   FROM pay.refunds) x ON (((x.environment_id = k.environment_id) AND (x.id = k.id))))
-          WHERE
-                CASE
-                    WHEN (k.status = 102) THEN (k.body <> ''::text)
-                    WHEN (k.id IS NULL) THEN
-                    CASE
-                        WHEN (k.status = ANY (ARRAY[200, 201])) THEN (k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'::text)
-                        WHEN (k.status = ANY (ARRAY[402, 409])) THEN (k.body !~~ '{"error":{"type":"%'::text)
-                        ELSE true
-                    END
-                    WHEN (("right"(k.id, 26) < ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT k.livemode)) THEN false
-                    WHEN (k.status <> ALL (ARRAY[200, 201, 402])) THEN true
-                    WHEN (x.id IS NULL) THEN true
-                    ELSE ((x.body <> k.object) AND (NOT (EXISTS ( SELECT
-                       FROM pay.events e
-                      WHERE ((e.environment_id = k.environment_id) AND (e.subject_id = k.id) AND (POSITION(((('"data":{"object":'::text || k.object) || '}'::text)) IN (e.body)) > 0))))))
-                END) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+                            WHEN (a.status <> 402) THEN a.body
+                            ELSE "left"(substr(a.body, (POSITION(('"payment":{'::text) IN (a.body)) + 10)), '-2'::integer)
+                        END AS object
+                   FROM pay.idempotency_keys a
+                  WHERE (a.created_at > (now() - '23:00:00'::interval))) o
+             JOIN pay.environments v ON ((v.id = o.environment_id)))
+         OFFSET 0) k
+     LEFT JOIN ( SELECT payments.environment_id,
+            payments.id,
+            payments.body
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.body
+           FROM pay.transfers
+        UNION ALL
+         SELECT refunds.environment_id,
+            refunds.id,
+            refunds.body
+           FROM pay.refunds) x ON (((x.environment_id = k.environment_id) AND (x.id = k.id))))
+  WHERE
+        CASE
+            WHEN (k.status = 102) THEN (k.body <> ''::text)
+            WHEN (k.id IS NULL) THEN
+            CASE
+                WHEN (k.status = ANY (ARRAY[200, 201])) THEN (k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'::text)
+                WHEN (k.status = ANY (ARRAY[402, 409])) THEN (k.body !~~ '{"error":{"type":"%'::text)
+                ELSE true
+            END
+            WHEN (("right"(k.id, 26) < ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT k.livemode)) THEN false
+            WHEN (k.status <> ALL (ARRAY[200, 201, 402])) THEN true
+            WHEN (x.id IS NULL) THEN true
+            ELSE ((x.body <> k.object) AND (NOT (EXISTS ( SELECT
+               FROM pay.events e
+              WHERE ((e.environment_id = k.environment_id) AND (e.subject_id = k.id) AND (POSITION(((('"data":{"object":'::text || k.object) || '}'::text)) IN (e.body)) > 0))))))
+        END;
 alter table pay.oracle_kept_answers owner to pay_owner;
 comment on table pay.oracle_kept_answers is 'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
 
 -- view pay.oracle_ledger_deltas
 create view pay.oracle_ledger_deltas with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT d.environment_id,
-            d.id AS subject_id,
-            (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
-           FROM (pay.ledger_deltas d
-             LEFT JOIN ( SELECT ledger_entries.environment_id,
-                    ledger_entries.transaction_id,
-                    min(ledger_entries.currency) AS currency,
-                    max(ledger_entries.currency) AS last_currency,
-                    max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
-                    max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
-                    sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
-                   FROM pay.ledger_entries
-                  GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
-          WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT d.environment_id,
+    d.id AS subject_id,
+    (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
+   FROM (pay.ledger_deltas d
+     LEFT JOIN ( SELECT ledger_entries.environment_id,
+            ledger_entries.transaction_id,
+            min(ledger_entries.currency) AS currency,
+            max(ledger_entries.currency) AS last_currency,
+            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
+            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
+            sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
+           FROM pay.ledger_entries
+          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
+  WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)));
 alter table pay.oracle_ledger_deltas owner to pay_owner;
 comment on table pay.oracle_ledger_deltas is 'R4: what is yet to be rolled up is what the entries say';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) as
  SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT x.environment_id,
-            ((x.currency || ' '::text) || x.account) AS subject_id,
-            ('balance off by '::text || sum((x.credits_minor - x.debits_minor))) AS detail
-           FROM ( SELECT ledger_totals.environment_id,
-                    ledger_totals.currency,
-                    ledger_totals.account,
-                    ledger_totals.debits_minor,
-                    ledger_totals.credits_minor
-                   FROM pay.ledger_totals
-                UNION ALL
-                 SELECT ledger_deltas.environment_id,
-                    ledger_deltas.currency,
-                    ledger_deltas.debit_account,
-                    ledger_deltas.amount_minor,
-                    0
-                   FROM pay.ledger_deltas
-                UNION ALL
-                 SELECT ledger_deltas.environment_id,
-                    ledger_deltas.currency,
-                    ledger_deltas.credit_account,
-                    0,
-                    ledger_deltas.amount_minor
-                   FROM pay.ledger_deltas
-                UNION ALL
-                 SELECT ledger_entries.environment_id,
-                    ledger_entries.currency,
-                    ledger_entries.account,
-                        CASE ledger_entries.direction
-                            WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
-                            ELSE (0)::bigint
-                        END AS "case",
-                        CASE ledger_entries.direction
-                            WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
-                            ELSE (0)::bigint
-                        END AS "case"
-                   FROM pay.ledger_entries) x
-          WHERE (x.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
-          GROUP BY x.environment_id, x.currency, x.account
-         HAVING ((sum(x.debits_minor) <> (0)::numeric) OR (sum(x.credits_minor) <> (0)::numeric))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    ((currency || ' '::text) || account) AS subject_id,
+    ('balance off by '::text || sum((credits_minor - debits_minor))) AS detail
+   FROM ( SELECT ledger_totals.environment_id,
+            ledger_totals.currency,
+            ledger_totals.account,
+            ledger_totals.debits_minor,
+            ledger_totals.credits_minor
+           FROM pay.ledger_totals
+        UNION ALL
+         SELECT ledger_deltas.environment_id,
+            ledger_deltas.currency,
+            ledger_deltas.debit_account,
+            ledger_deltas.amount_minor,
+            0
+           FROM pay.ledger_deltas
+        UNION ALL
+         SELECT ledger_deltas.environment_id,
+            ledger_deltas.currency,
+            ledger_deltas.credit_account,
+            0,
+            ledger_deltas.amount_minor
+           FROM pay.ledger_deltas
+        UNION ALL
+         SELECT ledger_entries.environment_id,
+            ledger_entries.currency,
+            ledger_entries.account,
+                CASE ledger_entries.direction
+                    WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
+                    ELSE (0)::bigint
+                END AS "case",
+                CASE ledger_entries.direction
+                    WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
+                    ELSE (0)::bigint
+                END AS "case"
+           FROM pay.ledger_entries) x
+  WHERE (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
+  GROUP BY environment_id, currency, account
+ HAVING ((sum(debits_minor) <> (0)::numeric) OR (sum(credits_minor) <> (0)::numeric));
 alter table pay.oracle_ledger_totals owner to pay_owner;
 comment on table pay.oracle_ledger_totals is 'R4: the balance of each account is the sum of its entries';
 
 -- view pay.oracle_ledger_transactions
 create view pay.oracle_ledger_transactions with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
-            COALESCE(t.id, e.transaction_id) AS subject_id,
-            COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
-           FROM (pay.ledger_transactions t
-             FULL JOIN ( SELECT ledger_entries.environment_id,
-                    ledger_entries.transaction_id,
-                    ledger_entries.currency,
-                    sum(
-                        CASE ledger_entries.direction
-                            WHEN 'debit'::text THEN ledger_entries.amount_minor
-                            ELSE (- ledger_entries.amount_minor)
-                        END) AS total
-                   FROM pay.ledger_entries
-                  WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
-                           FROM pay.environments v
-                          WHERE v.livemode)))
-                  GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
-          WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+ SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
+    COALESCE(t.id, e.transaction_id) AS subject_id,
+    COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
+   FROM (pay.ledger_transactions t
+     FULL JOIN ( SELECT ledger_entries.environment_id,
+            ledger_entries.transaction_id,
+            ledger_entries.currency,
+            sum(
+                CASE ledger_entries.direction
+                    WHEN 'debit'::text THEN ledger_entries.amount_minor
+                    ELSE (- ledger_entries.amount_minor)
+                END) AS total
+           FROM pay.ledger_entries
+          WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
                    FROM pay.environments v
-                  WHERE v.livemode))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+                  WHERE v.livemode)))
+          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
+  WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))));
 alter table pay.oracle_ledger_transactions owner to pay_owner;
 comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sums to zero in every currency, and has entries';
 
@@ -635,238 +587,190 @@ comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sum
 create view pay.oracle_moves with (security_invoker=true) as
  SELECT environment_id,
     subject_id,
-    detail
-   FROM ( SELECT m.environment_id,
-            m.subject_id,
-            ((((m.sequence || ': '::text) || COALESCE(m.before, 'nothing'::text)) || ', then '::text) || m.type) AS detail
-           FROM ( SELECT e.environment_id,
-                    e.subject_id,
-                    e.sequence,
-                    e.type,
-                    lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
-                   FROM pay.events e
-                  WHERE ((e.sequence IS NOT NULL) AND (("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (e.environment_id IN ( SELECT v.id
-                           FROM pay.environments v
-                          WHERE v.livemode))) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
-          WHERE (((m.before IS NOT NULL) OR (m.sequence = 1) OR ("right"(m.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix))) AND (NOT (EXISTS ( SELECT
-                   FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
-                  WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types)))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    ((((sequence || ': '::text) || COALESCE(before, 'nothing'::text)) || ', then '::text) || type) AS detail
+   FROM ( SELECT e.environment_id,
+            e.subject_id,
+            e.sequence,
+            e.type,
+            lag(e.type) OVER (PARTITION BY e.environment_id, e.subject_id ORDER BY e.sequence) AS before
+           FROM pay.events e
+          WHERE ((e.sequence IS NOT NULL) AND (("right"(e.subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (e.environment_id IN ( SELECT v.id
+                   FROM pay.environments v
+                  WHERE v.livemode))) AND ((e.subject_id ~~ 'pay\_%'::text) OR (e.subject_id ~~ 'tr\_%'::text)))) m
+  WHERE (((before IS NOT NULL) OR (sequence = 1) OR ("right"(subject_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix))) AND (NOT (EXISTS ( SELECT
+           FROM ( VALUES (NULL::text,'{payment.created,transfer.created}'::text[]), ('payment.created'::text,'{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.requires_action'::text,'{payment.completed,payment.declined,payment.failed,payment.cancelled}'::text[]), ('payment.processing'::text,'{payment.completed,payment.declined,payment.failed}'::text[]), ('payment.completed'::text,'{refund.completed,payment.chargeback,payment.failed}'::text[]), ('payment.partially_refunded'::text,'{refund.completed,payment.chargeback}'::text[]), ('refund.completed'::text,'{payment.partially_refunded,payment.refunded}'::text[]), ('transfer.created'::text,'{transfer.completed,transfer.failed,transfer.cancelled}'::text[])) legal(before, types)
+          WHERE ((NOT (legal.before IS DISTINCT FROM m.before)) AND (m.type = ANY (legal.types)))))));
 alter table pay.oracle_moves owner to pay_owner;
 comment on table pay.oracle_moves is 'R5: a payment or transfer has made legal moves only';
 
 -- view pay.oracle_orphans
 create view pay.oracle_orphans with (security_invoker=true) as
  SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT x.environment_id,
-            x.id AS subject_id,
-            (('belongs to '::text || x.owner_id) || ', which is not there'::text) AS detail
-           FROM ( SELECT refunds.environment_id,
-                    refunds.id,
-                    refunds.payment_id AS owner_id
-                   FROM pay.refunds
-                UNION ALL
-                 SELECT ledger_transactions.environment_id,
-                    ledger_transactions.id,
-                    ledger_transactions.subject_id
-                   FROM pay.ledger_transactions
-                UNION ALL
-                 SELECT ledger_entries.environment_id,
-                    ledger_entries.id,
-                    ledger_entries.subject_id
-                   FROM pay.ledger_entries
-                UNION ALL
-                 SELECT events.environment_id,
-                    events.id,
-                    events.subject_id
-                   FROM pay.events
-                UNION ALL
-                 SELECT webhook_deliveries.environment_id,
-                    webhook_deliveries.id,
-                    webhook_deliveries.subject_id
-                   FROM pay.webhook_deliveries) x
-          WHERE (((x.owner_id ~~ 'pay\_%'::text) OR (x.owner_id ~~ 'tr\_%'::text)) AND (("right"(x.owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (x.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND (NOT (EXISTS ( SELECT
-                   FROM pay.payments p
-                  WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
-                   FROM pay.transfers t
-                  WHERE ((t.environment_id = x.environment_id) AND (t.id = x.owner_id))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    id AS subject_id,
+    (('belongs to '::text || owner_id) || ', which is not there'::text) AS detail
+   FROM ( SELECT refunds.environment_id,
+            refunds.id,
+            refunds.payment_id AS owner_id
+           FROM pay.refunds
+        UNION ALL
+         SELECT ledger_transactions.environment_id,
+            ledger_transactions.id,
+            ledger_transactions.subject_id
+           FROM pay.ledger_transactions
+        UNION ALL
+         SELECT ledger_entries.environment_id,
+            ledger_entries.id,
+            ledger_entries.subject_id
+           FROM pay.ledger_entries
+        UNION ALL
+         SELECT events.environment_id,
+            events.id,
+            events.subject_id
+           FROM pay.events
+        UNION ALL
+         SELECT webhook_deliveries.environment_id,
+            webhook_deliveries.id,
+            webhook_deliveries.subject_id
+           FROM pay.webhook_deliveries) x
+  WHERE (((owner_id ~~ 'pay\_%'::text) OR (owner_id ~~ 'tr\_%'::text)) AND (("right"(owner_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND (NOT (EXISTS ( SELECT
+           FROM pay.payments p
+          WHERE ((p.environment_id = x.environment_id) AND (p.id = x.owner_id))))) AND (NOT (EXISTS ( SELECT
+           FROM pay.transfers t
+          WHERE ((t.environment_id = x.environment_id) AND (t.id = x.owner_id))))));
 alter table pay.oracle_orphans owner to pay_owner;
 comment on table pay.oracle_orphans is 'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
 
 -- view pay.oracle_outbox
 create view pay.oracle_outbox with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT e.environment_id,
-            e.id AS subject_id,
-            ((e.type || ' has no delivery to '::text) || t.id) AS detail
-           FROM (pay.events e
-             JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
-          WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
-                   FROM pay.webhook_deliveries d
-                  WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id) AND (d.subject_id = e.subject_id))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT e.environment_id,
+    e.id AS subject_id,
+    ((e.type || ' has no delivery to '::text) || t.id) AS detail
+   FROM (pay.events e
+     JOIN pay.webhook_endpoints t ON (((t.environment_id = e.environment_id) AND (t.events && pay.patterns_of(e.type)) AND (t.revision = 1) AND (e.created_at > (t.created_at + '00:00:10'::interval)))))
+  WHERE ((e.sequence IS NOT NULL) AND ("right"(e.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+           FROM pay.webhook_deliveries d
+          WHERE ((d.environment_id = e.environment_id) AND (d.event_id = e.id) AND (d.endpoint_id = t.id) AND (d.subject_id = e.subject_id))))));
 alter table pay.oracle_outbox owner to pay_owner;
 comment on table pay.oracle_outbox is 'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
 
 -- view pay.oracle_payment_money
 create view pay.oracle_payment_money with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT p.environment_id,
-            p.id AS subject_id,
-            ((((((p.status || ': available '::text) || a.available) || ', charged back '::text) || a.chargebacks) || ', processor '::text) || a.processor) AS detail
-           FROM (((pay.payments p
-             LEFT JOIN pay.subject_accounts s ON (((s.environment_id = p.environment_id) AND (s.subject_id = p.id) AND (s.currency = p.currency))))
-             CROSS JOIN LATERAL ( SELECT COALESCE(s.available, (0)::numeric) AS available,
-                    COALESCE(s.processor, (0)::numeric) AS processor,
-                    COALESCE(s.chargebacks, (0)::numeric) AS chargebacks) a)
-             CROSS JOIN LATERAL ( SELECT
-                        CASE
-                            WHEN (p.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text])) THEN (p.amount_minor - p.amount_refunded)
-                            ELSE (0)::bigint
-                        END AS available,
-                        CASE p.status
-                            WHEN 'chargeback'::text THEN (p.amount_minor - p.amount_refunded)
-                            ELSE (0)::bigint
-                        END AS chargebacks) must)
-          WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((a.available <> (must.available)::numeric) OR (a.chargebacks <> (must.chargebacks)::numeric) OR ((- a.processor) <> ((must.available + must.chargebacks))::numeric)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT p.environment_id,
+    p.id AS subject_id,
+    ((((((p.status || ': available '::text) || a.available) || ', charged back '::text) || a.chargebacks) || ', processor '::text) || a.processor) AS detail
+   FROM (((pay.payments p
+     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = p.environment_id) AND (s.subject_id = p.id) AND (s.currency = p.currency))))
+     CROSS JOIN LATERAL ( SELECT COALESCE(s.available, (0)::numeric) AS available,
+            COALESCE(s.processor, (0)::numeric) AS processor,
+            COALESCE(s.chargebacks, (0)::numeric) AS chargebacks) a)
+     CROSS JOIN LATERAL ( SELECT
+                CASE
+                    WHEN (p.status = ANY (ARRAY['completed'::text, 'partially_refunded'::text])) THEN (p.amount_minor - p.amount_refunded)
+                    ELSE (0)::bigint
+                END AS available,
+                CASE p.status
+                    WHEN 'chargeback'::text THEN (p.amount_minor - p.amount_refunded)
+                    ELSE (0)::bigint
+                END AS chargebacks) must)
+  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((a.available <> (must.available)::numeric) OR (a.chargebacks <> (must.chargebacks)::numeric) OR ((- a.processor) <> ((must.available + must.chargebacks))::numeric)));
 alter table pay.oracle_payment_money owner to pay_owner;
 comment on table pay.oracle_payment_money is 'R4: the money of a payment is where its status says';
 
 -- view pay.oracle_refund_bodies
 create view pay.oracle_refund_bodies with (security_invoker=true) as
  SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT r.environment_id,
-            r.id AS subject_id,
-            'row, body and event differ'::text AS detail
-           FROM pay.refunds r
-          WHERE ((("right"(r.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (r.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((NOT starts_with(r.body, (('{"id":"'::text || r.id) || '",'::text))) OR (POSITION(((('"payment_id":"'::text || r.payment_id) || '",'::text)) IN (r.body)) = 0) OR (POSITION(((('"amount_minor":'::text || r.amount_minor) || ','::text)) IN (r.body)) = 0) OR (POSITION(((('"currency":"'::text || r.currency) || '",'::text)) IN (r.body)) = 0) OR (("right"(r.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
-                   FROM pay.events e
-                  WHERE ((e.environment_id = r.environment_id) AND (e.subject_id = r.payment_id) AND (e.type = 'refund.completed'::text) AND (POSITION(((('"data":{"object":'::text || r.body) || '}'::text)) IN (e.body)) > 0))))))))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+    id AS subject_id,
+    'row, body and event differ'::text AS detail
+   FROM pay.refunds r
+  WHERE ((("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((NOT starts_with(body, (('{"id":"'::text || id) || '",'::text))) OR (POSITION(((('"payment_id":"'::text || payment_id) || '",'::text)) IN (body)) = 0) OR (POSITION(((('"amount_minor":'::text || amount_minor) || ','::text)) IN (body)) = 0) OR (POSITION(((('"currency":"'::text || currency) || '",'::text)) IN (body)) = 0) OR (("right"(id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) AND (NOT (EXISTS ( SELECT
+           FROM pay.events e
+          WHERE ((e.environment_id = r.environment_id) AND (e.subject_id = r.payment_id) AND (e.type = 'refund.completed'::text) AND (POSITION(((('"data":{"object":'::text || r.body) || '}'::text)) IN (e.body)) > 0))))))));
 alter table pay.oracle_refund_bodies owner to pay_owner;
 comment on table pay.oracle_refund_bodies is 'R5: what is answered of a refund is what its row and its event say';
 
 -- view pay.oracle_refunds
 create view pay.oracle_refunds with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT p.environment_id,
-            p.id AS subject_id,
-            ((((('refunds '::text || COALESCE(r.total, (0)::numeric)) || ', amount_refunded '::text) || p.amount_refunded) || ' of '::text) || p.amount_minor) AS detail
-           FROM (pay.payments p
-             LEFT JOIN ( SELECT refunds.environment_id,
-                    refunds.payment_id,
-                    sum(refunds.amount_minor) AS total
-                   FROM pay.refunds
-                  GROUP BY refunds.environment_id, refunds.payment_id) r ON (((r.environment_id = p.environment_id) AND (r.payment_id = p.id))))
-          WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((COALESCE(r.total, (0)::numeric) <> (p.amount_refunded)::numeric) OR (p.amount_refunded > p.amount_minor)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT p.environment_id,
+    p.id AS subject_id,
+    ((((('refunds '::text || COALESCE(r.total, (0)::numeric)) || ', amount_refunded '::text) || p.amount_refunded) || ' of '::text) || p.amount_minor) AS detail
+   FROM (pay.payments p
+     LEFT JOIN ( SELECT refunds.environment_id,
+            refunds.payment_id,
+            sum(refunds.amount_minor) AS total
+           FROM pay.refunds
+          GROUP BY refunds.environment_id, refunds.payment_id) r ON (((r.environment_id = p.environment_id) AND (r.payment_id = p.id))))
+  WHERE ((("right"(p.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (p.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((COALESCE(r.total, (0)::numeric) <> (p.amount_refunded)::numeric) OR (p.amount_refunded > p.amount_minor)));
 alter table pay.oracle_refunds owner to pay_owner;
 comment on table pay.oracle_refunds is 'R5: the refunds of a payment are what it says, and no more than its amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT x.environment_id,
-            x.id AS subject_id,
-            (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
-           FROM (( SELECT payments.environment_id,
-                    payments.id,
-                    payments.sequence,
-                    payments.updated_at
-                   FROM pay.payments
-                UNION ALL
-                 SELECT transfers.environment_id,
-                    transfers.id,
-                    transfers.sequence,
-                    transfers.updated_at
-                   FROM pay.transfers) x
-             LEFT JOIN ( SELECT events.environment_id,
-                    events.subject_id,
-                    min(events.sequence) AS first,
-                    max(events.sequence) AS last,
-                    count(*) AS events
-                   FROM pay.events
-                  WHERE (events.sequence IS NOT NULL)
-                  GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
-          WHERE
-                CASE
-                    WHEN ("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) THEN ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint))
-                    WHEN (x.environment_id IN ( SELECT v.id
-                       FROM pay.environments v
-                      WHERE v.livemode)) THEN COALESCE(((e.last <> x.sequence) OR (e.events <> ((e.last - e.first) + 1))), (x.updated_at >= (now() - '29 days'::interval)))
-                    ELSE false
-                END) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT x.environment_id,
+    x.id AS subject_id,
+    (((((('at '::text || x.sequence) || ', events '::text) || COALESCE(((e.first || ' to '::text) || e.last), 'none'::text)) || ', '::text) || COALESCE(e.events, (0)::bigint)) || ' of them'::text) AS detail
+   FROM (( SELECT payments.environment_id,
+            payments.id,
+            payments.sequence,
+            payments.updated_at
+           FROM pay.payments
+        UNION ALL
+         SELECT transfers.environment_id,
+            transfers.id,
+            transfers.sequence,
+            transfers.updated_at
+           FROM pay.transfers) x
+     LEFT JOIN ( SELECT events.environment_id,
+            events.subject_id,
+            min(events.sequence) AS first,
+            max(events.sequence) AS last,
+            count(*) AS events
+           FROM pay.events
+          WHERE (events.sequence IS NOT NULL)
+          GROUP BY events.environment_id, events.subject_id) e ON (((e.environment_id = x.environment_id) AND (e.subject_id = x.id))))
+  WHERE
+        CASE
+            WHEN ("right"(x.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) THEN ((e.first IS DISTINCT FROM 1) OR (e.last IS DISTINCT FROM x.sequence) OR (e.events IS DISTINCT FROM (x.sequence)::bigint))
+            WHEN (x.environment_id IN ( SELECT v.id
+               FROM pay.environments v
+              WHERE v.livemode)) THEN COALESCE(((e.last <> x.sequence) OR (e.events <> ((e.last - e.first) + 1))), (x.updated_at >= (now() - '29 days'::interval)))
+            ELSE false
+        END;
 alter table pay.oracle_sequences owner to pay_owner;
 comment on table pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
 
 -- view pay.oracle_transfer_money
 create view pay.oracle_transfer_money with (security_invoker=true) as
- SELECT environment_id,
-    subject_id,
-    detail
-   FROM ( SELECT t.environment_id,
-            t.id AS subject_id,
-            ((((((t.status || ': taken '::text) || a.taken) || ', in transit '::text) || a.in_transit) || ', paid out '::text) || a.external) AS detail
-           FROM ((pay.transfers t
-             LEFT JOIN pay.subject_accounts s ON (((s.environment_id = t.environment_id) AND (s.subject_id = t.id) AND (s.currency = t.currency))))
-             CROSS JOIN LATERAL ( SELECT (- COALESCE(s.available, (0)::numeric)) AS taken,
-                    COALESCE(s.in_transit, (0)::numeric) AS in_transit,
-                    COALESCE(s.external, (0)::numeric) AS external) a)
-          WHERE ((("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode))) AND ((a.taken <> (
-                CASE
-                    WHEN (t.status = ANY (ARRAY['pending'::text, 'completed'::text])) THEN t.amount_minor
-                    ELSE (0)::bigint
-                END)::numeric) OR (a.in_transit <> (
-                CASE t.status
-                    WHEN 'pending'::text THEN t.amount_minor
-                    ELSE (0)::bigint
-                END)::numeric) OR (a.external <> (
-                CASE t.status
-                    WHEN 'completed'::text THEN t.amount_minor
-                    ELSE (0)::bigint
-                END)::numeric)))) f
-  WHERE (NOT (environment_id IN ( SELECT e.id
-           FROM pay.environments e
-          WHERE (e.retired_at IS NOT NULL))));
+ SELECT t.environment_id,
+    t.id AS subject_id,
+    ((((((t.status || ': taken '::text) || a.taken) || ', in transit '::text) || a.in_transit) || ', paid out '::text) || a.external) AS detail
+   FROM ((pay.transfers t
+     LEFT JOIN pay.subject_accounts s ON (((s.environment_id = t.environment_id) AND (s.subject_id = t.id) AND (s.currency = t.currency))))
+     CROSS JOIN LATERAL ( SELECT (- COALESCE(s.available, (0)::numeric)) AS taken,
+            COALESCE(s.in_transit, (0)::numeric) AS in_transit,
+            COALESCE(s.external, (0)::numeric) AS external) a)
+  WHERE ((("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
+           FROM pay.environments v
+          WHERE v.livemode))) AND ((a.taken <> (
+        CASE
+            WHEN (t.status = ANY (ARRAY['pending'::text, 'completed'::text])) THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric) OR (a.in_transit <> (
+        CASE t.status
+            WHEN 'pending'::text THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric) OR (a.external <> (
+        CASE t.status
+            WHEN 'completed'::text THEN t.amount_minor
+            ELSE (0)::bigint
+        END)::numeric)));
 alter table pay.oracle_transfer_money owner to pay_owner;
 comment on table pay.oracle_transfer_money is 'R4: the money of a transfer is where its status says';
 
@@ -1557,15 +1461,10 @@ AS $function$
 #variable_conflict use_column
 begin
   perform set_config('pay.worker', 'on', true);
-  for oracle, promise in
-    select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-    order by 2, 1
-  loop
-    execute format(
-      'select count(*), coalesce((array_agg(environment_id || '' '' || subject_id || '': '' || detail))[1:3], ''{}'')
-       from pay.%I', oracle
-    ) into findings, examples;
+  for oracle, promise in select o.oracle, o.promise from pay.list_oracles() o order by 2, 1 loop
+    select count(*), coalesce((array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
+    into findings, examples
+    from pay.find_breaches(oracle) f;
     return next;
   end loop;
 end
@@ -2407,6 +2306,23 @@ $function$;
 alter function pay.enter(text,text,timestamp with time zone,integer[],text) owner to pay_owner;
 comment on function pay.enter(text,text,timestamp with time zone,integer[],text) is 'Internal: authenticates a key hash and opens its environment.';
 
+-- function pay.find_breaches(text)
+CREATE OR REPLACE FUNCTION pay.find_breaches(p_oracle text)
+ RETURNS TABLE(environment_id text, subject_id text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return query execute format(
+    'select f.environment_id, f.subject_id, f.detail from pay.%I f
+     where f.environment_id not in (
+       select e.id from pay.environments e where e.retired_at is not null
+     )', p_oracle);
+end
+$function$;
+alter function pay.find_breaches(text) owner to pay_owner;
+
 -- function pay.find_environment(text,boolean)
 CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boolean)
  RETURNS text
@@ -2661,6 +2577,18 @@ AS $function$
   )
 $function$;
 alter function pay.list_column(text,jsonb) owner to pay_owner;
+
+-- function pay.list_oracles()
+CREATE OR REPLACE FUNCTION pay.list_oracles()
+ RETURNS TABLE(oracle text, promise text)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+$function$;
+alter function pay.list_oracles() owner to pay_owner;
 
 -- function pay.list_page(text,timestamp with time zone,text,integer,text,jsonb)
 CREATE OR REPLACE FUNCTION pay.list_page(p_environment_id text, p_at timestamp with time zone, p_kind text, p_limit integer, p_starting_after text, p_filters jsonb, OUT data text, OUT has_more boolean, OUT next_cursor text)
@@ -3226,21 +3154,15 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in
-    select c.relname::text from pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-    order by 1
-  loop
-    execute format(
-      'with found as materialized (select environment_id, subject_id, detail from pay.%1$I),
-       noted as (
-         insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-         select environment_id, %1$L, subject_id, min(detail) from found
-         group by environment_id, subject_id
-         on conflict on constraint oracle_findings_pkey do nothing
-       )
-       select count(*) from found', v_oracle
-    ) into v_found;
+  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
+    with found as materialized (select * from pay.find_breaches(v_oracle)),
+    noted as (
+      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
+      group by f.environment_id, f.subject_id
+      on conflict on constraint oracle_findings_pkey do nothing
+    )
+    select count(*) into v_found from found;
     v_total := v_total + v_found;
     if v_found > 0 then
       raise warning '% findings of pay.%', v_found, v_oracle

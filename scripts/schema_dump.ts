@@ -6,11 +6,11 @@
  */
 
 import postgres from "postgres";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startPostgres } from "./embedded_postgres.ts";
 import { migrate } from "./migrate.ts";
 import { describeSchema } from "./schema_catalogue.ts";
+import { writeRelease } from "./schema_release.ts";
+import { withScratchServer } from "./scratch_database.ts";
 
 /** The committed description. */
 export const SCHEMA_FILE = fileURLToPath(new URL("../docs/schema.sql", import.meta.url));
@@ -77,7 +77,14 @@ function nextAgreement(a: readonly string[], b: readonly string[]): [number, num
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const found = await withMigratedDatabase(renderSchema);
+  const release = args.indexOf("--release");
+  if (release !== -1) console.log(`Written: ${await writeRelease(args[release + 1]!)}`);
+  const found = await withScratchServer((server) =>
+    server.withDatabase(async (url) => {
+      await migrate(url);
+      return await renderSchema(url);
+    })
+  );
   if (!args.includes("--check")) {
     await Deno.writeTextFile(SCHEMA_FILE, found);
     console.log(`Written: ${SCHEMA_FILE}`);
@@ -91,37 +98,4 @@ async function main(args: readonly string[]): Promise<number> {
   console.error(diffLines(committed, found));
   console.error('docs/schema.sql (-) is not what the migrations make (+): run "deno task schema"');
   return 1;
-}
-
-async function withMigratedDatabase<T>(work: (url: string) => Promise<T>): Promise<T> {
-  const external_url = Deno.env.get("TEST_DATABASE_URL");
-  if (external_url) return await inNewDatabase(external_url, work);
-  const folder = await Deno.makeTempDir({ prefix: "payments-schema-" });
-  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
-  const server = await startPostgres({ data_dir: join(folder, "data"), durable: false });
-  try {
-    return await inNewDatabase(server.superuser_url, work);
-  } finally {
-    await server.stop();
-    await Deno.remove(server.home, { recursive: true });
-    await Deno.remove(folder, { recursive: true });
-  }
-}
-
-async function inNewDatabase<T>(
-  server_url: string,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
-  const sql = postgres(server_url, { max: 1, onnotice: () => {} });
-  try {
-    await sql`create database ${sql(name)}`;
-    const url = new URL(server_url);
-    url.pathname = `/${name}`;
-    await migrate(url.href);
-    return await work(url.href);
-  } finally {
-    await sql`drop database if exists ${sql(name)} with (force)`;
-    await sql.end();
-  }
 }

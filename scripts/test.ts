@@ -19,6 +19,7 @@ import { startPgbouncer } from "../tests/support/pgbouncer.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { grantFunctionsRole } from "./functions_role.ts";
 import { migrate } from "./migrate.ts";
+import { applySchemaFiles } from "./schema_files.ts";
 import { randomPassword } from "./private_file.ts";
 import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.ts";
 import { runWithProgress } from "./test_progress.ts";
@@ -106,6 +107,8 @@ async function makeTemplate(
     const url = new URL(superuser_url);
     url.pathname = `/${template}`;
     await migrate(url.href);
+    // So that a change of a function is tested before a migration is made of it.
+    await applySchemaFiles(url.href);
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
     return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };

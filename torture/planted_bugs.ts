@@ -20,12 +20,13 @@ interface PlantedBug {
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIGRATIONS = "supabase/migrations";
+const SCHEMAS = "supabase/schemas";
 /** A test that hangs has noticed nothing. */
 const TEST_DEADLINE_MS = 600_000;
 
 /** The late outbox: a statement of its own, after the commit. */
 const LATE_OUTBOX = `
-create function pay.late_outbox() returns void
+create or replace function pay.late_outbox() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -89,15 +90,15 @@ const BUGS: PlantedBug[] = [
     name: "the outbox is written after the commit",
     edits: [
       {
-        file: `${MIGRATIONS}/20261120000600_committing.sql`,
+        file: `${SCHEMAS}/committing.sql`,
         find: "from event e\n      join pay.webhook_endpoints t\n        on t.environment_id",
         replace:
           "from event e\n      join pay.webhook_endpoints t\n        on false and t.environment_id",
       },
       {
-        file: `${MIGRATIONS}/20261120000860_oracles.sql`,
-        find: "create table pay.oracle_findings",
-        replace: `${LATE_OUTBOX}\ncreate table pay.oracle_findings`,
+        file: `${SCHEMAS}/committing.sql`,
+        find: "create or replace function pay.commit(",
+        replace: `${LATE_OUTBOX}\ncreate or replace function pay.commit(`,
       },
       {
         file: "shared/store/store.ts",
@@ -147,8 +148,8 @@ const BUGS: PlantedBug[] = [
     name: "a policy is missing",
     edits: [{
       file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "\n  or (select current_setting('pay.worker', true)) = 'on'\n);\n\n-- The patterns",
-      replace: "\n);\n\n-- The patterns",
+      find: "\n  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
+      replace: "\n);\n\ndo $$ begin",
     }],
     noticed_by: "tests/webhook/delivery_test.ts",
   },
@@ -156,8 +157,8 @@ const BUGS: PlantedBug[] = [
     name: "a policy opens to everyone",
     edits: [{
       file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "  or (select current_setting('pay.worker', true)) = 'on'\n);\n\n-- The patterns",
-      replace: "  or true\n);\n\n-- The patterns",
+      find: "  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
+      replace: "  or true\n);\n\ndo $$ begin",
     }],
     noticed_by: "tests/database/row_level_security_test.ts",
   },
@@ -173,7 +174,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a purge ignores the 24 hours",
     edits: [{
-      file: `${MIGRATIONS}/20261120000850_retention.sql`,
+      file: `${SCHEMAS}/retention.sql`,
       find: "where o.created_at <= v_at - pay.idempotency_retention()",
       replace: "where o.created_at <= v_at",
     }],
@@ -182,7 +183,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
-      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      file: `${SCHEMAS}/committing.sql`,
       find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
       replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
     }],
@@ -191,7 +192,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a twin does not wait",
     edits: [{
-      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      file: `${SCHEMAS}/committing.sql`,
       find:
         "-- How long a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
       replace: "set lock_timeout = '1ms'",
@@ -201,7 +202,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a twin is let through",
     edits: [{
-      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      file: `${SCHEMAS}/committing.sql`,
       find: "where c.idempotency_key is null or exists (\n      select from claimed k",
       replace: "where c.idempotency_key is null or true or exists (\n      select from claimed k",
     }],
@@ -210,7 +211,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a replay has new bytes",
     edits: [{
-      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      file: `${SCHEMAS}/committing.sql`,
       find: "    body := v_request.body;",
       replace: "    body := v_request.body || ' ';",
     }],
@@ -246,7 +247,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "transfers out of one balance do not wait for each other",
     edits: [{
-      file: `${MIGRATIONS}/20261120000600_committing.sql`,
+      file: `${SCHEMAS}/committing.sql`,
       find: "      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));\n",
       replace: "",
     }],

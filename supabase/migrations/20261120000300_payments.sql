@@ -53,6 +53,7 @@ comment on column pay.payments.body is 'The payment as JSON text, as it is answe
 -- Lists with reference=.
 create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;
+
 -- Lists with status= other than completed; completed is common enough for the primary key.
 create index payments_status on pay.payments (status, environment_id, id)
   where status <> 'completed';
@@ -69,6 +70,7 @@ create table pay.refunds (
   constraint refunds_amount_minor_positive check (amount_minor > 0)
 );
 comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+
 -- Lists the refunds of a payment.
 create index refunds_payment on pay.refunds (payment_id, environment_id, id);
 
@@ -106,6 +108,13 @@ comment on table pay.idempotency_keys is 'The first answer to a keyed request, r
 comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
+
+-- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
+-- whole, and the table with it, once vacuumed room is used again (a block's summary then reaches from
+-- the first rows it ever had to the newest) or a summary was interrupted (what follows counts as
+-- without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each look
+-- for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a vacuum.
+create index idempotency_keys_created_at on pay.idempotency_keys (created_at);
 
 alter table pay.payments enable row level security;
 alter table pay.payments force row level security;

@@ -94,20 +94,24 @@ comment on column pay.webhook_deliveries.lost_claims is
 create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims = 0;
+
 -- The relay: suspects, which are deliveries with lost claims. It claims one at a time.
 create index webhook_deliveries_suspect
   on pay.webhook_deliveries (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims > 0;
+
 -- The relay: endpoints that have something pending; is an earlier event of the same payment still
 -- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
+
 -- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
 -- contain the environment because a reset leaves the deliveries of the retired environment under
 -- the same endpoint, and a caller can name ids of another environment: a list must not read those
 -- rows.
 create index webhook_deliveries_subject
   on pay.webhook_deliveries (subject_id, environment_id, id);
+
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 
@@ -124,59 +128,6 @@ create policy webhook_deliveries_of_environment on pay.webhook_deliveries to pay
   environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
   or (select current_setting('pay.worker', true)) = 'on'
 );
-
--- The patterns of an endpoint's list that an event type matches.
-create function pay.patterns_of(p_type text)
-returns text[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
-
--- The last character of a delivery's id: one for each slot.
-create function pay.slot_character(p_slot smallint)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
-
--- A time as the contract writes it.
-create function pay.wire_time(p_at timestamptz)
-returns text
-language sql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
-
--- Removes the second of the recorded attempts. The first one stays, because the oracles check the order of
--- deliveries by it. An attempt contains no nested object.
-create function pay.without_second_attempt(p_attempts text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
-  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
-  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
-$$;
-
--- A delivery as JSON text, in the order of the contract (§4).
-create function pay.webhook_delivery_body(d pay.webhook_deliveries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      d.id,
-      'webhook_delivery' as object,
-      d.event_id,
-      d.event_type,
-      d.endpoint_id,
-      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
-      d.status,
-      ('[' || d.attempts || ']')::json as attempts,
-      pay.wire_time(d.next_attempt_at) as next_attempt_at,
-      pay.wire_time(d.created_at) as created_at
-  ) t
-$$;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

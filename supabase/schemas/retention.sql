@@ -5,21 +5,9 @@
 -- Keys, their secrets and their rate counters: pay.purge_keys.
 -- At once:  what resets have left behind.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
-
--- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
--- whole, and the table with it, once vacuumed room is used again (a block's summary then reaches from
--- the first rows it ever had to the newest) or a summary was interrupted (what follows counts as
--- without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each look
--- for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a vacuum.
-create index idempotency_keys_created_at on pay.idempotency_keys (created_at);
-
 -- The least id made at or after an instant, as shared/core/ids.ts makes them: an id begins with its
 -- milliseconds in base 32.
-create function pay.id_floor(p_prefix text, p_at timestamptz)
+create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
 returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -39,7 +27,7 @@ $$;
 -- Deletes one batch of each kind of what a reset has left behind; when nothing is left, the environment.
 -- Returns how many rows went. Nobody writes there any more but a relay that records attempts, whoever
 -- rolls balances up, and another purge: for the last two it is left for the next time. Internal.
-create function pay.purge_retired(p_environment_id text, p_batch integer)
+create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -85,7 +73,7 @@ $$;
 -- all; returns how many rows went, so that a caller can go on until 0. Rows that someone holds are left
 -- for the next time. So is what 2 seconds do not suffice for, whichever it is: they are taken in any order.
 -- p_at can be earlier than the server's time; a later time counts as the server's.
-create function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
+create or replace function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -158,6 +146,3 @@ end
 $$;
 
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

@@ -5,12 +5,8 @@
 -- latest with its key: api_key_secrets.expires_at is the earlier of both, so the entry functions
 -- read only the secret (ADR 0030).
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- Most keys of an environment that are neither revoked nor expired (ADR 0030).
-create function pay.max_live_keys()
+create or replace function pay.max_live_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -18,14 +14,14 @@ as $$ select 100 $$;
 
 -- Most secrets of a key that work at the same time (ADR 0030). Endpoints have the same limit
 -- (shared/domain/endpoint_secret.ts).
-create function pay.max_live_secrets()
+create or replace function pay.max_live_secrets()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
 -- Deletes keys with their secrets; returns the number of deleted keys. Internal.
-create function pay.delete_keys(p_ids text[])
+create or replace function pay.delete_keys(p_ids text[])
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -46,7 +42,7 @@ $$;
 -- Internal.
 -- Concurrency: a transaction that makes a key live holds this lock until it ends. The count is a
 -- later statement, so it sees the keys of all transactions that held the lock before.
-create function pay.take_key_place(p_environment_id text, p_at timestamptz)
+create or replace function pay.take_key_place(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -79,7 +75,7 @@ $$;
 -- Deletes secrets that had ended at p_at, except the newest of each key: lists show its last four
 -- characters. The key keeps the last use of the deleted ones. The caller has locked the rows of the
 -- keys. Internal.
-create function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
+create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -114,7 +110,7 @@ $$;
 -- sandbox that ended 30 days ago, secrets of endpoints that have ended, rate counters that were
 -- idle for an hour. Returns the number of deleted and shortened rows. Locked rows are left for the
 -- next run. The server's clock decides which rows have ended. Internal.
-create function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -171,6 +167,3 @@ begin
   return v_total + v_rows;
 end
 $$;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

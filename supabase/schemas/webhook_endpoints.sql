@@ -3,10 +3,6 @@
 -- The text of a secret is stored nowhere: kept answers hold a reference to it, which the functions
 -- replace by the secret when they replay them.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
@@ -16,7 +12,7 @@ set role pay_owner;
 --           cancelled yet: send again soon) | unauthorized | forbidden.
 -- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
 -- queue on an advisory lock, so two cannot take one slot.
-create function pay.change_webhook_endpoint(
+create or replace function pay.change_webhook_endpoint(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -118,7 +114,7 @@ $$;
 -- Puts a delivery in line again, at once. Its earlier attempts stay recorded.
 -- p_refusal  the 409 to answer, and to keep, when the endpoint is gone or disabled
 -- Outcomes: committed (body) | replay | conflict | expired | not_found | off | unauthorized | forbidden.
-create function pay.redeliver(
+create or replace function pay.redeliver(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -192,7 +188,7 @@ $$;
 -- dies, the claim ends with the lease.
 -- Outcomes: committed | replay | conflict | expired | in_progress | unauthorized | forbidden |
 --           not_found (the endpoint is gone).
-create function pay.begin_trigger(
+create or replace function pay.begin_trigger(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -257,7 +253,7 @@ $$;
 -- Records the one attempt of a triggered delivery and keeps the answer under the key that was claimed.
 -- There is no second attempt.
 -- Outcomes: committed (body) | unauthorized | forbidden | not_found.
-create function pay.end_trigger(
+create or replace function pay.end_trigger(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -305,6 +301,3 @@ grant execute on function pay.begin_trigger(
   text, text, timestamptz, text, text, text, text, text, text, text, text, text, timestamptz) to pay_api;
 grant execute on function
   pay.end_trigger(text, text, timestamptz, text, text, text, boolean, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

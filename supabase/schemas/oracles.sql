@@ -8,36 +8,15 @@
 -- judged by the events that are left. What no view can tell is in docs/reliability.md.
 -- They read whole tables: for an hourly job or an operator, not for a request.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
-create table pay.oracle_findings (
-  environment_id text collate "C" not null,
-  oracle text collate "C" not null,
-  subject_id text collate "C" not null,
-  detail text not null,
-  found_at timestamptz not null default now(),
-  constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
-);
-comment on table pay.oracle_findings is 'What the hourly check has found, until pay.forget_findings. Empty for as long as every promise is kept.';
-comment on column pay.oracle_findings.oracle is 'The view that found it.';
-comment on column pay.oracle_findings.found_at is 'When it was found first.';
-
-alter table pay.oracle_findings enable row level security;
-alter table pay.oracle_findings force row level security;
-create policy oracle_findings_of_worker on pay.oracle_findings to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-
 -- What the time-sorted part of an id begins after while retention has not touched what belongs to it.
-create function pay.recent_suffix()
+create or replace function pay.recent_suffix()
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select pay.id_floor('', now() - interval '29 days') $$;
 
 -- Entries of each subject by account: what has come in, less what has gone out.
-create view pay.subject_accounts with (security_invoker = true) as
+create or replace view pay.subject_accounts with (security_invoker = true) as
 select e.environment_id, e.subject_id, e.currency,
   coalesce(sum(s.amount) filter (where e.account = 'available'), 0) as available,
   coalesce(sum(s.amount) filter (where e.account = 'processor'), 0) as processor,
@@ -50,7 +29,7 @@ cross join lateral (
 ) s
 group by e.environment_id, e.subject_id, e.currency;
 
-create view pay.oracle_ledger_transactions with (security_invoker = true) as
+create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
 select coalesce(t.environment_id, e.environment_id) as environment_id,
   coalesce(t.id, e.transaction_id) as subject_id,
   coalesce('off by ' || e.total || ' ' || e.currency, 'no entries') as detail
@@ -69,7 +48,7 @@ where (t.id is null or e.total is null or e.total <> 0)
 comment on view pay.oracle_ledger_transactions is
   'R4: a ledger transaction sums to zero in every currency, and has entries';
 
-create view pay.oracle_ledger_totals with (security_invoker = true) as
+create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
 select environment_id, currency || ' ' || account as subject_id,
   'balance off by ' || sum(credits_minor - debits_minor) as detail
 from (
@@ -92,7 +71,7 @@ having sum(debits_minor) <> 0 or sum(credits_minor) <> 0;
 comment on view pay.oracle_ledger_totals is
   'R4: the balance of each account is the sum of its entries';
 
-create view pay.oracle_ledger_deltas with (security_invoker = true) as
+create or replace view pay.oracle_ledger_deltas with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   d.amount_minor || ' ' || d.currency || ' from ' || d.debit_account || ' to ' || d.credit_account
     || ' is not what the entries say' as detail
@@ -112,7 +91,7 @@ where (right(d.id, 26) >= (select pay.recent_suffix()) or d.environment_id in (s
 comment on view pay.oracle_ledger_deltas is
   'R4: what is yet to be rolled up is what the entries say';
 
-create view pay.oracle_payment_money with (security_invoker = true) as
+create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
     || a.processor as detail
@@ -135,7 +114,7 @@ where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (s
 comment on view pay.oracle_payment_money is
   'R4: the money of a payment is where its status says';
 
-create view pay.oracle_transfer_money with (security_invoker = true) as
+create or replace view pay.oracle_transfer_money with (security_invoker = true) as
 select t.environment_id, t.id as subject_id,
   t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out ' || a.external as detail
 from pay.transfers t
@@ -154,7 +133,7 @@ where (right(t.id, 26) >= (select pay.recent_suffix()) or t.environment_id in (s
 comment on view pay.oracle_transfer_money is
   'R4: the money of a transfer is where its status says';
 
-create view pay.oracle_refunds with (security_invoker = true) as
+create or replace view pay.oracle_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
     || p.amount_minor as detail
@@ -168,7 +147,7 @@ where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (s
 comment on view pay.oracle_refunds is
   'R5: the refunds of a payment are what it says, and no more than its amount';
 
-create view pay.oracle_sequences with (security_invoker = true) as
+create or replace view pay.oracle_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
   'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
     || coalesce(e.events, 0) || ' of them' as detail
@@ -195,7 +174,7 @@ end;
 comment on view pay.oracle_sequences is
   'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
 
-create view pay.oracle_moves with (security_invoker = true) as
+create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
@@ -224,7 +203,7 @@ where (m.before is not null or m.sequence = 1 or right(m.subject_id, 26) >= (sel
 comment on view pay.oracle_moves is
   'R5: a payment or transfer has made legal moves only';
 
-create view pay.oracle_bodies with (security_invoker = true) as
+create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
   select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
@@ -258,7 +237,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix()) or x.environment_id in (s
 comment on view pay.oracle_bodies is
   'R5: what is answered of a payment or transfer is what its row and its newest event say';
 
-create view pay.oracle_refund_bodies with (security_invoker = true) as
+create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
 where (right(r.id, 26) >= (select pay.recent_suffix()) or r.environment_id in (select v.id from pay.environments v where v.livemode))
@@ -278,7 +257,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix()) or r.environment_id in (s
 comment on view pay.oracle_refund_bodies is
   'R5: what is answered of a refund is what its row and its event say';
 
-create view pay.oracle_orphans with (security_invoker = true) as
+create or replace view pay.oracle_orphans with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', which is not there' as detail
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
@@ -300,7 +279,7 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
 comment on view pay.oracle_orphans is
   'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
 
-create view pay.oracle_effects with (security_invoker = true) as
+create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
   e.type || ' of ' || e.subject_id || ': its request is not the one whose answer is kept' as detail
 from (
@@ -331,7 +310,7 @@ comment on view pay.oracle_effects is
 
 -- The other way round: from what was answered to what is there. subject_id is the request's id, since
 -- a key is the merchant's own text.
-create view pay.oracle_kept_answers with (security_invoker = true) as
+create or replace view pay.oracle_kept_answers with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which is not there' else ', which has never been so' end,
@@ -378,7 +357,7 @@ end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
 
-create view pay.oracle_outbox with (security_invoker = true) as
+create or replace view pay.oracle_outbox with (security_invoker = true) as
 select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
 from pay.events e
 join pay.webhook_endpoints t
@@ -398,7 +377,7 @@ where e.sequence is not null
 comment on view pay.oracle_outbox is
   'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
 
-create view pay.oracle_endless_deliveries with (security_invoker = true) as
+create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   'next looked at ' || greatest(d.next_attempt_at, d.leased_until) as detail
 from pay.webhook_deliveries d
@@ -425,7 +404,7 @@ where d.status = 'pending'
 comment on view pay.oracle_endless_deliveries is
   'R6: no delivery waits for ever';
 
-create view pay.oracle_delivery_order with (security_invoker = true) as
+create or replace view pay.oracle_delivery_order with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'came before ' || d.before as detail
 from (
   select w.environment_id, w.id, w.attempt_count, a.first_at,
@@ -449,29 +428,34 @@ where d.first_at_before > d.first_at + interval '1 second'
 comment on view pay.oracle_delivery_order is
   'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
--- What a reset has left behind is being taken apart: no view looks at it.
-do $$
-declare
-  v_view record;
+-- The rows of one oracle. What a reset has left behind is being taken apart and is not looked at.
+-- Internal.
+create or replace function pay.find_breaches(p_oracle text)
+returns table (environment_id text, subject_id text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
 begin
-  for v_view in
-    select c.oid, c.relname from pg_catalog.pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-  loop
-    execute pg_catalog.format(
-      'create or replace view pay.%I with (security_invoker = true) as
-       select f.* from (%s) f
-       where f.environment_id not in (
-         select e.id from pay.environments e where e.retired_at is not null
-       )',
-      v_view.relname, pg_catalog.rtrim(pg_catalog.pg_get_viewdef(v_view.oid), ';')
-    );
-  end loop;
+  return query execute format(
+    'select f.environment_id, f.subject_id, f.detail from pay.%I f
+     where f.environment_id not in (
+       select e.id from pay.environments e where e.retired_at is not null
+     )', p_oracle);
 end
 $$;
 
+-- The oracles, and the promise that each checks. Internal.
+create or replace function pay.list_oracles()
+returns table (oracle text, promise text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+$$;
+
 -- Operator: runs every oracle. findings: how many; examples: some of them.
-create function pay.check_books()
+create or replace function pay.check_books()
 returns table (oracle text, promise text, findings bigint, examples text[])
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -479,15 +463,10 @@ as $$
 #variable_conflict use_column
 begin
   perform set_config('pay.worker', 'on', true);
-  for oracle, promise in
-    select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-    order by 2, 1
-  loop
-    execute format(
-      'select count(*), coalesce((array_agg(environment_id || '' '' || subject_id || '': '' || detail))[1:3], ''{}'')
-       from pay.%I', oracle
-    ) into findings, examples;
+  for oracle, promise in select o.oracle, o.promise from pay.list_oracles() o order by 2, 1 loop
+    select count(*), coalesce((array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
+    into findings, examples
+    from pay.find_breaches(oracle) f;
     return next;
   end loop;
 end
@@ -495,7 +474,7 @@ $$;
 
 -- Operator: runs every oracle and notes what is new; how many findings there are now. For the hourly
 -- job, whose log gets the warning.
-create function pay.note_findings()
+create or replace function pay.note_findings()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -506,21 +485,15 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in
-    select c.relname::text from pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-    order by 1
-  loop
-    execute format(
-      'with found as materialized (select environment_id, subject_id, detail from pay.%1$I),
-       noted as (
-         insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-         select environment_id, %1$L, subject_id, min(detail) from found
-         group by environment_id, subject_id
-         on conflict on constraint oracle_findings_pkey do nothing
-       )
-       select count(*) from found', v_oracle
-    ) into v_found;
+  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
+    with found as materialized (select * from pay.find_breaches(v_oracle)),
+    noted as (
+      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
+      group by f.environment_id, f.subject_id
+      on conflict on constraint oracle_findings_pkey do nothing
+    )
+    select count(*) into v_found from found;
     v_total := v_total + v_found;
     if v_found > 0 then
       raise warning '% findings of pay.%', v_found, v_oracle
@@ -535,7 +508,7 @@ end
 $$;
 
 -- Operator: forgets what was noted, once it is understood; how many. What is still so is noted again.
-create function pay.forget_findings()
+create or replace function pay.forget_findings()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -553,6 +526,3 @@ $$;
 grant execute on function pay.check_books() to pay_operator;
 grant execute on function pay.note_findings() to pay_operator;
 grant execute on function pay.forget_findings() to pay_operator;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

@@ -5,12 +5,8 @@
 -- Outcomes: ok | unauthorized | forbidden | rate_limited | not_found (the parent) |
 --           unknown_cursor | resetting (the sandbox is being reset: ask again soon).
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- A ledger entry as JSON text, in the order of the contract (§3).
-create function pay.ledger_entry_body(e pay.ledger_entries)
+create or replace function pay.ledger_entry_body(e pay.ledger_entries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -33,7 +29,7 @@ $$;
 
 -- Most rows that a page reads to find items that match its filters. A page that has read so many
 -- ends, however few items it has, and its cursor is the last row that it has read (ADR 0029).
-create function pay.page_rows()
+create or replace function pay.page_rows()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -41,7 +37,7 @@ as $$ select 2000 $$;
 
 -- Most bytes of a page's items together. A page shows its first item whatever the size. A hundred
 -- usual payments have less than half of this. At its rate limit a key asks for 100 pages a second.
-create function pay.page_bytes()
+create or replace function pay.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -50,7 +46,7 @@ as $$ select 262144 $$;
 -- The first column of the index that reads a list: (column, environment_id, id), or the primary key
 -- for environment_id. The index has all rows of one value and one environment in the order of the
 -- list.
-create function pay.list_column(p_kind text, p_filters jsonb)
+create or replace function pay.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -77,7 +73,7 @@ $$;
 -- the list is ordered by the column: only its own index has that order, so the planner uses it
 -- whatever its statistics say. With a plain "=" the planner knows that the column is constant. It
 -- could then read the primary key and discard the rows that do not match, without a bound.
-create function pay.list_range(p_kind text, p_column text)
+create or replace function pay.list_range(p_kind text, p_column text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -100,7 +96,7 @@ $$;
 -- list; null if there are more rows than a page may read. Its order is that of the index by subject
 -- and of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query.
 -- Internal.
-create function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
+create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -134,7 +130,7 @@ $$;
 -- page, $6 the time of the request.
 -- p_columns: the order of the list, descending; p_match: the conditions that p_range does not
 -- contain.
-create function pay.list_query(
+create or replace function pay.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
 returns text
@@ -172,7 +168,7 @@ as $$
 $$;
 
 -- A page of the environment that is open, as pay.list gives it. Internal.
-create function pay.list_page(
+create or replace function pay.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
   p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
@@ -240,7 +236,7 @@ $$;
 -- Then next_cursor is the id of the last row read, which need not match the filters.
 -- p_filters: equality on columns of the table; id_from (inclusive) and id_before (exclusive) bound
 -- the id and thereby the time. p_parent_id must be a payment of the environment.
-create function pay.list(
+create or replace function pay.list(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -299,7 +295,7 @@ $$;
 -- Pages of payments without filters, as pay.list gives one, for requests that were made at the same
 -- time: one statement for all, whose plan is made once. n ties a row to its request.
 -- p_requests  [{n, key_hash, scope, at, rate, limit, starting_after}]
-create function pay.list_payments(p_requests text)
+create or replace function pay.list_payments(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
   has_more boolean, next_cursor text
@@ -390,6 +386,3 @@ $$;
 grant execute on function pay.list_payments(text) to pay_api;
 grant execute on function
   pay.list(text, text, timestamptz, integer[], text, integer, text, text, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

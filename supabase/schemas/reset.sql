@@ -1,16 +1,12 @@
 -- Purpose: the reset of a sandbox.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- What a reset will have deleted, as its answer.
 -- p_has_claim: the reset has a key in there itself, which is not counted.
 -- Cost: reads each row once, in this process alone, and rests between tables as long as it has read, so
 -- that others keep most of two processors (measured: 0.66 of their creates without the rests). ¾ s of
 -- rests at most, and none once the statement has taken 2 s: the caller waits, and has a deadline.
 -- Each table is counted as it is then: retention may delete what is over 30 days old in between.
-create function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
+create or replace function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
 returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -52,7 +48,7 @@ $$;
 --           live | resetting (another is under way: send again soon).
 -- Concurrency: alone in the environment: waits for those that share it, and they for it. The relay
 -- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
-create function pay.reset_sandbox(
+create or replace function pay.reset_sandbox(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -150,6 +146,3 @@ $$;
 
 grant execute on function
   pay.reset_sandbox(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

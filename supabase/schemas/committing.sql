@@ -24,13 +24,9 @@
 -- twin that waits longer than lock_timeout gets SQLSTATE 55P03. A change of a payment waits for the
 -- row lock, then finds that the sequence has moved on: stale.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- For the new transfers of a list: takes the locks of the balances they draw on, and tells which of
 -- them are more than what is available then. Internal.
-create function pay.lock_funds(p_changes json, p_transfers json)
+create or replace function pay.lock_funds(p_changes json, p_transfers json)
 returns integer[]
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -85,7 +81,7 @@ $$;
 -- p_patience_ms        how long locks are waited for, instead of the 3 s of a twin
 -- n ties a row to its change: 1, 2, 3 …
 -- deliveries           how many deliveries the whole list made due
-create function pay.commit(
+create or replace function pay.commit(
   p_changes text,
   p_payments text,
   p_transfers text,
@@ -432,6 +428,3 @@ end
 $$;
 
 grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

@@ -1,15 +1,11 @@
 -- Purpose: the idempotency keys of requests that are written one by one: claimed before the work, kept
 -- with its answer, or released with its refusal.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- Claims the idempotency key of a request that is written one by one, with the answer to keep, and
 -- counts the request unless it is a replay. remaining as in pay.commit.
 -- outcome: ok | replay (status, body) | conflict | expired | rate_limited. Waits for a twin as
 -- pay.commit does. Internal.
-create function pay.claim_idempotency_key(
+create or replace function pay.claim_idempotency_key(
   p_environment_id text,
   p_api_key_id text,
   p_at timestamptz,
@@ -87,7 +83,7 @@ end
 $$;
 
 -- Keeps the answer of a request under the key that it has claimed. Internal.
-create function pay.keep_answer(
+create or replace function pay.keep_answer(
   p_environment_id text,
   p_api_key_id text,
   p_request_id text,
@@ -105,7 +101,7 @@ as $$
 $$;
 
 -- Gives back the key that a request has claimed: its refusal is not kept. Internal.
-create function pay.release_idempotency_key(
+create or replace function pay.release_idempotency_key(
   p_environment_id text,
   p_api_key_id text,
   p_request_id text,
@@ -119,6 +115,3 @@ as $$
   where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
     and k.request_id = p_request_id
 $$;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

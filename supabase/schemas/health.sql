@@ -3,12 +3,8 @@
 --
 -- Every number is cheap at any size: by an index, of the last hour, or counted up to 100 000.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- Operator: what our own tables tell.
-create function pay.read_health()
+create or replace function pay.read_health()
 returns table (
   due_deliveries bigint,
   oldest_due_seconds double precision,
@@ -118,7 +114,7 @@ $$;
 
 -- Operator: what pg_cron tells of our jobs, with the caller's rights; nulls where it is not, or not
 -- for the caller to see.
-create function pay.read_cron()
+create or replace function pay.read_cron()
 returns table (
   last_relay_wake_at timestamptz,
   last_retention_at timestamptz,
@@ -150,7 +146,7 @@ $$;
 -- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
 -- answer has failed: the worker of pg_net does not run. Answers older than ten minutes may be
 -- deleted (pg_net.ttl).
-create function pay.read_wakes()
+create or replace function pay.read_wakes()
 returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -182,7 +178,7 @@ exception when insufficient_privilege then
 end
 $$;
 
-create view pay.health with (security_invoker = true) as
+create or replace view pay.health with (security_invoker = true) as
   select h.*, c.*, w.*
   from pay.read_health() h cross join pay.read_cron() c cross join pay.read_wakes() w;
 comment on view pay.health is 'How the service is: one row.';
@@ -205,7 +201,5 @@ comment on column pay.health.failed_relay_wakes_last_hour is
 grant execute on function pay.read_health() to pay_operator;
 grant execute on function pay.read_cron() to pay_operator;
 grant execute on function pay.read_wakes() to pay_operator;
-grant select on pay.health to pay_operator;
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;
+grant select on pay.health to pay_operator;

@@ -3,13 +3,8 @@
 --
 -- No function here ever sees a key's text: only its hash, its shown prefix and its last four.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
-
 -- A key as JSON text, with the secrets that work at p_at but without their texts.
-create function pay.api_key_body(k pay.api_keys, p_at timestamptz)
+create or replace function pay.api_key_body(k pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -45,7 +40,7 @@ $$;
 -- Adds a secret to a key, which lives as long as the key. The older ones end at p_older_expire_at
 -- or at their own end, whichever is earlier. Beyond pay.max_live_secrets() the oldest ends now.
 -- Updates only rows that change. The caller has locked the row of the key. Internal.
-create function pay.add_api_key_secret(
+create or replace function pay.add_api_key_secret(
   p_id text,
   p_at timestamptz,
   p_secret_hash text,
@@ -82,7 +77,7 @@ end
 $$;
 
 -- Ends a key and all its secrets at once. Internal.
-create function pay.end_api_key(p_id text, p_at timestamptz)
+create or replace function pay.end_api_key(p_id text, p_at timestamptz)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -95,7 +90,7 @@ end
 $$;
 
 -- Operator: every key, with its environment's public id.
-create function pay.list_api_keys()
+create or replace function pay.list_api_keys()
 returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
@@ -126,7 +121,7 @@ $$;
 
 -- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes the
 -- first.
-create function pay.find_environment(p_account text, p_livemode boolean)
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -144,7 +139,7 @@ $$;
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
 -- False if there is no such key, or it is revoked. Raises program_limit_exceeded if an expired key
 -- would exceed pay.max_live_keys().
-create function pay.rotate_api_key(
+create or replace function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
   p_prefix text,
@@ -177,7 +172,7 @@ end
 $$;
 
 -- Operator: ends a key. False when there is no such key, or it is revoked already.
-create function pay.revoke_api_key(p_id text)
+create or replace function pay.revoke_api_key(p_id text)
 returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -196,7 +191,7 @@ $$;
 -- Whether a caller's key may create, rotate or revoke p_key. Internal.
 -- Returns committed, or an outcome of pay.change_api_key: not_found | wider | outlives | ended |
 -- full.
-create function pay.judge_key_change(
+create or replace function pay.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
   p_key pay.api_keys,
@@ -227,7 +222,7 @@ $$;
 --           or has, a scope that the caller lacks) | outlives (the caller ends before the key to
 --           rotate) | ended (the key to rotate has expired) | full (pay.max_live_keys() are live) |
 --           unauthorized | forbidden | rate_limited.
-create function pay.change_api_key(
+create or replace function pay.change_api_key(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -329,6 +324,3 @@ grant execute on function pay.revoke_api_key(text) to pay_operator;
 grant execute on function pay.change_api_key(
   text, text, timestamptz, integer[], text, text, text, smallint, text, text, text, text, text, text,
   text, timestamptz, timestamptz, text, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

@@ -1,14 +1,10 @@
 -- Purpose: the relay's side of the outbox, retention, and what wakes them.
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- Locks the suspects that may be next, two of each endpoint, and returns them in the order in which
 -- to take one. Accounts share the relay's time: p_ahead, {account: milliseconds}, names the accounts
 -- that have had more of it than the others. Within an account the suspects with the fewest lost claims
 -- come first: the poisonous one has the most.
-create function pay.lock_suspects(
+create or replace function pay.lock_suspects(
   p_ahead jsonb,
   p_at timestamptz,
   out environments text[],
@@ -57,7 +53,7 @@ comment on function pay.lock_suspects is 'Internal.';
 -- relay records a crashed attempt under the number of the lost one and does not send the delivery.
 -- p_suspects_ahead: as in pay.lock_suspects.
 -- p_ahead: how far the caller's clock is ahead of the server's.
-create function pay.claim_suspect(
+create or replace function pay.claim_suspect(
   p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -157,7 +153,7 @@ comment on function pay.claim_suspect is 'Internal.';
 -- events of a subject use "environment_id is not distinct from", which no index supports: before the
 -- first analyze the planner chose another index with the same first column, and read all deliveries of
 -- the endpoint for each event.
-create function pay.relay_turn(
+create or replace function pay.relay_turn(
   p_results text,
   p_rooms text,
   p_limit integer,
@@ -386,7 +382,7 @@ $$;
 -- and postpones those that wait for an earlier one. If a claim would exceed the limit, the whole
 -- chain stays due. If a turn claims nothing, this function changes at least one row, because the
 -- first due delivery waits for none of the others. Concurrency: the caller has locked the rows.
-create function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
+create or replace function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -452,7 +448,7 @@ $$;
 -- Concurrency: rows of deliveries are locked in the order of their ids, as whoever calls deliveries
 -- off does. An endpoint that someone is changing is not waited for: its next attempt tells as much.
 -- p_ahead: how far the caller's clock is ahead; it is subtracted from the times of the results.
-create function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
+create or replace function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -581,7 +577,7 @@ $$;
 -- time for any number of them. Turns of the relay cancel the others. Returns true if there may be more. An
 -- attempt under way ends by itself; the relay then cancels the deliveries after it.
 -- Concurrency: skips rows that another transaction holds; a turn of the relay finds them.
-create function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+create or replace function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
 returns boolean
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -604,7 +600,7 @@ as $$
 $$;
 
 -- Most deliveries that a change of an endpoint cancels: a tenth of a second's work.
-create function pay.called_off_at_once()
+create or replace function pay.called_off_at_once()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -612,7 +608,7 @@ as $$ select 5000 $$;
 
 -- Turns an endpoint off for the relay, with its event. Outcome: committed | stale.
 -- The event goes to the other endpoints of the environment that want it.
-create function pay.disable_webhook_endpoint(
+create or replace function pay.disable_webhook_endpoint(
   p_environment_id text,
   p_id text,
   p_expects_revision integer,
@@ -654,7 +650,7 @@ end
 $$;
 
 -- An endpoint as the relay needs it to turn it off.
-create function pay.load_webhook_endpoint(p_environment_id text, p_id text)
+create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -673,6 +669,3 @@ grant execute on function
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

@@ -4,16 +4,12 @@
 -- Outcomes: ok | unauthorized | forbidden | not_found | replay | conflict |
 --           resetting (the sandbox is being reset: ask again soon).
 
-grant pay_owner to current_user;
-select pg_catalog.set_config('pay.migrator', current_user, false);
-set role pay_owner;
-
 -- One resource, or none when p_kind is null (authentication alone).
 -- With an idempotency key it first looks for a kept answer, so that the load of a payment that is
 -- about to change finds the replay in the same round trip: replay comes before existence.
 -- detail: of a webhook endpoint its revision, the values that its secrets are derived from, the
 -- public id of its environment, and its account.
-create function pay.load(
+create or replace function pay.load(
   p_key_hash text,
   p_scope text,
   p_at timestamptz,
@@ -111,7 +107,7 @@ $$;
 -- Payments, as pay.load gives one, for requests that were made at the same time: one statement for
 -- all. n ties a row to its request.
 -- p_requests  [{n, key_hash, scope, at, rate, id, idempotency_key, fingerprint}]
-create function pay.load_payments(p_requests text)
+create or replace function pay.load_payments(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text
@@ -196,7 +192,7 @@ end
 $$;
 
 -- How long an answer is kept for replays, from the first request (interface §8).
-create function pay.idempotency_retention()
+create or replace function pay.idempotency_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -205,7 +201,7 @@ as $$ select interval '24 hours' $$;
 -- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so their
 -- text is exact beyond 2^53 too.
 -- After many movements it rolls them up on the way, so that the next reading is quick again.
-create function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
+create or replace function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
 returns table (
   outcome text, api_key_id text, remaining integer, status smallint, body text
 )
@@ -241,6 +237,3 @@ $$;
 grant execute on function pay.balance(text, text, timestamptz, integer[]) to pay_api;
 grant execute on function pay.load_payments(text) to pay_api;
 grant execute on function pay.load(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
-revoke pay_owner from current_user;

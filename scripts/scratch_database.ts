@@ -1,0 +1,54 @@
+/**
+ * Databases for a moment, on a PostgreSQL that is started for the purpose, or on the server that
+ * TEST_DATABASE_URL names (its user must be allowed to create databases).
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { startPostgres } from "./embedded_postgres.ts";
+
+/** Makes databases, each with a name of its own. */
+export interface ScratchServer {
+  /**
+   * Runs `work` with a new database and drops it then.
+   * @param template the URL of a database to copy, to which nobody is connected
+   */
+  withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
+}
+
+/** Runs `work` with a server, and stops the server if it was started here. */
+export async function withScratchServer<T>(
+  work: (server: ScratchServer) => Promise<T>,
+): Promise<T> {
+  const external_url = Deno.env.get("TEST_DATABASE_URL");
+  if (external_url) return await work(scratchServer(external_url));
+  const folder = await Deno.makeTempDir({ prefix: "payments-schema-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({ data_dir: join(folder, "data"), durable: false });
+  try {
+    return await work(scratchServer(server.superuser_url));
+  } finally {
+    await server.stop();
+    await Deno.remove(server.home, { recursive: true });
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function scratchServer(server_url: string): ScratchServer {
+  return {
+    async withDatabase(work, template) {
+      const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;
+      const sql = postgres(server_url, { max: 1, onnotice: () => {} });
+      try {
+        const source = template === undefined ? "template1" : new URL(template).pathname.slice(1);
+        await sql`create database ${sql(name)} template ${sql(source)}`;
+        const url = new URL(server_url);
+        url.pathname = `/${name}`;
+        return await work(url.href);
+      } finally {
+        await sql`drop database if exists ${sql(name)} with (force)`;
+        await sql.end();
+      }
+    },
+  };
+}

@@ -1,0 +1,57 @@
+-- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the relay, retention, the check of
+-- the books. Elsewhere the ticker of the local server does the same.
+
+-- Without a clock of the database everything still works but retries, which then need another: what
+-- stands in the way is said and does not stop the migration.
+do $migration$
+declare
+  v_every text := '5 seconds';
+begin
+  if (
+    select count(*) from pg_catalog.pg_available_extensions where name in ('pg_cron', 'pg_net')
+  ) = 2 then
+    begin
+      create extension if not exists pg_net;
+      create extension if not exists pg_cron;
+    exception when others then
+      raise warning 'pg_cron and pg_net are there but cannot be used: %', sqlerrm
+        using hint = 'No job was scheduled: docs/operations.md, "The jobs", says how to do it.';
+    end;
+  end if;
+  -- By their functions, not their extensions: what matters is what the jobs call.
+  if pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
+    and pg_catalog.to_regnamespace('net') is not null then
+    begin
+      execute 'select cron.schedule($1, $2, $3)'
+      using 'pay-relay', v_every, 'select pay.wake_relay()';
+    exception when others then
+      -- Older than 1.5: knows minutes only.
+      v_every := '* * * * *';
+      execute 'select cron.schedule($1, $2, $3)'
+      using 'pay-relay', v_every, 'select pay.wake_relay()';
+    end;
+    execute 'select cron.schedule($1, $2, $3)'
+    -- Batch after batch, each in a transaction of its own, until nothing is left or the time is up.
+    -- A block and no procedure: one that commits can pin no search_path.
+    using 'pay-retention', '* * * * *', $job$do $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '45 seconds';
+begin
+  loop
+    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    commit;
+  end loop;
+end
+$$$job$;
+    execute 'select cron.schedule($1, $2, $3)'
+    using 'pay-oracles', '41 * * * *', 'select pay.note_findings()';
+    execute 'select cron.schedule($1, $2, $3)'
+    using 'pay-cron-log', '23 3 * * *',
+      'delete from cron.job_run_details where end_time < now() - interval ''7 days''';
+  elsif pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
+    or pg_catalog.to_regnamespace('net') is not null then
+    raise warning 'no job was scheduled: pg_cron and pg_net must both be in this database'
+      using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
+  end if;
+end
+$migration$;

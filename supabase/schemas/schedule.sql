@@ -1,0 +1,115 @@
+-- Purpose: what wakes the relay, retention and the check of the books where pg_cron and pg_net exist (as on Supabase). The
+-- only migration that names them. Elsewhere the local server's ticker does the same.
+--
+-- pg_net only ever calls our own fixed address: it follows redirects and reaches loopback, so it is
+-- not fit for addresses that customers choose, and its queue is unlogged, so it is an alarm clock and
+-- no record. It is called from the job alone, always with a timeout.
+
+-- Operator: the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the functions.
+-- Errors: invalid_parameter_value for an address or token that could not work.
+create or replace function pay.configure_relay(p_url text, p_token text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
+    raise exception 'relay url must end in /api-v1-payments/internal/relay'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if p_token !~ '^[!-~]{16,200}$' then
+    raise exception 'relay token must be 16 to 200 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.settings (name, value)
+  values ('relay_url', p_url), ('relay_token', p_token)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+end
+$$;
+
+-- Where to wake the relay, or no row: when nothing is due, or it is not configured.
+create or replace function pay.due_relay()
+returns table (url text, token text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= now()
+      and (d.leased_until is null or d.leased_until <= now())
+  ) then
+    return;
+  end if;
+  return query
+    select u.value, t.value
+    from pay.settings u
+    join pay.settings t on t.name = 'relay_token'
+    where u.name = 'relay_url';
+end
+$$;
+
+-- Records a request that wakes the relay, so that pay.health can find its answer, and deletes
+-- requests older than an hour.
+create or replace function pay.note_wake(p_request_id bigint)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+end
+$$;
+
+-- The requests of the last hour that woke the relay.
+create or replace function pay.recent_wakes()
+returns table (request_id bigint, woken_at timestamptz)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$$;
+
+-- The job: wakes the relay when something is due. Runs as the role of the job, which may use pg_net.
+create or replace function pay.wake_relay()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_relay record;
+  v_request_id bigint;
+begin
+  for v_relay in select * from pay.due_relay() loop
+    -- Dynamic, so that this function can be made where pg_net is not.
+    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    into v_request_id
+    using
+      v_relay.url,
+      '{}'::jsonb,
+      '{}'::jsonb,
+      jsonb_build_object(
+        'Content-Type', 'application/json',
+        'Authorization', 'Bearer ' || v_relay.token
+      ),
+      2000;
+    perform pay.note_wake(v_request_id);
+  end loop;
+end
+$$;
+
+grant execute on function pay.configure_relay(text, text) to pay_operator;
+grant execute on function pay.due_relay() to pay_operator;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+grant execute on function pay.recent_wakes() to pay_operator;
+grant execute on function pay.wake_relay() to pay_operator;

@@ -1,0 +1,54 @@
+-- Purpose: webhooks
+
+-- The patterns of an endpoint's list that an event type matches.
+create or replace function pay.patterns_of(p_type text)
+returns text[]
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
+
+-- The last character of a delivery's id: one for each slot.
+create or replace function pay.slot_character(p_slot smallint)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
+
+-- A time as the contract writes it.
+create or replace function pay.wire_time(p_at timestamptz)
+returns text
+language sql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
+
+-- Removes the second of the recorded attempts. The first one stays, because the oracles check the order of
+-- deliveries by it. An attempt contains no nested object.
+create or replace function pay.without_second_attempt(p_attempts text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$$;
+
+-- A delivery as JSON text, in the order of the contract (§4).
+create or replace function pay.webhook_delivery_body(d pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      d.id,
+      'webhook_delivery' as object,
+      d.event_id,
+      d.event_type,
+      d.endpoint_id,
+      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
+      d.status,
+      ('[' || d.attempts || ']')::json as attempts,
+      pay.wire_time(d.next_attempt_at) as next_attempt_at,
+      pay.wire_time(d.created_at) as created_at
+  ) t
+$$;
