@@ -147,18 +147,19 @@ const BUGS: PlantedBug[] = [
   {
     name: "a policy is missing",
     edits: [{
-      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "\n  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
-      replace: "\n);\n\ndo $$ begin",
+      file: `${MIGRATIONS}/20261120000950_policies.sql`,
+      find: ", 'webhook_deliveries'\n  ] loop",
+      replace: "\n  ] loop",
     }],
     noticed_by: "tests/webhook/delivery_test.ts",
   },
   {
     name: "a policy opens to everyone",
     edits: [{
-      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
-      replace: "  or true\n);\n\ndo $$ begin",
+      file: `${MIGRATIONS}/20261120000950_policies.sql`,
+      find: "to pay_owner using (environment_id %s or %s)',\n      v_table || '_of_environment'",
+      replace:
+        "to pay_owner using (environment_id %s or true or %s)',\n      v_table || '_of_environment'",
     }],
     noticed_by: "tests/database/row_level_security_test.ts",
   },

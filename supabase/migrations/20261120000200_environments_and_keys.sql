@@ -1,11 +1,7 @@
 -- Purpose: environments (the data space that keys open), API keys and their secrets.
 -- These small tables are what every node would hold if the tenants' tables were distributed.
 --
--- Row-level security here and in every later file compares with two settings that an entry
--- function makes for its own transaction:
---   pay.key_hashes       hashes of the keys that were presented; a secret is seen by whom has it
---   pay.environment_ids  the environments that those keys open
--- With nothing set every table shows no row, to its owner as well.
+-- Row-level security: 20261120000950_policies.sql makes the policies of every table.
 --
 -- The entry functions also pin how they are planned: each touches few rows by an index. Cached plans
 -- made while a table was empty would otherwise read it whole until the next analyze (measured: a
@@ -108,33 +104,6 @@ alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
-
--- Two settings open rows: the environments of the caller's keys, and pay.worker, which is the relay's,
--- the retention's and the operator's. One policy for both, and each setting read in a select that holds
--- nothing else: Supabase's advisors take several policies, or any other form, for a read per row.
-create policy environments_read on pay.environments for select to pay_owner using (
-  id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-
-create policy environments_write on pay.environments for insert to pay_owner with check (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy environments_change on pay.environments for update to pay_owner using (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy environments_delete on pay.environments for delete to pay_owner using (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy api_keys_of_environment on pay.api_keys to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy api_key_secrets_presented on pay.api_key_secrets to pay_owner using (
-  hash = any ((select nullif(current_setting('pay.key_hashes', true), '')::bytea[])::bytea[])
-  or environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

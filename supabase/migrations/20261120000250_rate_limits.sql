@@ -41,10 +41,5 @@ create index rate_counters_recent on pay.rate_counters (environment_id, window_n
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 
-create policy rate_counters_of_environment on pay.rate_counters to pay_owner using (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

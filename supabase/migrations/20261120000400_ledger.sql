@@ -50,27 +50,6 @@ alter table pay.ledger_transactions force row level security;
 alter table pay.ledger_entries enable row level security;
 alter table pay.ledger_entries force row level security;
 
-create policy ledger_transactions_read on pay.ledger_transactions for select to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy ledger_transactions_write on pay.ledger_transactions for insert to pay_owner with check (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions for delete to pay_owner using (
-  environment_id in (select e.id from pay.environments e where not e.livemode)
-);
-create policy ledger_entries_read on pay.ledger_entries for select to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy ledger_entries_write on pay.ledger_entries for insert to pay_owner with check (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy ledger_entries_delete_in_sandbox on pay.ledger_entries for delete to pay_owner using (
-  environment_id in (select e.id from pay.environments e where not e.livemode)
-);
-
 -- At the end of each statement that writes entries: every ledger transaction they belong to sums to
 -- zero in every currency. Entries are append-only, so what holds then holds at the commit too; once
 -- for a statement, because a call for each row was a fifth of the price of a create (ADR 0022).

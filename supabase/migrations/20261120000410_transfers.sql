@@ -30,10 +30,5 @@ create index transfers_status on pay.transfers (status, environment_id, id);
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;
 
-create policy transfers_of_environment on pay.transfers to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

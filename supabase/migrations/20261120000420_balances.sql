@@ -37,14 +37,5 @@ alter table pay.ledger_deltas force row level security;
 alter table pay.ledger_totals enable row level security;
 alter table pay.ledger_totals force row level security;
 
-create policy ledger_deltas_of_environment on pay.ledger_deltas to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy ledger_totals_of_environment on pay.ledger_totals to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

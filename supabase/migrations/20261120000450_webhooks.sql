@@ -1,13 +1,10 @@
 -- Purpose: webhook endpoints and the outbox of deliveries.
 --
--- A delivery is an event on its way to one endpoint. It is written in the transaction of the change
--- that the event tells of, and it is the record: whoever wakes the relay (a nudge after the commit,
--- a clock, an operator) only makes it look here. The relay claims what is due with a lease; an
--- attempt that outlives its lease cannot overwrite what a later one has recorded, because recording
--- compares the attempt's number.
---
--- Row-level security: beside the environment of a key, the setting pay.worker opens these tables to
--- the relay and to retention, which work for every environment.
+-- A delivery is an event on its way to one endpoint. The transaction of a change writes its events and
+-- their deliveries. These rows are the record; a wake (a nudge after the commit, a timer, an operator)
+-- only makes the relay read them. The relay claims due deliveries with a lease. An attempt that
+-- outlives its lease cannot overwrite the record of a later one, because the relay records an attempt
+-- only while its number is the newest.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -119,15 +116,6 @@ alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
-
-create policy webhook_endpoints_of_environment on pay.webhook_endpoints to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy webhook_deliveries_of_environment on pay.webhook_deliveries to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

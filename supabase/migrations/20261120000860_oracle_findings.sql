@@ -27,8 +27,5 @@ comment on column pay.oracle_findings.found_at is 'When it was found first.';
 alter table pay.oracle_findings enable row level security;
 alter table pay.oracle_findings force row level security;
 
-create policy oracle_findings_of_worker on pay.oracle_findings to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -23,9 +23,6 @@ comment on table pay.settings is
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
 
-create policy settings_of_worker on pay.settings to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
-
 -- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.relay_wakes (
   request_id text collate "C" not null,
@@ -39,9 +36,6 @@ comment on column pay.relay_wakes.request_id is 'The id that net.http_post retur
 
 alter table pay.relay_wakes enable row level security;
 alter table pay.relay_wakes force row level security;
-
-create policy relay_wakes_of_worker on pay.relay_wakes to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;
