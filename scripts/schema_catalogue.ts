@@ -87,6 +87,7 @@ const SCHEMA = `
 /** The parts of a table or view, each a query that gives relation, place and line. */
 const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
+      when 'c' then format('create type pay.%I as (', c.relname)
       when 'v' then format('create view pay.%I%s as', c.relname,
         ' with (' || array_to_string(c.reloptions, ', ') || ')')
       else format('create%s table pay.%I (',
@@ -115,11 +116,13 @@ const RELATION_PARTS = [
     from pg_constraint where contype in ('p', 'u', 'f', 'c', 'x')`,
   `select c.oid, 4, 0, case c.relkind
       when 'v' then pg_get_viewdef(c.oid)
+      when 'c' then ');'
       else concat(')', ' partition by ' || pg_get_partkeydef(c.oid),
         ' with (' || array_to_string(c.reloptions, ', ') || ')', ';')
     end
     from relation c`,
-  `select c.oid, 5, 0, format('alter table %s owner to %s;', c.oid::regclass, c.relowner::regrole)
+  `select c.oid, 5, 0, format('alter %s %s owner to %s;',
+      case c.relkind when 'c' then 'type' else 'table' end, c.oid::regclass, c.relowner::regrole)
     from relation c`,
   `select inhrelid, 6, 0, format('alter table %s attach partition %s %s;', inhparent::regclass,
       inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
@@ -131,6 +134,8 @@ const RELATION_PARTS = [
         description)
     end
     from pg_description where classoid = 'pg_class'::regclass`,
+  `select c.oid, 7, 0, format('comment on type %s is %L;', c.oid::regclass, description)
+    from relation c join pg_description on classoid = 'pg_type'::regclass and objoid = c.reltype`,
   `select indrelid, 8, 0, pg_get_indexdef(indexrelid) || ';'
     from pg_index
     where not exists (
@@ -140,7 +145,7 @@ const RELATION_PARTS = [
     cross join lateral (values
       (case when c.relrowsecurity then 'enable' else 'disable' end),
       (case when c.relforcerowsecurity then 'force' else 'no force' end)) as security (word)
-    where c.relkind <> 'v'`,
+    where c.relkind not in ('v', 'c')`,
   `select polrelid, 10, 0, concat(format('create policy %I on %s as %s for %s to %s', polname,
         polrelid::regclass, case when polpermissive then 'permissive' else 'restrictive' end,
         case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
@@ -163,9 +168,11 @@ const RELATION_PARTS = [
 
 const RELATIONS = `
   with relation as (
-    select * from pg_class where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v')
+    select * from pg_class
+    where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v', 'c')
   )
-  select (case c.relkind when 'v' then 'view ' else 'table ' end) || c.oid::regclass as object, line
+  select (case c.relkind when 'v' then 'view ' when 'c' then 'type ' else 'table ' end)
+    || c.oid::regclass as object, line
   from relation c
   join (${RELATION_PARTS.join(" union all ")}) as parts (oid, part, place, line) using (oid)
   order by c.relname collate "C", part, place, line collate "C"`;
@@ -197,7 +204,7 @@ const FUNCTIONS = `
 const UNDESCRIBED = `
   select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
   from pg_class
-  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'i', 'I', 't')
+  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'c', 'i', 'I', 't')
   union all
   select '', pg_describe_object('pg_type'::regclass, oid, 0)
   from pg_type

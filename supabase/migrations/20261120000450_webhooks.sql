@@ -112,6 +112,64 @@ create index webhook_deliveries_subject
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 
+create type pay.due_delivery as (
+  environment_id text collate "C",
+  id text collate "C",
+  endpoint_id text collate "C",
+  subject_id text collate "C",
+  sequence integer,
+  event_id text collate "C",
+  rank_of_endpoint bigint,
+  is_lost boolean
+);
+comment on type pay.due_delivery is 'A delivery that a turn of the relay has locked.';
+comment on column pay.due_delivery.environment_id is 'Its environment.';
+comment on column pay.due_delivery.id is 'The delivery.';
+comment on column pay.due_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay.due_delivery.subject_id is 'The subject of its event.';
+comment on column pay.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
+comment on column pay.due_delivery.event_id is 'Its event.';
+comment on column pay.due_delivery.rank_of_endpoint is
+  'The turn serves lower ranks first, so that endpoints share its places.';
+comment on column pay.due_delivery.is_lost is 'Its lease has expired without a record.';
+
+create type pay.claimed_delivery as (
+  environment_id text collate "C",
+  public_id text,
+  account text,
+  id text collate "C",
+  endpoint_id text collate "C",
+  event_id text collate "C",
+  subject_id text collate "C",
+  attempt integer,
+  url text,
+  secrets text,
+  livemode boolean,
+  failing_since timestamptz,
+  suspect boolean,
+  crashed boolean,
+  body text
+);
+comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
+comment on column pay.claimed_delivery.environment_id is 'Its environment.';
+comment on column pay.claimed_delivery.public_id is 'The public id of the environment, which a reset keeps.';
+comment on column pay.claimed_delivery.account is 'The account of the environment.';
+comment on column pay.claimed_delivery.id is 'The delivery.';
+comment on column pay.claimed_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay.claimed_delivery.event_id is 'Its event.';
+comment on column pay.claimed_delivery.subject_id is 'The subject of its event.';
+comment on column pay.claimed_delivery.attempt is 'The number of the attempt that the claim begins.';
+comment on column pay.claimed_delivery.url is 'The address of the endpoint.';
+comment on column pay.claimed_delivery.secrets is 'webhook_endpoints.secrets.';
+comment on column pay.claimed_delivery.livemode is 'The mode of the environment.';
+comment on column pay.claimed_delivery.failing_since is
+  'webhook_endpoints.failing_since in the time of the relay''s clock.';
+comment on column pay.claimed_delivery.suspect is
+  'It has a lost claim, so it may have ended the process of its relay.';
+comment on column pay.claimed_delivery.crashed is
+  'The relay records a crashed attempt under this number and does not send the delivery.';
+comment on column pay.claimed_delivery.body is 'The event as JSON text.';
+
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 alter table pay.webhook_deliveries enable row level security;

@@ -886,29 +886,19 @@ end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
 
-create or replace function pay.read_health()
+create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
   oldest_due_seconds double precision,
   pending_deliveries bigint,
   failed_deliveries_last_hour bigint,
-  failing_endpoints bigint,
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
-  oracle_findings bigint,
-  books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint,
-  is_retention_behind boolean,
-  test_keys bigint,
-  live_keys bigint,
-  is_relay_configured boolean
+  failing_endpoints bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_most constant integer := 100000;
-  v_hour_ago constant timestamptz := now() - interval '1 hour';
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
@@ -944,13 +934,34 @@ begin
     (
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
-        and d.id >= pay.id_floor('whd_', v_hour_ago)
+        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
       where d.status = 'failed' and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
       where t.status = 'enabled' and t.failing_since is not null
-    ),
+    );
+end
+$$;
+grant execute on function pay.read_outbox() to pay_operator;
+
+create or replace function pay.read_books()
+returns table (
+  unbalanced_transactions_last_hour bigint,
+  unbalanced_totals bigint,
+  oracle_findings bigint,
+  books_checked_at timestamptz,
+  unrolled_ledger_transactions bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+  v_hour_ago constant timestamptz := now() - interval '1 hour';
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     (
       select count(*) from (
         select from pay.environments e
@@ -980,7 +991,24 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
+    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas);
+end
+$$;
+grant execute on function pay.read_books() to pay_operator;
+
+create or replace function pay.read_service()
+returns table (
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     exists (
       select from pay.environments e
       cross join lateral (
@@ -993,7 +1021,7 @@ begin
     (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $$;
-grant execute on function pay.read_health() to pay_operator;
+grant execute on function pay.read_service() to pay_operator;
 
 create or replace function pay.read_cron()
 returns table (
@@ -2268,119 +2296,6 @@ end
 $$;
 grant execute on function pay.balance(text, text, timestamptz, integer[]) to pay_api;
 
-create or replace function pay.lock_suspects(
-  p_ahead jsonb,
-  p_at timestamptz,
-  out environments text[],
-  out ids text[]
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with recursive suspected as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from suspected s
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select
-    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
-  into environments, ids
-  from suspected s
-  join pay.environments e on e.id = s.environment_id
-  cross join lateral (
-    select d.environment_id, d.id, d.subject_id, d.sequence, d.lost_claims, d.next_attempt_at
-    from pay.webhook_deliveries d
-    where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
-      and (d.leased_until is null or d.leased_until <= p_at)
-    order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
-    limit 2
-    for update skip locked
-  ) l;
-end
-$$;
-comment on function pay.lock_suspects is 'Internal.';
-
-create or replace function pay.claim_suspect(
-  p_suspects_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns table (
-  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
-  subject_id text, attempt integer, url text, secrets text, livemode boolean,
-  failing_since timestamptz, suspect boolean, crashed boolean, body text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-  c_most_lost constant integer := 3;
-  c_longest_look constant interval := '200 ms';
-  v_locked record;
-  v_is_claimed boolean;
-begin
-  loop
-    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
-    exit when v_locked.ids is null;
-    -- A new statement has a new snapshot, as in pay.relay_turn.
-    return query
-    with
-    chosen as materialized (
-      select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-        e.account, d.leased_until is not null as is_lost,
-        d.leased_until is not null and d.lost_claims + 1 >= c_most_lost as crashed
-      from unnest(v_locked.environments, v_locked.ids) with ordinality as c (environment_id, id, n)
-      join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-      join pay.webhook_endpoints t
-        on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
-      join pay.environments e on e.id = d.environment_id
-      where not exists (
-        select from pay.webhook_deliveries w
-        where w.status = 'pending'
-          and w.environment_id is not distinct from d.environment_id
-          and w.endpoint_id = d.endpoint_id
-          and w.subject_id = d.subject_id
-          and w.sequence < d.sequence
-      )
-      order by c.n
-      limit 1
-    ),
-    claimed as (
-      update pay.webhook_deliveries d
-      set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-        lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
-        leased_until = p_leased_until
-      from chosen c
-      where d.environment_id = c.environment_id and d.id = c.id
-      returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
-    )
-    select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-      c.attempt_count, c.url, c.secrets::text, c.livemode,
-      c.failing_since + p_ahead, true, c.crashed, v.body
-    from claimed c
-    join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-    v_is_claimed := found;
-    -- Postpones deliveries that wait for an earlier one, and cancels those of disabled endpoints.
-    perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
-    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + c_longest_look;
-  end loop;
-end
-$$;
-comment on function pay.claim_suspect is 'Internal.';
-
 create or replace function pay.relay_turn(
   p_results text,
   p_rooms text,
@@ -2392,47 +2307,89 @@ create or replace function pay.relay_turn(
   p_at timestamptz,
   p_leased_until timestamptz
 )
-returns table (
-  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
-  subject_id text, attempt integer, url text, secrets text, livemode boolean,
-  failing_since timestamptz, suspect boolean, crashed boolean, body text
-)
+returns setof pay.claimed_delivery
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
-  v_rooms_known jsonb := p_rooms::jsonb;
-  -- How far the caller's clock is ahead; it is subtracted from the caller's times.
-  v_ahead interval := greatest(p_at - pay.server_time(), '0');
-  -- As many rows as one request makes due at a moment, but for the first.
-  c_rest constant integer := 3;
-  c_longest_look constant interval := '100 ms';
-  v_endpoints text[];
-  v_rooms integer[];
-  v_shares integer[];
-  v_reads integer[];
-  -- A deleted or disabled endpoint with pending deliveries.
-  v_off_environment text;
-  v_off_endpoint text;
-  v_due record;
+  v_longest_look constant interval := '100 ms';
+  -- How far the caller's clock is ahead of the server's.
+  v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other relays would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_waiting record;
+  v_due pay.due_delivery[];
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- By the server's time: other relays would find a lease of a slow clock expired.
-  p_leased_until := pay.server_time() + (p_leased_until - p_at);
-  p_at := p_at - v_ahead;
-
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at, v_ahead);
+    perform pay.record_attempts(p_results, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
   end if;
 
-  -- Endpoints with something pending, one index probe for each, and how much more each may have.
+  select * into v_waiting
+  from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this turn.
+    perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  loop
+    v_due := pay.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    return query select * from pay.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
+  if p_suspects_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
+    return query
+      select * from pay.claim_suspect(p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead);
+  end if;
+end
+$$;
+grant execute on function
+  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
+  to pay_api;
+
+create or replace function pay.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 3;
+begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
      where d.status = 'pending' order by d.endpoint_id limit 1)
@@ -2445,59 +2402,64 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id) filter (where r.has_room),
-    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
-    array_agg(r.room + r.rest) filter (where r.has_room),
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most of what it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
     (array_agg(w.environment_id) filter (where not k.is_on))[1],
     (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select (v_rooms_known -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      least(
-        coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
-        coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
-      ) as left_of_tenant,
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
       t.failing_since is not null as is_failing,
       t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
-    select
-      -- A quick one, that may have more, is no more in need than others.
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end as share,
-      b.room,
-      k.is_on and b.room > 0 as has_room,
-      -- At one that is failing most of what is claimed is given back.
-      case when k.is_failing then 0 else c_rest end as rest
-    from (
-      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room
-    ) b
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
   ) r;
+end
+$$;
 
-  if v_off_endpoint is not null then
-    -- Fewer if results wait for this turn.
-    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
-      case when p_results = '[]' then 2000 else 250 end);
-  end if;
-
-  -- If all due deliveries wait for earlier ones, look at those behind them, for as long as others can
-  -- wait for this turn. Postponed deliveries stay postponed, and the next turn continues.
-  loop
-  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
-    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
-    array_agg(c.place - c.share) as ranks, array_agg(c.is_lost) as lost,
-    bool_or(c.is_lost) as any_lost
-  into v_due
+create or replace function pay.lock_due(
+  p_endpoints text[],
+  p_rooms integer[],
+  p_shares integer[],
+  p_reads integer[],
+  p_at timestamptz
+)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay.due_delivery[];
+  v_is_any_lost boolean;
+begin
+  select
+    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
+      c.place - c.share, c.is_lost)::pay.due_delivery),
+    bool_or(c.is_lost)
+  into v_due, v_is_any_lost
   from (
     select l.*, o.room, o.share,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at, d.leased_until is not null as is_lost
@@ -2510,54 +2472,83 @@ begin
     ) l
   ) c
   where c.place <= c.room;
-  exit when v_due.ids is null;
 
-  -- Their relay has died: they become suspects, which the scan above does not read.
-  if v_due.any_lost then
+  if v_is_any_lost then
     update pay.webhook_deliveries d
     set lost_claims = 1, leased_until = null
-    from unnest(v_due.environments, v_due.ids, v_due.lost) as c (environment_id, id, is_lost)
+    from unnest(v_due) c
     where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
   end if;
+  return v_due;
+end
+$$;
 
-  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
-  -- committed, and is seen, or will let the row go once we have.
+create or replace function pay.take_places(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer
+)
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
   return query
   with
-  candidate as materialized (
-    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
-      v_due.sequences, v_due.events, v_due.ranks, v_due.lost) as c (environment_id, id, endpoint_id,
-      subject_id, sequence, event_id, rank_of_endpoint, is_lost)
-    where not c.is_lost
-  ),
-  -- No environment and no account exceeds its limit, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
       and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
-    from candidate c
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
     join pay.environments e on e.id = c.environment_id
-  ),
-  taken as materialized (
-    select * from shared s
-    where s.has_place
-    order by s.rank_of_endpoint, s.endpoint_id
-    fetch first (p_limit) rows with ties
-  ),
+    where not c.is_lost
+  )
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.has_place
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
+end
+$$;
+
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
   counted as (
     select k.*, count(*) over (
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from taken k
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,
-      -- All that is earlier is taken as well.
+      -- All earlier events are taken as well.
       k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
       min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
     from counted k
@@ -2582,45 +2573,25 @@ begin
     returning j.*, d.attempt_count
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode,
+    c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + v_ahead, false, false, v.body
+    c.failing_since + p_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-  get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + c_longest_look;
-  end loop;
-
-  -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspects_ahead is not null and exists (
-    select from pay.webhook_deliveries d
-    where d.next_attempt_at is not null and d.lost_claims > 0
-  ) then
-    return query select * from pay.claim_suspect(
-      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
-  end if;
 end
 $$;
-grant execute on function
-  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
-  to pay_api;
 
-create or replace function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
+create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
 as $$
 begin
   with
   left_over as materialized (
     select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
-    from unnest(p_environments, p_ids) as c (environment_id, id)
+    from unnest(p_due) c
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     where d.leased_until is null or d.leased_until <= p_at
   ),
@@ -2659,141 +2630,20 @@ begin
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
-      -- Somebody has it, this turn or another.
+      -- A turn has claimed the blocker: this one or another.
       (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- Or it is due later: each time this one would be looked at in its place.
+      -- The blocker is due later: every turn would look at this one in its place.
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
 end
 $$;
 
-create or replace function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_environments text[];
-  v_ids text[];
-  v_turned_environments text[];
-  v_turned_ids text[];
-  v_has_succeeded boolean[];
-begin
-  if p_results like '%"released"%' then
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count - 1, leased_until = null
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text
-    )
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null;
-  end if;
-
-  with
-  result as materialized (
-    select * from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text
-    )
-    where r.outcome <> 'released'
-    order by r.environment_id, r.id
-  ),
-  recorded as (
-    update pay.webhook_deliveries d
-    set status = case
-        when r.outcome = 'delivered' then 'delivered'
-        when r.next_attempt_at is null then 'failed'
-        else 'pending'
-      end,
-      next_attempt_at = r.next_attempt_at - p_ahead,
-      leased_until = null,
-      -- The process survived the attempt. A crashed delivery stays a suspect.
-      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- Limited, because a delivery can be redelivered any number of times and each record rewrites the
-      -- text. 8 000 bytes are more than 50 attempts.
-      attempts = case
-        when d.attempts = '' then r.record
-        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay.without_second_attempt(d.attempts) || ',' || r.record
-      end
-    from result r
-    where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null
-    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
-  ),
-  -- Those that waited for one that has ended for good.
-  next as (
-    select r.environment_id, n.id
-    from recorded r
-    cross join lateral (
-      select w.id, w.leased_until
-      from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from r.environment_id
-        and w.endpoint_id = r.endpoint_id
-        and w.subject_id = r.subject_id
-        and w.sequence > r.sequence
-      order by w.sequence
-      limit 1
-    ) n
-    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
-  ),
-  -- Endpoints that have begun or ceased to fail.
-  turned as (
-    select t.environment_id, t.id, e.any_delivered
-    from (
-      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
-      from recorded r group by r.environment_id, r.endpoint_id
-    ) e
-    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
-    where (t.failing_since is null) <> e.any_delivered
-  )
-  select n.environments, n.ids, u.environments, u.ids, u.has_succeeded
-  into v_environments, v_ids, v_turned_environments, v_turned_ids, v_has_succeeded
-  from (select array_agg(environment_id) as environments, array_agg(id) as ids from next) n
-  cross join (
-    select array_agg(environment_id) as environments, array_agg(id) as ids,
-      array_agg(any_delivered) as has_succeeded
-    from turned
-  ) u;
-
-  -- As old as they were, so that they come before what else was held back.
-  if v_ids is not null then
-    with waiting as materialized (
-      select d.environment_id, d.id
-      from unnest(v_environments, v_ids) as n (environment_id, id)
-      join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.environment_id, d.id
-      for update of d
-    )
-    update pay.webhook_deliveries d
-    set next_attempt_at = least(d.created_at, p_at)
-    from waiting w
-    where d.environment_id = w.environment_id and d.id = w.id;
-  end if;
-  if v_turned_ids is not null then
-    with turned as materialized (
-      select t.environment_id, t.id, u.has_succeeded
-      from unnest(v_turned_environments, v_turned_ids, v_has_succeeded)
-        as u (environment_id, id, has_succeeded)
-      join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
-      for update of t skip locked
-    )
-    update pay.webhook_endpoints t
-    set failing_since = case when not u.has_succeeded then p_at end
-    from turned u
-    where t.environment_id = u.environment_id and t.id = u.id
-      and (t.failing_since is null) <> u.has_succeeded;
-  end if;
-end
-$$;
-
-create or replace function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+create or replace function pay.call_off_deliveries(
+  p_environment_id text,
+  p_endpoint_id text,
+  p_most integer
+)
 returns boolean
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -2877,6 +2727,288 @@ begin
 end
 $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
+
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = r.next_attempt_at - p_ahead,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at)
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
+end
+$$;
+
+create or replace function pay.note_failing_endpoints(
+  p_environments text[],
+  p_ids text[],
+  p_to_success boolean[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with turned as materialized (
+    select t.environment_id, t.id, u.to_success
+    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
+    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+    for update of t skip locked
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when not u.to_success then p_at end
+  from turned u
+  where t.environment_id = u.environment_id and t.id = u.id
+    and (t.failing_since is null) <> u.to_success;
+end
+$$;
+
+create or replace function pay.claim_suspect(
+  p_suspects_ahead jsonb,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_look constant interval := '200 ms';
+  v_due pay.due_delivery[];
+  v_is_claimed boolean;
+begin
+  loop
+    v_due := pay.lock_suspects(p_suspects_ahead, p_at);
+    exit when v_due is null;
+    return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    v_is_claimed := found;
+    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- endpoints.
+    perform pay.put_off_deliveries(v_due, p_at);
+    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+end
+$$;
+
+create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive suspected as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from suspected s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from suspected s
+    join pay.environments e on e.id = s.environment_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.lost_claims, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+  );
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
 
 create or replace function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
 returns text
@@ -3029,7 +3161,7 @@ $$;
 
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off
 as $$
@@ -3046,7 +3178,7 @@ begin
     'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
     'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
-    -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
+    -- By its place, which needs no search. Another batch deletes a row that moves meanwhile.
     execute format(
       'delete from pay.%1$I t
        where t.ctid = any (array(
@@ -3067,70 +3199,34 @@ begin
 end
 $$;
 
-create or replace function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, pay.server_time());
-  v_cut timestamptz := v_at - interval '30 days';
-  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
-  v_kind record;
-  v_rows bigint;
-  v_total bigint := 0;
+  v_rows bigint := 0;
+  v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- Materialized, and below an array: a batch that is read again for each row has no limit. In order,
-  -- or a limit makes reading the table look cheap while its statistics are old.
-  with old as materialized (
-    select o.environment_id, o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.created_at <= v_at - pay.idempotency_retention()
-    order by o.created_at
-    limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
-  get diagnostics v_total = row_count;
-
+  v_total := pay.purge_idempotency_keys(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
-    for v_kind in
-      select * from (values
-        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-        ('events', 'evt_', true, 'for update skip locked'),
-        -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-        ('ledger_entries', 'le_', false, ''),
-        ('ledger_transactions', 'txn_', false, ''),
-        ('transfers', 'tr_', false, 'for update skip locked'),
-        ('refunds', 're_', false, 'for update skip locked'),
-        ('payments', 'pay_', false, 'for update skip locked')
-      ) as k (table_name, prefix, of_live_too, lock)
-      where k.of_live_too or not v_environment.livemode
-    loop
-      -- The primary key is in the order of time: the oldest rows are found without a search.
-      execute format(
-        'delete from pay.%1$I t
-         where t.environment_id = $1 and t.id = any (array(
-           select o.id from pay.%1$I o
-           where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 %2$s
-         ))',
-        v_kind.table_name, v_kind.lock
-      ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
-      get diagnostics v_rows = row_count;
-      v_total := v_total + v_rows;
-    end loop;
+    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
+      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
   end loop;
   perform pay.roll_up_balances();
-  v_rows := 0;
   for v_environment in
-    select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
   loop
     v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
     exit when v_rows >= p_batch;
@@ -3139,6 +3235,76 @@ begin
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay.purge_old(
+  p_environment_id text,
+  p_livemode boolean,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind record;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_kind in
+    select * from (values
+      ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
+      ('events', 'evt_', true, 'for update skip locked'),
+      -- Not locked: a lock would need a policy that lets someone update, and nobody may.
+      ('ledger_entries', 'le_', false, ''),
+      ('ledger_transactions', 'txn_', false, ''),
+      ('transfers', 'tr_', false, 'for update skip locked'),
+      ('refunds', 're_', false, 'for update skip locked'),
+      ('payments', 'pay_', false, 'for update skip locked')
+    ) as k (table_name, prefix, of_live_too, lock)
+    where k.of_live_too or not p_livemode
+  loop
+    -- The primary key is in the order of time, so the oldest rows are found without a search.
+    -- The batch is an array, so that it is read once.
+    execute format(
+      'delete from pay.%1$I t
+       where t.environment_id = $1 and t.id = any (array(
+         select o.id from pay.%1$I o
+         where o.environment_id = $1 and o.id < $2
+         order by o.id limit $3 %2$s
+       ))',
+      v_kind.table_name, v_kind.lock
+    ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end loop;
+  return v_total;
+end
+$$;
 
 create or replace function pay.configure_relay(p_url text, p_token text)
 returns void
@@ -3223,8 +3389,10 @@ declare
   v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
-    -- Dynamic, so that this function can be made where pg_net is not.
-    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    -- Dynamic, so that this function can be created without pg_net.
+    execute
+      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
+         timeout_milliseconds := $5)'
     into v_request_id
     using
       v_relay.url,
@@ -3552,39 +3720,48 @@ as $$
   from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
 $$;
 
-create or replace function pay.webhook_delivery_body(d pay.webhook_deliveries)
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select
-      d.id,
+      p_delivery.id,
       'webhook_delivery' as object,
-      d.event_id,
-      d.event_type,
-      d.endpoint_id,
-      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
-      d.status,
-      ('[' || d.attempts || ']')::json as attempts,
-      pay.wire_time(d.next_attempt_at) as next_attempt_at,
-      pay.wire_time(d.created_at) as created_at
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      pay.wire_time(p_delivery.next_attempt_at) as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
   ) t
 $$;
 
 create or replace view pay.health with (security_invoker = true) as
-  select h.*, c.*, w.*
-  from pay.read_health() h cross join pay.read_cron() c cross join pay.read_wakes() w;
+  select o.*, b.*, s.*, c.*, w.*
+  from pay.read_outbox() o
+  cross join pay.read_books() b
+  cross join pay.read_service() s
+  cross join pay.read_cron() c
+  cross join pay.read_wakes() w;
 comment on view pay.health is 'How the service is: one row.';
-comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
-comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
-comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
-comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
+comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is
+  'How long the oldest of them has been due; 0 if there is none.';
+comment on column pay.health.pending_deliveries is
+  'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.failing_endpoints is
+  'Enabled endpoints whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
 comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.oracle_findings is
+  'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
+comment on column pay.health.unrolled_ledger_transactions is
+  'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
