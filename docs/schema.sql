@@ -46,8 +46,7 @@ CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
-  using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((hash = ANY (( SELECT (NULLIF(current_setting('pay.key_hashes'::text, true), ''::text))::bytea[] AS "nullif")::bytea[])) OR (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.api_keys
 create table pay.api_keys (
@@ -75,8 +74,7 @@ CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, i
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
 create policy api_keys_of_environment on pay.api_keys as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- type pay.claimed_delivery
 create type pay.claimed_delivery as (
@@ -164,17 +162,13 @@ CREATE UNIQUE INDEX environments_public_id ON pay.environments USING btree (publ
 alter table pay.environments enable row level security;
 alter table pay.environments force row level security;
 create policy environments_change on pay.environments as permissive for update to pay_owner
-  using ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  using (((( SELECT current_setting('pay.environment_ids'::text, true) AS current_setting) <> ''::text) AND (id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 create policy environments_delete on pay.environments as permissive for delete to pay_owner
-  using ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  using (((( SELECT current_setting('pay.environment_ids'::text, true) AS current_setting) <> ''::text) AND (id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 create policy environments_read on pay.environments as permissive for select to pay_owner
-  using (((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 create policy environments_write on pay.environments as permissive for insert to pay_owner
-  with check ((id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  with check (((( SELECT current_setting('pay.environment_ids'::text, true) AS current_setting) <> ''::text) AND (id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 
 -- table pay.events
 create table pay.events (
@@ -197,8 +191,7 @@ comment on column pay.events.body is 'The payload as JSON text, as it is signed 
 alter table pay.events enable row level security;
 alter table pay.events force row level security;
 create policy events_of_environment on pay.events as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- view pay.health
 create view pay.health with (security_invoker=true) as
@@ -266,8 +259,7 @@ CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING btree (cr
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_deltas
 create table pay.ledger_deltas (
@@ -285,8 +277,7 @@ comment on column pay.ledger_deltas.id is 'The ledger transaction''s.';
 alter table pay.ledger_deltas enable row level security;
 alter table pay.ledger_deltas force row level security;
 create policy ledger_deltas_of_environment on pay.ledger_deltas as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_entries
 create table pay.ledger_entries (
@@ -315,11 +306,9 @@ create policy ledger_entries_delete_in_sandbox on pay.ledger_entries as permissi
    FROM pay.environments e
   WHERE (NOT e.livemode))));
 create policy ledger_entries_read on pay.ledger_entries as permissive for select to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 create policy ledger_entries_write on pay.ledger_entries as permissive for insert to pay_owner
-  with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  with check (((( SELECT current_setting('pay.environment_ids'::text, true) AS current_setting) <> ''::text) AND (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 CREATE TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION pay.check_ledger_transactions();
 
 -- table pay.ledger_totals
@@ -336,8 +325,7 @@ comment on table pay.ledger_totals is 'Sums of the ledger entries that have been
 alter table pay.ledger_totals enable row level security;
 alter table pay.ledger_totals force row level security;
 create policy ledger_totals_of_environment on pay.ledger_totals as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.ledger_transactions
 create table pay.ledger_transactions (
@@ -360,11 +348,9 @@ create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions a
    FROM pay.environments e
   WHERE (NOT e.livemode))));
 create policy ledger_transactions_read on pay.ledger_transactions as permissive for select to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 create policy ledger_transactions_write on pay.ledger_transactions as permissive for insert to pay_owner
-  with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
+  with check (((( SELECT current_setting('pay.environment_ids'::text, true) AS current_setting) <> ''::text) AND (environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[]))));
 
 -- view pay.oracle_bodies
 create view pay.oracle_bodies with (security_invoker=true) as
@@ -882,8 +868,7 @@ CREATE INDEX payments_status ON pay.payments USING btree (status, environment_id
 alter table pay.payments enable row level security;
 alter table pay.payments force row level security;
 create policy payments_of_environment on pay.payments as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.rate_counters
 create unlogged table pay.rate_counters (
@@ -902,8 +887,7 @@ CREATE INDEX rate_counters_recent ON pay.rate_counters USING btree (environment_
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
 create policy rate_counters_of_environment on pay.rate_counters as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.refunds
 create table pay.refunds (
@@ -923,8 +907,7 @@ CREATE INDEX refunds_payment ON pay.refunds USING btree (payment_id, environment
 alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
 create policy refunds_of_environment on pay.refunds as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.relay_wakes
 create unlogged table pay.relay_wakes (
@@ -997,8 +980,7 @@ CREATE INDEX transfers_status ON pay.transfers USING btree (status, environment_
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;
 create policy transfers_of_environment on pay.transfers as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.webhook_deliveries
 create table pay.webhook_deliveries (
@@ -1037,8 +1019,7 @@ CREATE INDEX webhook_deliveries_suspect ON pay.webhook_deliveries USING btree (e
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
 create policy webhook_deliveries_of_environment on pay.webhook_deliveries as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.webhook_endpoints
 create table pay.webhook_endpoints (
@@ -1070,8 +1051,7 @@ comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, with
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- function pay.account_sums(text)
 CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
