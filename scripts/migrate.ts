@@ -23,7 +23,8 @@ export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
-interface Migration {
+/** A file of a folder of migrations. */
+export interface Migration {
   file: string;
   version: string;
   name: string;
@@ -67,7 +68,8 @@ export async function migrate(
   }
 }
 
-async function listMigrations(folder: string): Promise<Migration[]> {
+/** The migrations of a folder, by version. */
+export async function listMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for await (const { name: file, isFile } of Deno.readDir(folder)) {
     const [, version, name] = FILE_NAME.exec(file) ?? [];
