@@ -12,7 +12,7 @@
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { diffLines } from "./diff_lines.ts";
-import { migrate, MIGRATIONS_DIR } from "./migrate.ts";
+import { migrate, MigrationError, MIGRATIONS_DIR } from "./migrate.ts";
 import { readMigrationFolder } from "./migration_folder.ts";
 import { findBrokenReleases, readReleases, RELEASES_FILE } from "./releases.ts";
 import { readSchema, renderDescription } from "./schema_catalogue.ts";
@@ -102,7 +102,8 @@ async function main(args: readonly string[]): Promise<number> {
       return 0;
     });
   } catch (error) {
-    const is_for_people = error instanceof SchemaReleaseError || error instanceof SchemaFileError;
+    const is_for_people = error instanceof SchemaReleaseError || error instanceof SchemaFileError ||
+      error instanceof MigrationError || (error instanceof Error && error.constructor === Error);
     if (!is_for_people) throw error;
     console.error(error.message);
     return 1;

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import postgres, { type TransactionSql } from "postgres";
+import postgres, { type PostgresError, type TransactionSql } from "postgres";
 import { splitStatements } from "./sql_statements.ts";
 import { workableOrder } from "./workable_order.ts";
 
@@ -120,16 +120,22 @@ export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR
   }
 }
 
-/** A function or view of the files that the database refuses; the message names it. */
+/** A function or view that the database refuses to create, replace or drop; the message names it. */
 export class SchemaFileError extends Error {
   override readonly name = "SchemaFileError";
 
-  constructor({ file, kind, name }: SchemaObject, cause: Error) {
-    super(`${file}: ${kind} pay.${name}: ${cause.message}`, { cause });
+  constructor({ file, name }: SchemaObject, cause: Error) {
+    const { detail } = cause as PostgresError;
+    super([`${file}: pay.${name}: ${cause.message}`, ...detail ? [detail] : []].join("\n  "), {
+      cause,
+    });
   }
 }
 
-/** Functions and views that a policy, trigger or the like uses stay, and are replaced. */
+/**
+ * Drops functions and views. Those that a policy, a trigger or the like uses stay: the files replace
+ * them, or they belong to the tables and are in the migrations alone.
+ */
 async function dropAll(sql: TransactionSql): Promise<void> {
   const drops = await sql<{ statement: string }[]>`
     select format('drop view pay.%I', relname) as statement

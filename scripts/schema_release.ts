@@ -137,8 +137,9 @@ async function planAt(
           if (!(error instanceof SchemaFileError)) throw error;
           const after = folder.last === undefined ? "" : ` after ${folder.last.file}`;
           throw new SchemaReleaseError(
-            `The schema files do not apply${after}. If they need a later migration, give that ` +
-              `one an earlier version:\n${error.message}`,
+            `The schema files do not apply${after}:\n${error.message}\nIf this needs a later ` +
+              "migration, give that one an earlier version. A function that a policy, a trigger " +
+              "or a default uses cannot be dropped: take it out of use with a migration by hand",
           );
         });
         return await planChange(base_url, await readWhole(target_url), folders.schemas);
