@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
 import { renderSchema, SCHEMA_FILE } from "../../scripts/schema_dump.ts";
+import { migrate } from "../../scripts/migrate.ts";
 import { payByPublishedKey } from "./published_key.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/demo_account.ts";
 import { startFunction } from "../support/function_process.ts";
@@ -49,6 +50,9 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       const owners = await sql`select distinct r.rolname from pg_class c
         join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
       assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
+    });
+    await t.step("our migrator finds nothing to do after it", async () => {
+      assert.deepEqual(await migrate(server.url), []);
     });
     await t.step("a second time it does nothing", async () => {
       const before = await renderSchema(server.admin_url);
