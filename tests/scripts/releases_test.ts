@@ -12,6 +12,8 @@ import {
   type Releases,
 } from "../../scripts/releases.ts";
 import { readChangelog, readVersions } from "../../scripts/version.ts";
+import { testServer } from "../support/database.ts";
+import { PROJECT_DIR } from "../support/local_start.ts";
 
 const CHANGELOG = new URL("../../CHANGELOG.md", import.meta.url);
 const FIXTURES = new URL("../upgrade/", import.meta.url);
@@ -83,6 +85,36 @@ Deno.test("hashUnreleased() has what no release has", () =>
       "3_c.sql": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     });
   }));
+
+/** Commands that change nothing: arguments, exit code, and what they say. */
+const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = [
+  ["release", [], 2, /^Usage: deno task release VERSION/],
+  ["release", ["v1"], 2, /^Usage: deno task release VERSION/],
+  [
+    "release",
+    ["99.0.0"],
+    1,
+    /^deno\.json has version .*, not 99\.0\.0\n.*CHANGELOG\.md has no .*\n99\.0\.0 is not released$/s,
+  ],
+  ["schema_dump", ["--release"], 2, /^Usage: deno task schema \[--check \| --release NAME\]/],
+  ["schema_dump", ["--chekc"], 2, /^Usage: deno task schema/],
+  ["schema_dump", ["--check", "now"], 2, /^Usage: deno task schema/],
+  ["schema_dump", ["--release", "a-b"], 1, /^--release "a-b": the name of the migration must be/],
+];
+
+for (const [script, args, code, said] of REFUSED) {
+  Deno.test(`scripts/${script}.ts ${args.join(" ")} is refused`, async () => {
+    const output = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", `scripts/${script}.ts`, ...args],
+      cwd: PROJECT_DIR,
+      env: { TEST_DATABASE_URL: testServer().superuser_url },
+      stdin: "null",
+    }).output();
+    assert.equal(output.code, code);
+    assert.match(new TextDecoder().decode(output.stderr).trim(), said);
+    assert.equal(new TextDecoder().decode(output.stdout), "");
+  });
+}
 
 async function withFolder(work: (folder: string, releases: Releases) => Promise<void>) {
   const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
