@@ -3,7 +3,7 @@
 /** Lines shown before and after a difference. */
 const CONTEXT_LINES = 2;
 
-/** What differs, as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
+/** The difference as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
 export function diffLines(before: string, after: string): string {
   const [a, b] = [before.split("\n"), after.split("\n")];
   const shown: string[] = [];

@@ -53,8 +53,8 @@ export async function startDatabase(
 }
 
 /**
- * Brings the databases of a data folder up to date. Errors: `SettingsError` when an older release has not
- * made them; they are then as they were.
+ * Brings the databases of a data folder up to date. Errors: `SettingsError` when an older release
+ * has not made them; they are then as they were.
  */
 export async function migrateDataDir(url: string, data_dir: string): Promise<void> {
   try {

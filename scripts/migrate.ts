@@ -128,7 +128,7 @@ async function findPending(
   return migrations.slice(applied.length);
 }
 
-/** Why a database with a migration that is not expected at its place cannot be migrated. */
+/** The error for a database that has a migration at the wrong place. */
 function refusal(
   version: string,
   migrations: Migration[],

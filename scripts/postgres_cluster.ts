@@ -63,7 +63,9 @@ export async function openCluster(
   return { path, password: password.trim(), account };
 }
 
-/** A server reads the folders of its own major version alone; a minor version makes no difference. */
+/**
+ * A server reads the folders of its own major version alone; a minor version makes no difference.
+ */
 async function refuseOtherMajorVersion(path: string): Promise<void> {
   const [major] = POSTGRES_VERSION.split(".");
   const found = (await Deno.readTextFile(join(path, "PG_VERSION")).catch(() => "")).trim();

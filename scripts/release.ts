@@ -1,10 +1,10 @@
 /**
- * `deno task release VERSION`: fixes the migrations that are new as those of a release, and records what
- * the release made of a database, for the upgrade test. Refuses when the schema, the versions or the
- * changelog do not agree. It changes supabase/releases.json and tests/upgrade; commit both.
+ * `deno task release VERSION`: fixes the migrations that are new as those of a release, and records
+ * what the release made of a database, for the upgrade test. Refuses when the schema, the versions
+ * or the changelog do not agree. It changes supabase/releases.json and tests/upgrade; commit both.
  *
- * TEST_DATABASE_URL names a server to use (its user must be a superuser); else PostgreSQL is started for
- * the purpose.
+ * TEST_DATABASE_URL names a server to use (its user must be a superuser); else PostgreSQL is
+ * started for the purpose.
  */
 
 import { makeFixture, writeFixture } from "../tests/upgrade/fixture.ts";

@@ -1,6 +1,7 @@
 /**
- * `supabase/releases.json`: which migrations each release has, with their hashes. A released migration
- * never changes: databases have it already, and would differ from those that are made anew.
+ * `supabase/releases.json`: which migrations each release has, with their hashes. A released
+ * migration never changes: databases have it already, and would differ from those that are made
+ * anew.
  */
 
 import { join } from "node:path";
@@ -10,7 +11,9 @@ import type { MigrationFolder } from "./migration_folder.ts";
 /** The file of this project. */
 export const RELEASES_FILE = fileURLToPath(new URL("../supabase/releases.json", import.meta.url));
 
-/** SHA-256 of each migration that is new in a release, by file, by release; oldest release first. */
+/**
+ * SHA-256 of each migration that is new in a release, by file, by release; oldest release first.
+ */
 export type Releases = Record<string, Record<string, string>>;
 
 /** Reads the file. */
@@ -28,7 +31,10 @@ export function releasedFiles(releases: Releases, last?: string): Map<string, st
   return files;
 }
 
-/** What a folder breaks of the promise that released migrations stay; a sentence each. */
+/**
+ * Released migrations that a folder has changed or lost, and new ones at the wrong place; a
+ * sentence each.
+ */
 export async function findBrokenReleases(
   releases: Releases,
   folder: MigrationFolder,

@@ -1,15 +1,16 @@
 /**
- * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and functions
- * with their owners, comments and privileges. Order and spelling depend on the schema alone. The text
- * looks like SQL, but it is a description for comparisons: only the migrations build a database.
+ * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
+ * functions with their owners, comments and privileges. Order and spelling depend on the schema
+ * alone. The text looks like SQL, but it is a description for comparisons: only the migrations
+ * build a database.
  */
 
 import type { Sql, TransactionSql } from "postgres";
 
 /**
- * How much a description says of functions and views. `whole` has the bodies of functions and the
- * queries of views, in the words of the server that is asked. `signatures` leaves both out, so that it
- * is the same on PostgreSQL 15 to 17, and in a restored database.
+ * The depth of a description. `whole` has the bodies of functions and the
+ * queries of views, in the words of the server that is asked. `signatures` leaves both out, so that
+ * it is the same on PostgreSQL 15 to 17, and in a restored database.
  */
 export type Detail = "whole" | "signatures";
 
@@ -104,7 +105,9 @@ const SCHEMA = `
   ) lines
   order by part, line collate "C"`;
 
-/** The parts of a table, view or composite type, each a query that gives relation, place and line. */
+/**
+ * The parts of a table, view or composite type, each a query that gives relation, place and line.
+ */
 const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
       when 'v' then format('create view pay.%I%s (', c.relname,
@@ -184,7 +187,7 @@ const RELATION_PARTS = [
     from pg_attribute where attacl is not null`,
 ];
 
-/** What ends a view, as a column of the query of its parts. */
+/** The end of a view, as a column of the query of its parts. */
 const VIEW_ENDS: Record<Detail, string> = {
   whole: "e') as\\n' || pg_get_viewdef(c.oid)",
   signatures: "');'",
@@ -204,7 +207,7 @@ function relations(detail: Detail): string {
     order by c.relname collate "C", part, place, line collate "C"`;
 }
 
-/** What a function is made of, or the part of it that comes before its body. */
+/** A whole function, or the part before its body. */
 const DEFINITIONS: Record<Detail, string> = {
   whole: "rtrim(pg_get_functiondef(oid), e'\\n') || ';'",
   signatures:

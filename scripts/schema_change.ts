@@ -1,7 +1,7 @@
 /**
- * The statements between two states of the functions and views of a schema: those of the changed ones
- * alone, and `drop` only where `create or replace` does not suffice. The database decides where that
- * is: the statements are tried in a transaction that is rolled back.
+ * The statements between two states of the functions and views of a schema: those of the changed
+ * ones alone, and `drop` only where `create or replace` does not suffice. The database decides
+ * where that is: the statements are tried in a transaction that is rolled back.
  */
 
 import postgres, { type PostgresError, type TransactionSql } from "postgres";
@@ -21,7 +21,7 @@ import {
 } from "./schema_files.ts";
 import { workableOrder } from "./workable_order.ts";
 
-/** What a migration has to do; objects by their names in a description: `function pay.purge(…)`. */
+/** The content of a migration; objects by their names in a description: `function pay.purge(…)`. */
 export interface SchemaChange {
   /** Empty when nothing has changed. */
   statements: string;

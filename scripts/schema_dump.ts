@@ -1,9 +1,11 @@
 /**
- * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, without the
- * bodies of functions and the queries of views.
- * `deno task schema --release NAME` also writes the migration that the files of supabase/schemas need.
+ * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, without
+ * the bodies of functions and the queries of views.
+ * `deno task schema --release NAME` also writes the migration that the files of supabase/schemas
+ * need.
  * `deno task schema --check` writes nothing. It fails when the migrations alone do not make what
- * supabase/schemas says, when docs/schema.sql is not current, or when a released migration has changed.
+ * supabase/schemas says, when docs/schema.sql is not current, or when a released migration has
+ * changed.
  *
  * TEST_DATABASE_URL names a server to use (its user must be allowed to create databases); else
  * PostgreSQL is started for the purpose.
@@ -54,7 +56,9 @@ export async function renderSchema(url: string): Promise<string> {
   }
 }
 
-/** What is wrong with the schema of this tree, each with what to do about it; empty if nothing is. */
+/**
+ * The faults of the schema of this tree, each with its remedy.
+ */
 export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const problems = await findBrokenReleases(
     await readReleases(),
@@ -127,7 +131,7 @@ async function release(server: ScratchServer, name: string): Promise<void> {
   else console.log(`Written: ${written}\n${renderSummary(change)}`);
 }
 
-/** How many objects change, and a warning about those that deployed functions may still call. */
+/** The number of objects that change, and a warning about those that older functions may call. */
 function renderSummary({ created, dropped, withdrawn }: SchemaChange): string {
   return [
     `  creates or replaces ${created.length}, drops ${dropped.length}`,

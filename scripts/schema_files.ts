@@ -1,7 +1,7 @@
 /**
  * `supabase/schemas/*.sql`: the functions and views of the schema `pay`, one topic a file. Tables,
- * constraints, indexes and policies are in the migrations. A generated migration brings the functions
- * and views to a database (schema_release.ts).
+ * constraints, indexes and policies are in the migrations. A generated migration brings the
+ * functions and views to a database (schema_release.ts).
  */
 
 import { join } from "node:path";
@@ -120,7 +120,9 @@ export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR
   }
 }
 
-/** A function or view that the database refuses to create, replace or drop; the message names it. */
+/**
+ * A function or view that the database refuses to create, replace or drop; the message names it.
+ */
 export class SchemaFileError extends Error {
   override readonly name = "SchemaFileError";
 
@@ -133,8 +135,8 @@ export class SchemaFileError extends Error {
 }
 
 /**
- * Drops functions and views. Those that a policy, a trigger or the like uses stay: the files replace
- * them, or they belong to the tables and are in the migrations alone.
+ * Drops functions and views. Those that a policy, a trigger or the like uses stay: the files
+ * replace them, or they belong to the tables and are in the migrations alone.
  */
 async function dropAll(sql: TransactionSql): Promise<void> {
   const drops = await sql<{ statement: string }[]>`
@@ -146,7 +148,9 @@ async function dropAll(sql: TransactionSql): Promise<void> {
   await workableOrder(sql, drops, ({ statement }) => statement);
 }
 
-/** A function whose body was not checked is created once more, now that all that it uses is there. */
+/**
+ * A function whose body was not checked is created once more, now that all that it uses is there.
+ */
 async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<void> {
   if (object.kind === "view") return;
   await sql.unsafe(object.statements[0]!).simple().catch((error) => {

@@ -1,5 +1,6 @@
 /**
- * The migration that brings the functions and views of a database to the files of `supabase/schemas`.
+ * The migration that brings the functions and views of a database to the files of
+ * `supabase/schemas`.
  * `deno task schema --release NAME` writes it, and rewrites it until a release fixes it.
  */
 
@@ -19,7 +20,7 @@ export class SchemaReleaseError extends Error {
   override readonly name = "SchemaReleaseError";
 }
 
-/** What was done. */
+/** The result of `writeRelease()`. */
 export interface SchemaRelease {
   /** The path of the migration; null when the schema files change nothing. */
   written: string | null;
@@ -77,7 +78,9 @@ export async function writeRelease(
   };
 }
 
-/** What differs between what the migrations make and what the schema files say; empty if nothing. */
+/**
+ * The difference between the migrations and the schema files; empty if there is none.
+ */
 export async function compareWithFiles(
   server: ScratchServer,
   { migrations, schemas }: Pick<SchemaFolders, "migrations" | "schemas">,

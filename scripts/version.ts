@@ -30,7 +30,7 @@ export function readChangelog(text: string): { version: string; date: string }[]
     .map(([, version, date]) => ({ version: version!, date: date! }));
 }
 
-/** Why a version cannot be released as it is; a sentence each. */
+/** Reasons against the release of a version; a sentence each. */
 export async function findVersionProblems(version: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [file, stated] of Object.entries(await readVersions())) {

@@ -2,7 +2,7 @@
 
 import type { TransactionSql } from "postgres";
 
-/** How the items fared. */
+/** The outcome for each item. */
 export interface WorkableOrder<Item> {
   /** Those whose statements have run, in the order in which they did. */
   done: Item[];

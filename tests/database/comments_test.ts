@@ -1,6 +1,6 @@
 /**
- * Tables and columns explain themselves to whoever reads them in the database. Functions are read in
- * supabase/schemas, where their comments stand above them.
+ * Tables and columns explain themselves to whoever reads them in the database. Functions are read
+ * in supabase/schemas, where their comments stand above them.
  */
 
 import assert from "node:assert/strict";

@@ -130,7 +130,7 @@ Deno.test("migrate() side by side applies each file once", async () => {
   });
 });
 
-/** What changes in the folder after its migrations were applied, and what the refusal says. */
+/** Changes of the folder after its migrations were applied, and the message of the refusal. */
 const REFUSALS: [name: string, files: Record<string, string | null>, message: RegExp][] = [
   [
     "that is newer",

@@ -1,4 +1,4 @@
-/** What a release fixes, and that this tree keeps to it. */
+/** Released migrations, versions and the changelog: this tree keeps to them. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ Deno.test("all packages have the version of the newest release of the changelog"
 
 const FILES = { "1_a.sql": "select 1;", "2_b.sql": "select 2;" };
 
-/** What is done to a folder of two released migrations, and what is found. */
+/** Changes of a folder with two released migrations, and the problems found. */
 const BREACHES: [name: string, change: Record<string, string | null>, problems: RegExp[]][] = [
   ["nothing", {}, []],
   ["a later migration", { "3_c.sql": "select 3;" }, []],

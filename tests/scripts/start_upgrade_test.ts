@@ -12,9 +12,9 @@ const PAYMENT = {
   currency: "EUR",
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
-/** What a start needs of the project. */
+/** The parts of the project that a start needs. */
 const PARTS = ["client", "console", "docs", "scripts", "shared", "supabase"];
-/** What a later version of the project may add: a column, and a function that tells of it. */
+/** The migration of a later version: one more column. */
 const NEXT = "30000101000000_next.sql";
 const NEXT_SQL = `grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

@@ -1,11 +1,12 @@
 /**
  * `deno run -A tests/upgrade/at_scale.ts [PAYMENTS] [RELEASE]`: the time of an upgrade of a large
- * database. Fills a database of a release (the newest one; without any, this tree) from its fixture,
- * multiplies the rows to 1 000 000 payments or as many as said, migrates it to this tree and then to a
- * made-up next release, which replaces functions and changes a table, and checks the books after each.
+ * database. Fills a database of a release (the newest one; without any, this tree) from its
+ * fixture, multiplies the rows to 1 000 000 payments or as many as said, migrates it to this tree
+ * and then to a made-up next release, which replaces functions and changes a table, and checks the
+ * books after each.
  *
- * The copies are environments of their own: every key of a tenant's row begins with its environment, so
- * that the copies are whole whatever the tables are.
+ * The copies are environments of their own: every key of a tenant's row begins with its
+ * environment, so that the copies are whole whatever the tables are.
  */
 
 import { join } from "node:path";
@@ -96,7 +97,9 @@ async function migrateAndRead(
   });
 }
 
-/** Copies every environment with its rows until there are as many payments; returns their number. */
+/**
+ * Copies every environment with its rows until there are as many payments; returns their number.
+ */
 async function multiply(sql: postgres.Sql, payments: number): Promise<number> {
   const [{ count }] = await sql<[{ count: number }]>`select count(*)::int from pay.payments`;
   const copies = Math.ceil(payments / count) - 1;

@@ -1,4 +1,7 @@
-/** The rows of every table of the service, as a file of SQL that fills a database of the same schema. */
+/**
+ * The rows of every table of the service, as a file of SQL that fills a database of the same
+ * schema.
+ */
 
 import type { Sql } from "postgres";
 

@@ -9,7 +9,7 @@ const API = "/api-v1-payments/v1";
 const SANDBOX = "/api-v1-sandbox";
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** How long before its end the filling begins, by the clock of the service. */
+/** Time from the beginning to the end of the filling, by the clock of the service. */
 const DURATION_MS = 60 * MINUTE;
 
 /** The moves of the sandbox to each status. */
@@ -41,7 +41,7 @@ const PENDING: Record<string, unknown>[] = [
   { currency: "USDC", method_kind: "stablecoin" },
 ];
 
-/** What later tests need to know of it. */
+/** The parts of the filling that tests use again. */
 export interface Filled {
   /** The clock at the end. */
   at_ms: number;
@@ -258,7 +258,7 @@ async function fillWaitingDelivery(
   return { endpoint_id: id, secret, event_id: pending.data[0].event_id };
 }
 
-/** What an operator and the hourly job leave. */
+/** Settings of an operator, and findings of the hourly job. */
 async function fillOperator({ sql }: FixtureService): Promise<void> {
   const url = "https://ref.supabase.co/functions/v1/api-v1-payments/internal/relay";
   await sql`select pay.configure_relay(${url}, ${"token-of-a-relay-that-is-nowhere"})`;

@@ -1,7 +1,7 @@
 /**
- * The fixture of a release: `<release>.sql` has the rows of a database that the service of that release
- * has filled, `<release>.json` what that service answered. `deno task release` makes both, and the
- * upgrade test works with them from then on.
+ * The fixture of a release: `<release>.sql` has the rows of a database that the service of that
+ * release has filled, `<release>.json` what that service answered. `deno task release` makes both,
+ * and the upgrade test works with them from then on.
  */
 
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
- * The service over a given database, with a clock that is moved for the functions and the database alike:
- * it fills the database of a release, and works on it again after an upgrade.
+ * The service over a given database, with a clock that is moved for the functions and the database
+ * alike: it fills the database of a release, and works on it again after an upgrade.
  */
 
 import postgres from "postgres";
@@ -9,7 +9,7 @@ import { idMint } from "../../shared/core/ids.ts";
 import { openProduct } from "../support/product.ts";
 import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../support/service.ts";
 
-/** What a call sends beyond its method and path. */
+/** Options of a call. */
 export interface FixtureCall {
   key: string;
   body?: unknown;

@@ -1,6 +1,6 @@
 /**
- * A release after this tree, made up: it changes functions and views in each way that the generator knows,
- * in two migrations that the generator writes, and a table by hand.
+ * A release after this tree, made up: it changes functions and views in each way that the generator
+ * knows, in two migrations that the generator writes, and a table by hand.
  */
 
 import assert from "node:assert/strict";
@@ -38,7 +38,7 @@ do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting(
 revoke pay_owner from current_user;
 `;
 
-/** What the second step does to the schema files: each text has to be there. */
+/** Changes of the schema files in the second step: each text has to be there. */
 const EDITS: [name: string, before: string, after: string][] = [
   ["a changed body", "$$ select now() $$", "$$ select now() + interval '0' $$"],
   [

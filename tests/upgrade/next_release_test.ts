@@ -1,4 +1,6 @@
-/** Generated migrations on a database with data: the next release, made up, on what this tree fills. */
+/**
+ * Generated migrations on a database with data: the next release, made up, on what this tree fills.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";

@@ -1,7 +1,7 @@
 /**
- * A database that an older release has made and filled is brought to this tree by its migrations: the
- * schema is that of a new database, the books are right, and the service goes on with what is there. The
- * rows that this tree itself would give to a release are tried as well.
+ * A database that an older release has made and filled is brought to this tree by its migrations:
+ * the schema is that of a new database, the books are right, and the service goes on with what is
+ * there. The rows that this tree itself would give to a release are tried as well.
  */
 
 import assert from "node:assert/strict";

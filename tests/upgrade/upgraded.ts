@@ -1,4 +1,4 @@
-/** What has to hold of a database that an older release has filled and this tree has migrated. */
+/** Checks of a database that an older release has filled and this tree has migrated. */
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
