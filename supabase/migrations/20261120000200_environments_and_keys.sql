@@ -27,10 +27,12 @@ create table pay.environments (
   constraint environments_name_length check (length(name) between 1 and 100)
 );
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
-comment on column pay.environments.id is 'What its rows begin with. A reset opens a new one to the keys.';
-comment on column pay.environments.public_id is 'What operators know it by, before and after resets.';
-comment on column pay.environments.retired_at is 'When a reset took its place; no key opens it, and retention empties it.';
-comment on column pay.environments.account is 'Whose environment this is; the operator''s own name for it.';
+comment on column pay.environments.name is 'Name for people.';
+comment on column pay.environments.created_at is 'Time of creation.';
+comment on column pay.environments.id is 'The first column of every row of a tenant. A reset gives the keys a new one.';
+comment on column pay.environments.public_id is 'The id that operators see; resets keep it.';
+comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
+comment on column pay.environments.account is 'The operator''s name for the owner.';
 comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
 
 -- One live environment per account (contract §5).
@@ -59,8 +61,14 @@ create table pay.api_keys (
   ])
 );
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
-comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
-comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
+comment on column pay.api_keys.id is 'The id in answers.';
+comment on column pay.api_keys.environment_id is 'The environment that the key opens.';
+comment on column pay.api_keys.livemode is 'The mode of the environment.';
+comment on column pay.api_keys.name is 'Name for people.';
+comment on column pay.api_keys.created_at is 'Time of creation.';
+comment on column pay.api_keys.revoked_at is 'Time of revocation; null: not revoked.';
+comment on column pay.api_keys.scopes is 'Operations that the key allows; null: all.';
+comment on column pay.api_keys.expires_at is 'Time at which the key and its secrets end; null: never.';
 comment on column pay.api_keys.last_used_at is
   'Last use of the secrets that have been deleted; exact to the hour.';
 
@@ -88,11 +96,18 @@ create table pay.api_key_secrets (
   ),
   constraint api_key_secrets_last_four_length check (length(last_four) = 4)
 );
-comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
+comment on table pay.api_key_secrets is 'A secret of an API key, as a hash. A rotation adds one and lets the older ones expire.';
+comment on column pay.api_key_secrets.api_key_id is 'The key of the secret.';
+comment on column pay.api_key_secrets.environment_id is 'The environment of the key.';
+comment on column pay.api_key_secrets.livemode is 'The mode of the environment.';
+comment on column pay.api_key_secrets.last_four is
+  'The last four characters, to recognise the secret.';
+comment on column pay.api_key_secrets.created_at is 'Time of creation.';
+comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.expires_at is
-  'When the secret ends: at the end of its overlap or of the key, whichever is earlier.';
-comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
+  'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
+comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
 -- Rotation and revocation find the secrets of a key.

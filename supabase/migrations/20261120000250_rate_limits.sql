@@ -32,6 +32,13 @@ create unlogged table pay.rate_counters (
   constraint rate_counters_stripe_in_range check (stripe between 0 and 63)
 ) with (fillfactor = 50);
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
+comment on column pay.rate_counters.environment_id is 'The environment of the key.';
+comment on column pay.rate_counters.api_key_id is 'The key that made the requests.';
+comment on column pay.rate_counters.stripe is
+  '0 to 63; requests at the same time count in different stripes.';
+comment on column pay.rate_counters.window_number is 'Number of the two-second window since 1970.';
+comment on column pay.rate_counters.current_count is 'Requests in that window.';
+comment on column pay.rate_counters.previous_count is 'Requests in the window before it.';
 
 -- Sums the use of an environment's keys: reads only the rows of the last two windows, however many
 -- keys were active before. A row changes its entry once in a window, so most updates stay

@@ -20,6 +20,12 @@ create table pay.ledger_transactions (
   )
 );
 comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
+comment on column pay.ledger_transactions.environment_id is 'The environment of the row.';
+comment on column pay.ledger_transactions.id is 'The id in answers; sorts by time.';
+comment on column pay.ledger_transactions.kind is 'Kind of the movement of money.';
+comment on column pay.ledger_transactions.refund_id is
+  'The refund that moved the money, if one did.';
+comment on column pay.ledger_transactions.created_at is 'Time of creation.';
 comment on column pay.ledger_transactions.subject_id is 'The payment or transfer whose money moves.';
 
 create table pay.ledger_entries (
@@ -41,6 +47,16 @@ create table pay.ledger_entries (
   constraint ledger_entries_amount_minor_positive check (amount_minor > 0)
 );
 comment on table pay.ledger_entries is 'One side of a ledger transaction. Append-only.';
+comment on column pay.ledger_entries.environment_id is 'The environment of the row.';
+comment on column pay.ledger_entries.id is 'The id in answers; sorts by time.';
+comment on column pay.ledger_entries.transaction_id is 'The transaction of the entry.';
+comment on column pay.ledger_entries.subject_id is 'The subject of the transaction.';
+comment on column pay.ledger_entries.refund_id is 'The refund of the transaction.';
+comment on column pay.ledger_entries.account is 'The account that is debited or credited.';
+comment on column pay.ledger_entries.direction is 'debit or credit.';
+comment on column pay.ledger_entries.amount_minor is 'Amount in minor units.';
+comment on column pay.ledger_entries.currency is 'ISO 4217 code.';
+comment on column pay.ledger_entries.created_at is 'Time of creation.';
 
 -- Lists the entries of a payment, and of a transaction of it; the balance check reads it too.
 create index ledger_entries_subject on pay.ledger_entries (environment_id, subject_id, transaction_id);

@@ -21,7 +21,14 @@ create table pay.transfers (
   constraint transfers_sequence_positive check (sequence > 0)
 ) with (fillfactor = 90);
 comment on table pay.transfers is 'A transfer as it stands now.';
-comment on column pay.transfers.sequence is 'Number of the transfer''s newest event; what a change compares and sets.';
+comment on column pay.transfers.environment_id is 'The environment of the row.';
+comment on column pay.transfers.id is 'The id in answers; sorts by time.';
+comment on column pay.transfers.status is 'Status, as in answers.';
+comment on column pay.transfers.amount_minor is 'Amount in minor units.';
+comment on column pay.transfers.currency is 'ISO 4217 code.';
+comment on column pay.transfers.created_at is 'Time of creation.';
+comment on column pay.transfers.updated_at is 'Time of the last change.';
+comment on column pay.transfers.sequence is 'Number of the transfer''s newest event. A change compares it and sets it.';
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
 
 -- Lists with status=.

@@ -20,6 +20,11 @@ create table pay.ledger_deltas (
   constraint ledger_deltas_pkey primary key (environment_id, id)
 );
 comment on table pay.ledger_deltas is 'Ledger transactions that are not in the totals yet.';
+comment on column pay.ledger_deltas.environment_id is 'The environment of the row.';
+comment on column pay.ledger_deltas.currency is 'ISO 4217 code.';
+comment on column pay.ledger_deltas.debit_account is 'The account that is debited.';
+comment on column pay.ledger_deltas.credit_account is 'The account that is credited.';
+comment on column pay.ledger_deltas.amount_minor is 'Amount in minor units.';
 comment on column pay.ledger_deltas.id is 'The ledger transaction''s.';
 
 create table pay.ledger_totals (
@@ -31,6 +36,11 @@ create table pay.ledger_totals (
   constraint ledger_totals_pkey primary key (environment_id, currency, account)
 );
 comment on table pay.ledger_totals is 'Sums of the ledger entries that have been rolled up.';
+comment on column pay.ledger_totals.environment_id is 'The environment of the row.';
+comment on column pay.ledger_totals.currency is 'ISO 4217 code.';
+comment on column pay.ledger_totals.account is 'The account of the sums.';
+comment on column pay.ledger_totals.debits_minor is 'Sum of the debits.';
+comment on column pay.ledger_totals.credits_minor is 'Sum of the credits.';
 
 alter table pay.ledger_deltas enable row level security;
 alter table pay.ledger_deltas force row level security;

@@ -29,13 +29,18 @@ create table pay.webhook_endpoints (
   constraint webhook_endpoints_status_known check (status in ('enabled', 'disabled')),
   constraint webhook_endpoints_url_length check (length(url) <= 2048)
 );
-comment on table pay.webhook_endpoints is 'Where a merchant wants events delivered.';
+comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
+comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
+comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_endpoints.url is 'The address that receives the events.';
+comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
+comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
 comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
 comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
 comment on column pay.webhook_endpoints.secrets is
-  '[{version, salt, expires_at}], newest first: what secrets are derived from, with the master secret that is not here.';
+  '[{version, salt, expires_at}], newest first. The functions derive each secret from these and the master secret, which is not in the database.';
 comment on column pay.webhook_endpoints.failing_since is 'The first failure since the last success; null when the last attempt succeeded.';
-comment on column pay.webhook_endpoints.revision is 'Counts changes; what an update compares and sets.';
+comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
 comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
 
 create table pay.webhook_deliveries (
@@ -70,14 +75,23 @@ create table pay.webhook_deliveries (
 -- The usual fifth of a table that keeps 30 days would be millions of them.
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
-comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
-comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
+comment on column pay.webhook_deliveries.environment_id is 'The environment of the row.';
+comment on column pay.webhook_deliveries.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_deliveries.event_id is 'The event that is delivered.';
+comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
+comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
+comment on column pay.webhook_deliveries.subject_id is
+  'The subject of the event; its events arrive in order.';
+comment on column pay.webhook_deliveries.status is 'pending, delivered, failed or cancelled.';
+comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.sequence is 'Sequence of the event; null for a triggered event, which waits for no other.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
-comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
-  'Set while a relay has the row; once it is over another may take it. In no index.';
+  'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is
-  'Claims that expired without a record since the last one. From 3 on it has crashed: the count stays.';
+  'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins

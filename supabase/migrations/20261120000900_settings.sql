@@ -18,7 +18,9 @@ create table pay.settings (
   )
 );
 comment on table pay.settings is
-  'Where the relay is and the token that wakes it (pay.configure_relay), and when the books were checked last, in seconds since 1970 (pay.note_findings).';
+  'The address and token of the relay (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
+comment on column pay.settings.name is 'Name of the setting.';
+comment on column pay.settings.value is 'Value of the setting, as text.';
 
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
@@ -32,6 +34,7 @@ create unlogged table pay.relay_wakes (
 
 comment on table pay.relay_wakes is
   'Requests of the last hour with which pg_net has woken the relay.';
+comment on column pay.relay_wakes.woken_at is 'Time of the request.';
 comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 
 alter table pay.relay_wakes enable row level security;

@@ -3753,6 +3753,8 @@ comment on column pay.health.oldest_due_seconds is
   'How long the oldest of them has been due; 0 if there is none.';
 comment on column pay.health.pending_deliveries is
   'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.failed_deliveries_last_hour is
+  'Deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled endpoints whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
@@ -3763,6 +3765,13 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is
   'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
+comment on column pay.health.last_relay_wake_at is
+  'Last run of the job that wakes the relay. Null: none, or not visible.';
+comment on column pay.health.last_retention_at is
+  'Last run of the job of retention. Null: none, or not visible.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
   'Status of the functions'' answer to the last wake of the relay; null: there is none.';
@@ -3782,6 +3791,7 @@ cross join lateral (
   select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
 ) s
 group by e.environment_id, e.subject_id, e.currency;
+comment on view pay.subject_accounts is 'Internal: sums of each account over the entries of a subject.';
 
 create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
 select coalesce(t.environment_id, e.environment_id) as environment_id,
@@ -4180,9 +4190,7 @@ where d.first_at_before > d.first_at + interval '1 second'
 comment on view pay.oracle_delivery_order is
   'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
-
 reset check_function_bodies;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;
-

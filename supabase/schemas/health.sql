@@ -225,6 +225,8 @@ comment on column pay.health.oldest_due_seconds is
   'How long the oldest of them has been due; 0 if there is none.';
 comment on column pay.health.pending_deliveries is
   'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.failed_deliveries_last_hour is
+  'Deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled endpoints whose last delivery did not arrive.';
 comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
@@ -235,6 +237,13 @@ comment on column pay.health.books_checked_at is 'When pay.note_findings ran las
 comment on column pay.health.unrolled_ledger_transactions is
   'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
+comment on column pay.health.last_relay_wake_at is
+  'Last run of the job that wakes the relay. Null: none, or not visible.';
+comment on column pay.health.last_retention_at is
+  'Last run of the job of retention. Null: none, or not visible.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
   'Status of the functions'' answer to the last wake of the relay; null: there is none.';

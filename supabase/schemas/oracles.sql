@@ -28,6 +28,7 @@ cross join lateral (
   select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
 ) s
 group by e.environment_id, e.subject_id, e.currency;
+comment on view pay.subject_accounts is 'Internal: sums of each account over the entries of a subject.';
 
 create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
 select coalesce(t.environment_id, e.environment_id) as environment_id,
