@@ -46,7 +46,7 @@ export async function decideCreate(
     manual: body.settlement === "manual",
   });
   const change = new ResourceChange(newPayment(body, amount_minor, instrument, context), context);
-  change.happen("created");
+  change.happen("payment.created");
   settle(change, authorization, context.base_url);
   return change.finish(
     authorization.result === "declined" && context.decline_is_error

@@ -5,7 +5,9 @@
 
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/canonical_json.ts";
+import type { Stablecoin } from "../core/currency.ts";
 import { invalidParameter } from "../core/errors.ts";
+import type { Network } from "../core/wallet_address.ts";
 import type {
   Authorization,
   AuthorizationRequest,
@@ -93,8 +95,8 @@ function approved(
 /** A chain's transaction hash: 32 bytes in hex, a function of what is paid and to where. */
 export function transactionHash(amount_minor: number, currency: string, wallet: {
   address: string;
-  network: string;
-  asset: string;
+  network: Network;
+  asset: Stablecoin;
 }): string {
   const { address, network, asset } = wallet;
   const paid = canonicalJson({

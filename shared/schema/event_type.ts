@@ -41,3 +41,6 @@ export const EVENT_TYPES = [
 ] as const;
 export const EventType = z.enum(EVENT_TYPES).describe("Kind of an event");
 export type EventType = z.infer<typeof EventType>;
+
+/** The event types of one kind of resource: `payment.created` and so on of `payment`. */
+export type EventTypeOf<Kind extends string> = Extract<EventType, `${Kind}.${string}`>;

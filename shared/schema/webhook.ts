@@ -60,6 +60,7 @@ export const RotateWebhookSecretBody = z.object({
 
 /** Why an endpoint is off. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
+export type DisabledReason = typeof DISABLED_REASONS[number];
 
 /** A webhook endpoint as every answer shows it; `secret` only on creation and rotation. */
 export const WebhookEndpoint = z.object({
