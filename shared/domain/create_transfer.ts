@@ -24,7 +24,7 @@ export async function decideTransfer(
   provider: Provider,
 ): Promise<Change> {
   if (context.livemode && body.settlement !== undefined) {
-    throw invalidParameter("settlement", `"settlement" is for test keys only`);
+    throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
   }
   const amount_minor = amountOf(body)!;
   const instrument = readDestination(body);
@@ -131,7 +131,10 @@ function newTransfer(
 function readDestination({ destination, currency }: CreateTransferBody): Instrument {
   const { iban, wallet } = destination;
   if (iban && wallet) {
-    throw invalidParameter("destination", "Give one destination: iban or wallet");
+    throw invalidParameter(
+      "destination",
+      '"destination" has both "iban" and "wallet": send one of them',
+    );
   }
   const at = { prefix: "destination." };
   if (iban) {
@@ -140,7 +143,10 @@ function readDestination({ destination, currency }: CreateTransferBody): Instrum
     return account;
   }
   if (wallet) return readWallet(wallet, currency, at);
-  throw invalidParameter("destination", "Required: destination.iban or destination.wallet");
+  throw invalidParameter(
+    "destination",
+    '"destination" must be an object with either "iban" or "wallet"',
+  );
 }
 
 function shownDestination({ method }: Instrument): TransferDestination {

@@ -42,7 +42,10 @@ function authorize(request: AuthorizationRequest): Authorization {
     case "aml_block":
       return { result: "declined", code: "aml_blocked" };
     case "expired":
-      throw invalidParameter("card.exp_year", "This test card has expired");
+      throw invalidParameter(
+        "card.exp_year",
+        "This test card stands for an expired card. Use another, such as 4242 4242 4242 4242",
+      );
     case "bank_return":
       return { result: "failed", code: "bank_return", return_code: "R01" };
     case "revert":
