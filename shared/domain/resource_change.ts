@@ -6,6 +6,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { EventType, EventTypeOf } from "../schema/event_type.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { Refund } from "../schema/refund.ts";
 import type { Transfer } from "../schema/transfer.ts";
@@ -66,8 +67,8 @@ export class ResourceChange<T extends Subject> {
     return this.#at;
   }
 
-  /** The resource changes: one event, named `payment.<name>` or `transfer.<name>`. */
-  happen(name: string, patch: Partial<T> = {}): void {
+  /** The resource changes: one event of this type. */
+  happen(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
     this.#subject = {
       ...this.#subject,
       ...patch,
@@ -75,7 +76,7 @@ export class ResourceChange<T extends Subject> {
       updated_at: this.#at,
     };
     this.#body = JSON.stringify(this.#subject);
-    this.#record(`${this.#subject.object}.${name}`, this.#body);
+    this.#record(type, this.#body);
   }
 
   /** Money is given back: the refund, its ledger transaction and its event; the refund as text. */
@@ -122,7 +123,7 @@ export class ResourceChange<T extends Subject> {
     };
   }
 
-  #record(type: string, object: string): void {
+  #record(type: EventType, object: string): void {
     const { id: subject_id, sequence } = this.#subject;
     this.#events.push(eventRow({ type, subject_id, sequence, object }, this.context));
   }

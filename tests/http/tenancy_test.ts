@@ -79,8 +79,8 @@ serviceCase("what belongs to another environment", async (t, service) => {
       new URL("../../shared/schema/list.ts", import.meta.url),
     ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
       await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url));
-    const found = [...source.matchAll(/(\w+): id\("(\w+)_"\)\.optional/g)]
-      .map(([, parameter, prefix]) => `${parameter} ${prefix}`);
+    const found = [...source.matchAll(/(\w+): (?:id\("(\w+)_"\)\.optional|cursor\("(\w+)_"\))/g)]
+      .map(([, parameter, prefix, cursor_prefix]) => `${parameter} ${prefix ?? cursor_prefix}`);
     const listed = FILTERS.map(([, parameter, prefix]) => `${parameter} ${prefix}`);
     assert.ok(found.length >= 10);
     assert.deepEqual([...new Set(found)].sort(), [...new Set(listed)].sort());
