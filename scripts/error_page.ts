@@ -14,7 +14,7 @@ import {
 import { ERROR_CODES } from "../shared/schema/error.ts";
 import { EVENT_TYPES } from "../shared/schema/event_type.ts";
 import { ERROR_HELP } from "./error_help.ts";
-import { diffLines } from "./schema_dump.ts";
+import { diffLines } from "./diff_lines.ts";
 
 /** Results of the test values. */
 const RESULTS: Readonly<Record<TestBehaviour, string>> = {
