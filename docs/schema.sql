@@ -145,11 +145,8 @@ create view pay.health with (security_invoker=true) as
     h.pending_deliveries,
     h.failed_deliveries_last_hour,
     h.failing_endpoints,
-    h.unbalanced_transactions_last_hour,
-    h.unbalanced_totals,
     h.oracle_findings,
     h.books_checked_at,
-    h.unrolled_ledger_transactions,
     h.is_retention_behind,
     h.test_keys,
     h.live_keys,
@@ -159,7 +156,7 @@ create view pay.health with (security_invoker=true) as
     c.failed_cron_runs,
     w.last_relay_status,
     w.failed_relay_wakes_last_hour
-   FROM ((pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, unbalanced_transactions_last_hour, unbalanced_totals, oracle_findings, books_checked_at, unrolled_ledger_transactions, is_retention_behind, test_keys, live_keys, is_relay_configured)
+   FROM ((pay.read_health() h(due_deliveries, oldest_due_seconds, pending_deliveries, failed_deliveries_last_hour, failing_endpoints, oracle_findings, books_checked_at, is_retention_behind, test_keys, live_keys, is_relay_configured)
      CROSS JOIN pay.read_cron() c(last_relay_wake_at, last_retention_at, failed_cron_runs))
      CROSS JOIN pay.read_wakes() w(last_relay_status, failed_relay_wakes_last_hour));
 alter table pay.health owner to pay_owner;
@@ -168,11 +165,8 @@ comment on column pay.health.due_deliveries is 'That could be sent now, up to 10
 comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
 comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
 comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is 'Status of the functions'' answer to the last wake of the relay; null: there is none.';
@@ -204,98 +198,96 @@ alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
--- table pay.ledger_deltas
-create table pay.ledger_deltas (
-  environment_id text collate "C" not null,
-  id text collate "C" not null,
-  currency text collate "C" not null,
-  debit_account text collate "C" not null,
-  credit_account text collate "C" not null,
-  amount_minor bigint not null,
-  constraint ledger_deltas_pkey PRIMARY KEY (environment_id, id)
-);
-alter table pay.ledger_deltas owner to pay_owner;
-comment on table pay.ledger_deltas is 'Ledger transactions that are not in the totals yet.';
-comment on column pay.ledger_deltas.id is 'The ledger transaction''s.';
-alter table pay.ledger_deltas enable row level security;
-alter table pay.ledger_deltas force row level security;
-create policy ledger_deltas_of_environment on pay.ledger_deltas as permissive for all to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+-- view pay.ledger_entries
+create view pay.ledger_entries with (security_invoker=true) as
+ SELECT m.environment_id,
+    pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) AS id,
+    m.transaction_id,
+    m.subject_id,
+    m.refund_id,
+    side.account,
+    side.direction,
+    m.amount_minor,
+    m.currency,
+    m.created_at
+   FROM (pay.ledger_movements m
+     CROSS JOIN LATERAL ( VALUES ('debit'::text,m.debit_account), ('credit'::text,m.credit_account)) side(direction, account));
+alter table pay.ledger_entries owner to pay_owner;
+comment on table pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
--- table pay.ledger_entries
-create table pay.ledger_entries (
+-- table pay.ledger_movements
+create table pay.ledger_movements (
+  amount_minor bigint not null,
+  created_at timestamp with time zone not null,
+  leg smallint not null,
   environment_id text collate "C" not null,
-  id text collate "C" not null,
   transaction_id text collate "C" not null,
+  kind text collate "C" not null,
   subject_id text collate "C" not null,
   refund_id text collate "C",
-  account text collate "C" not null,
-  direction text collate "C" not null,
-  amount_minor bigint not null,
+  debit_account text collate "C" not null,
+  credit_account text collate "C" not null,
   currency text collate "C" not null,
-  created_at timestamp with time zone not null,
-  constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_entries_account_known CHECK ((account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text]))),
-  constraint ledger_entries_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint ledger_entries_direction_known CHECK ((direction = ANY (ARRAY['debit'::text, 'credit'::text])))
+  constraint ledger_movements_pkey PRIMARY KEY (environment_id, transaction_id, leg),
+  constraint ledger_movements_accounts_differ CHECK ((debit_account <> credit_account)),
+  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])))),
+  constraint ledger_movements_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
+  constraint ledger_movements_leg_in_range CHECK (((leg >= 0) AND ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) >= 1) AND (strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) <= (30 - (2 * leg))))))
 );
-alter table pay.ledger_entries owner to pay_owner;
-comment on table pay.ledger_entries is 'One side of a ledger transaction. Append-only.';
-CREATE INDEX ledger_entries_subject ON pay.ledger_entries USING btree (environment_id, subject_id, transaction_id);
-alter table pay.ledger_entries enable row level security;
-alter table pay.ledger_entries force row level security;
-create policy ledger_entries_delete_in_sandbox on pay.ledger_entries as permissive for delete to pay_owner
+alter table pay.ledger_movements owner to pay_owner;
+comment on table pay.ledger_movements is 'One leg of a ledger transaction: an amount that moves from one account to another. Append-only.';
+comment on column pay.ledger_movements.amount_minor is 'Minor units of the currency; both entries of the movement have this amount.';
+comment on column pay.ledger_movements.created_at is 'The instant of the request that moved the money.';
+comment on column pay.ledger_movements.leg is 'The number of the leg in its ledger transaction, from 0 to at most 14.';
+comment on column pay.ledger_movements.environment_id is 'The environment that the money belongs to.';
+comment on column pay.ledger_movements.transaction_id is 'The ledger transaction (txn_…). Movements with the same one are its legs.';
+comment on column pay.ledger_movements.kind is 'The reason for the movement.';
+comment on column pay.ledger_movements.subject_id is 'The payment or transfer whose money moves.';
+comment on column pay.ledger_movements.refund_id is 'The refund that moves the money; null for other kinds.';
+comment on column pay.ledger_movements.debit_account is 'The account that is debited.';
+comment on column pay.ledger_movements.credit_account is 'The account that is credited.';
+comment on column pay.ledger_movements.currency is 'ISO 4217 code.';
+CREATE INDEX ledger_movements_subject ON pay.ledger_movements USING btree (subject_id, environment_id, transaction_id, leg);
+alter table pay.ledger_movements enable row level security;
+alter table pay.ledger_movements force row level security;
+create policy ledger_movements_delete_in_sandbox on pay.ledger_movements as permissive for delete to pay_owner
   using ((environment_id IN ( SELECT e.id
    FROM pay.environments e
   WHERE (NOT e.livemode))));
-create policy ledger_entries_read on pay.ledger_entries as permissive for select to pay_owner
+create policy ledger_movements_read on pay.ledger_movements as permissive for select to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
-create policy ledger_entries_write on pay.ledger_entries as permissive for insert to pay_owner
+create policy ledger_movements_write on pay.ledger_movements as permissive for insert to pay_owner
   with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
    FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
-CREATE TRIGGER ledger_entries_sum_to_zero AFTER INSERT ON pay.ledger_entries REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION pay.check_ledger_transactions();
 
 -- table pay.ledger_totals
 create table pay.ledger_totals (
   environment_id text collate "C" not null,
   currency text collate "C" not null,
-  account text collate "C" not null,
-  debits_minor numeric not null,
-  credits_minor numeric not null,
-  constraint ledger_totals_pkey PRIMARY KEY (environment_id, currency, account)
-);
+  debit_account text collate "C" not null,
+  credit_account text collate "C" not null,
+  stripe smallint not null,
+  generation integer not null,
+  updates smallint not null,
+  amount_minor numeric not null,
+  constraint ledger_totals_pkey PRIMARY KEY (environment_id, currency, debit_account, credit_account, stripe, generation),
+  constraint ledger_totals_stripe_in_range CHECK (((stripe >= 0) AND (stripe <= 63)))
+) with (fillfactor=50);
 alter table pay.ledger_totals owner to pay_owner;
-comment on table pay.ledger_totals is 'Sums of the ledger entries that have been rolled up.';
+comment on table pay.ledger_totals is 'Sums of the movements between two accounts, spread over stripes. A sum stays when retention deletes its movements.';
+comment on column pay.ledger_totals.environment_id is 'The environment that the money belongs to.';
+comment on column pay.ledger_totals.currency is 'ISO 4217 code.';
+comment on column pay.ledger_totals.debit_account is 'The account that the movements debit.';
+comment on column pay.ledger_totals.credit_account is 'The account that the movements credit.';
+comment on column pay.ledger_totals.stripe is 'The number of the stripe. The total is the sum over all stripes.';
+comment on column pay.ledger_totals.generation is 'Grows with every 64th update of the row, so that the newest version is found by the index.';
+comment on column pay.ledger_totals.updates is 'Updates of the row since its generation began.';
+comment on column pay.ledger_totals.amount_minor is 'The sum in minor units; numeric, because it can exceed a bigint.';
 alter table pay.ledger_totals enable row level security;
 alter table pay.ledger_totals force row level security;
 create policy ledger_totals_of_environment on pay.ledger_totals as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
-
--- table pay.ledger_transactions
-create table pay.ledger_transactions (
-  environment_id text collate "C" not null,
-  id text collate "C" not null,
-  kind text collate "C" not null,
-  subject_id text collate "C" not null,
-  refund_id text collate "C",
-  created_at timestamp with time zone not null,
-  constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_transactions_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text])))
-);
-alter table pay.ledger_transactions owner to pay_owner;
-comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
-comment on column pay.ledger_transactions.subject_id is 'The payment or transfer whose money moves.';
-alter table pay.ledger_transactions enable row level security;
-alter table pay.ledger_transactions force row level security;
-create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions as permissive for delete to pay_owner
-  using ((environment_id IN ( SELECT e.id
-   FROM pay.environments e
-  WHERE (NOT e.livemode))));
-create policy ledger_transactions_read on pay.ledger_transactions as permissive for select to pay_owner
-  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
-create policy ledger_transactions_write on pay.ledger_transactions as permissive for insert to pay_owner
-  with check ((environment_id = ANY (( SELECT (NULLIF(s.ids, ''::text))::text[] AS "nullif"
-   FROM ( SELECT current_setting('pay.environment_ids'::text, true) AS ids) s)::text[])));
 
 -- view pay.oracle_bodies
 create view pay.oracle_bodies with (security_invoker=true) as
@@ -491,97 +483,45 @@ create view pay.oracle_kept_answers with (security_invoker=true) as
 alter table pay.oracle_kept_answers owner to pay_owner;
 comment on table pay.oracle_kept_answers is 'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
 
--- view pay.oracle_ledger_deltas
-create view pay.oracle_ledger_deltas with (security_invoker=true) as
- SELECT d.environment_id,
-    d.id AS subject_id,
-    (((((((d.amount_minor || ' '::text) || d.currency) || ' from '::text) || d.debit_account) || ' to '::text) || d.credit_account) || ' is not what the entries say'::text) AS detail
-   FROM (pay.ledger_deltas d
-     LEFT JOIN ( SELECT ledger_entries.environment_id,
-            ledger_entries.transaction_id,
-            min(ledger_entries.currency) AS currency,
-            max(ledger_entries.currency) AS last_currency,
-            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS debit_account,
-            max(ledger_entries.account) FILTER (WHERE (ledger_entries.direction = 'credit'::text)) AS credit_account,
-            sum(ledger_entries.amount_minor) FILTER (WHERE (ledger_entries.direction = 'debit'::text)) AS amount_minor
-           FROM pay.ledger_entries
-          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id) e ON (((e.environment_id = d.environment_id) AND (e.transaction_id = d.id))))
-  WHERE ((("right"(d.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (d.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))) AND ((e.currency IS DISTINCT FROM d.currency) OR (e.last_currency IS DISTINCT FROM d.currency) OR (e.debit_account IS DISTINCT FROM d.debit_account) OR (e.credit_account IS DISTINCT FROM d.credit_account) OR (e.amount_minor IS DISTINCT FROM (d.amount_minor)::numeric)));
-alter table pay.oracle_ledger_deltas owner to pay_owner;
-comment on table pay.oracle_ledger_deltas is 'R4: what is yet to be rolled up is what the entries say';
+-- view pay.oracle_ledger_legs
+create view pay.oracle_ledger_legs with (security_invoker=true) as
+ SELECT environment_id,
+    transaction_id AS subject_id,
+    (((((count(*) || ' legs up to '::text) || max(leg)) || ', of '::text) || min(subject_id)) ||
+        CASE
+            WHEN (min(subject_id) <> max(subject_id)) THEN (' and '::text || max(subject_id))
+            ELSE ''::text
+        END) AS detail
+   FROM pay.ledger_movements m
+  GROUP BY environment_id, transaction_id
+ HAVING ((count(*) <> (max(leg) + 1)) OR (min(subject_id) <> max(subject_id)));
+alter table pay.oracle_ledger_legs owner to pay_owner;
+comment on table pay.oracle_ledger_legs is 'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) as
  SELECT environment_id,
-    ((currency || ' '::text) || account) AS subject_id,
-    ('balance off by '::text || sum((credits_minor - debits_minor))) AS detail
-   FROM ( SELECT ledger_totals.environment_id,
-            ledger_totals.currency,
-            ledger_totals.account,
-            ledger_totals.debits_minor,
-            ledger_totals.credits_minor
-           FROM pay.ledger_totals
+    ((((currency || ' '::text) || debit_account) || ' to '::text) || credit_account) AS subject_id,
+    ('total off by '::text || sum(amount_minor)) AS detail
+   FROM ( SELECT t.environment_id,
+            t.currency,
+            t.debit_account,
+            t.credit_account,
+            t.amount_minor
+           FROM pay.ledger_totals t
         UNION ALL
-         SELECT ledger_deltas.environment_id,
-            ledger_deltas.currency,
-            ledger_deltas.debit_account,
-            ledger_deltas.amount_minor,
-            0
-           FROM pay.ledger_deltas
-        UNION ALL
-         SELECT ledger_deltas.environment_id,
-            ledger_deltas.currency,
-            ledger_deltas.credit_account,
-            0,
-            ledger_deltas.amount_minor
-           FROM pay.ledger_deltas
-        UNION ALL
-         SELECT ledger_entries.environment_id,
-            ledger_entries.currency,
-            ledger_entries.account,
-                CASE ledger_entries.direction
-                    WHEN 'debit'::text THEN (- ledger_entries.amount_minor)
-                    ELSE (0)::bigint
-                END AS "case",
-                CASE ledger_entries.direction
-                    WHEN 'credit'::text THEN (- ledger_entries.amount_minor)
-                    ELSE (0)::bigint
-                END AS "case"
-           FROM pay.ledger_entries) x
-  WHERE (environment_id IN ( SELECT v.id
+         SELECT m.environment_id,
+            m.currency,
+            m.debit_account,
+            m.credit_account,
+            (- m.amount_minor)
+           FROM pay.ledger_movements m) x
+  GROUP BY environment_id, currency, debit_account, credit_account
+ HAVING ((sum(amount_minor) < (0)::numeric) OR ((sum(amount_minor) > (0)::numeric) AND (environment_id IN ( SELECT v.id
            FROM pay.environments v
-          WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))
-  GROUP BY environment_id, currency, account
- HAVING ((sum(debits_minor) <> (0)::numeric) OR (sum(credits_minor) <> (0)::numeric));
+          WHERE (v.livemode OR (v.created_at > (now() - '29 days'::interval)))))));
 alter table pay.oracle_ledger_totals owner to pay_owner;
-comment on table pay.oracle_ledger_totals is 'R4: the balance of each account is the sum of its entries';
-
--- view pay.oracle_ledger_transactions
-create view pay.oracle_ledger_transactions with (security_invoker=true) as
- SELECT COALESCE(t.environment_id, e.environment_id) AS environment_id,
-    COALESCE(t.id, e.transaction_id) AS subject_id,
-    COALESCE(((('off by '::text || e.total) || ' '::text) || e.currency), 'no entries'::text) AS detail
-   FROM (pay.ledger_transactions t
-     FULL JOIN ( SELECT ledger_entries.environment_id,
-            ledger_entries.transaction_id,
-            ledger_entries.currency,
-            sum(
-                CASE ledger_entries.direction
-                    WHEN 'debit'::text THEN ledger_entries.amount_minor
-                    ELSE (- ledger_entries.amount_minor)
-                END) AS total
-           FROM pay.ledger_entries
-          WHERE (("right"(ledger_entries.transaction_id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (ledger_entries.environment_id IN ( SELECT v.id
-                   FROM pay.environments v
-                  WHERE v.livemode)))
-          GROUP BY ledger_entries.environment_id, ledger_entries.transaction_id, ledger_entries.currency) e ON (((e.environment_id = t.environment_id) AND (e.transaction_id = t.id))))
-  WHERE (((t.id IS NULL) OR (e.total IS NULL) OR (e.total <> (0)::numeric)) AND ((e.transaction_id IS NOT NULL) OR ("right"(t.id, 26) >= ( SELECT pay.recent_suffix() AS recent_suffix)) OR (t.environment_id IN ( SELECT v.id
-           FROM pay.environments v
-          WHERE v.livemode))));
-alter table pay.oracle_ledger_transactions owner to pay_owner;
-comment on table pay.oracle_ledger_transactions is 'R4: a ledger transaction sums to zero in every currency, and has entries';
+comment on table pay.oracle_ledger_totals is 'R4: the total of two accounts is the sum of the movements between them';
 
 -- view pay.oracle_moves
 create view pay.oracle_moves with (security_invoker=true) as
@@ -613,15 +553,10 @@ create view pay.oracle_orphans with (security_invoker=true) as
             refunds.payment_id AS owner_id
            FROM pay.refunds
         UNION ALL
-         SELECT ledger_transactions.environment_id,
-            ledger_transactions.id,
-            ledger_transactions.subject_id
-           FROM pay.ledger_transactions
-        UNION ALL
-         SELECT ledger_entries.environment_id,
-            ledger_entries.id,
-            ledger_entries.subject_id
-           FROM pay.ledger_entries
+         SELECT ledger_movements.environment_id,
+            ledger_movements.transaction_id,
+            ledger_movements.subject_id
+           FROM pay.ledger_movements
         UNION ALL
          SELECT events.environment_id,
             events.id,
@@ -885,21 +820,17 @@ create policy settings_of_worker on pay.settings as permissive for all to pay_ow
 
 -- view pay.subject_accounts
 create view pay.subject_accounts with (security_invoker=true) as
- SELECT e.environment_id,
-    e.subject_id,
-    e.currency,
-    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'available'::text)), (0)::numeric) AS available,
-    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'processor'::text)), (0)::numeric) AS processor,
-    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'chargebacks'::text)), (0)::numeric) AS chargebacks,
-    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'in_transit'::text)), (0)::numeric) AS in_transit,
-    COALESCE(sum(s.amount) FILTER (WHERE (e.account = 'external'::text)), (0)::numeric) AS external
-   FROM (pay.ledger_entries e
-     CROSS JOIN LATERAL ( SELECT
-                CASE e.direction
-                    WHEN 'credit'::text THEN e.amount_minor
-                    ELSE (- e.amount_minor)
-                END AS amount) s)
-  GROUP BY e.environment_id, e.subject_id, e.currency;
+ SELECT m.environment_id,
+    m.subject_id,
+    m.currency,
+    COALESCE(sum(s.amount) FILTER (WHERE (s.account = 'available'::text)), (0)::numeric) AS available,
+    COALESCE(sum(s.amount) FILTER (WHERE (s.account = 'processor'::text)), (0)::numeric) AS processor,
+    COALESCE(sum(s.amount) FILTER (WHERE (s.account = 'chargebacks'::text)), (0)::numeric) AS chargebacks,
+    COALESCE(sum(s.amount) FILTER (WHERE (s.account = 'in_transit'::text)), (0)::numeric) AS in_transit,
+    COALESCE(sum(s.amount) FILTER (WHERE (s.account = 'external'::text)), (0)::numeric) AS external
+   FROM (pay.ledger_movements m
+     CROSS JOIN LATERAL ( VALUES (m.debit_account,(- m.amount_minor)), (m.credit_account,m.amount_minor)) s(account, amount))
+  GROUP BY m.environment_id, m.subject_id, m.currency;
 alter table pay.subject_accounts owner to pay_owner;
 
 -- table pay.transfers
@@ -1006,22 +937,12 @@ CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select x.currency, x.account, sum(x.debits_minor), sum(x.credits_minor)
-  from (
-    select t.currency, t.account, t.debits_minor, t.credits_minor
-    from pay.ledger_totals t where t.environment_id = p_environment_id
-    union all
-    select d.currency, side.account, side.debits_minor, side.credits_minor
-    from (
-      select d.currency, d.debit_account, d.credit_account, sum(d.amount_minor) as amount_minor
-      from pay.ledger_deltas d where d.environment_id = p_environment_id
-      group by d.currency, d.debit_account, d.credit_account
-    ) d
-    cross join lateral (
-      values (d.debit_account, d.amount_minor, 0::numeric), (d.credit_account, 0::numeric, d.amount_minor)
-    ) as side (account, debits_minor, credits_minor)
-  ) x
-  group by x.currency, x.account
+  select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
+  from pay.read_totals(p_environment_id) t
+  cross join lateral (
+    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+  ) as side (account, debits_minor, credits_minor)
+  group by t.currency, side.account
 $function$;
 alter function pay.account_sums(text) owner to pay_owner;
 
@@ -1118,6 +1039,52 @@ end
 $function$;
 alter function pay.add_requests(text,text,timestamp with time zone,integer) owner to pay_owner;
 
+-- function pay.add_to_total(text,text,text,text,numeric)
+CREATE OR REPLACE FUNCTION pay.add_to_total(p_environment_id text, p_currency text, p_debit_account text, p_credit_account text, p_amount_minor numeric)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_max_updates constant smallint := 63;
+  v_lock text := concat_ws(
+    ' ', 'total', p_environment_id, p_currency, p_debit_account, p_credit_account);
+  v_stripe smallint := 0;
+begin
+  while not pg_try_advisory_xact_lock(hashtextextended(v_lock, v_stripe)) loop
+    v_stripe := v_stripe + 1;
+    if v_stripe = 64 then
+      v_stripe := floor(random() * 64);
+      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));
+      exit;
+    end if;
+  end loop;
+  update pay.ledger_totals t
+  set amount_minor = t.amount_minor + p_amount_minor,
+    updates = case when t.updates < v_max_updates then t.updates + 1 else 0 end,
+    generation = case when t.updates < v_max_updates then t.generation else t.generation + 1 end
+  where t.ctid = (
+    select o.ctid from pay.ledger_totals o
+    where o.environment_id = p_environment_id and o.currency = p_currency
+      and o.debit_account = p_debit_account and o.credit_account = p_credit_account
+      and o.stripe = v_stripe
+    order by o.generation desc limit 1
+  );
+  if not found then
+    insert into pay.ledger_totals (
+      environment_id, currency, debit_account, credit_account, stripe, generation, updates,
+      amount_minor
+    )
+    values (
+      p_environment_id, p_currency, p_debit_account, p_credit_account, v_stripe, 0, 0,
+      p_amount_minor
+    );
+  end if;
+end
+$function$;
+alter function pay.add_to_total(text,text,text,text,numeric) owner to pay_owner;
+
 -- function pay.api_key_body(pay.api_keys,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys, p_at timestamp with time zone)
  RETURNS text
@@ -1183,7 +1150,6 @@ begin
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
-    perform pay.roll_up_if_many(v_access.environment_id);
     select format(
       '{"object":"balance","livemode":%s,"balances":[%s]}',
       (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
@@ -1472,46 +1438,6 @@ $function$;
 alter function pay.check_books() owner to pay_owner;
 grant execute on function pay.check_books() to pay_operator;
 
--- function pay.check_ledger_transactions()
-CREATE OR REPLACE FUNCTION pay.check_ledger_transactions()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_material TO 'off'
-AS $function$
-declare
-  v_unbalanced text;
-begin
-  select t.transaction_id into v_unbalanced
-  from (
-    select distinct n.environment_id, n.subject_id, n.transaction_id from new_entries n
-  ) t
-  cross join lateral (
-    select coalesce(bool_or(per_currency.total <> 0), true) as is_unbalanced
-    from (
-      select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
-      from pay.ledger_entries e
-      where e.environment_id = t.environment_id
-        and e.subject_id = t.subject_id
-        and e.transaction_id = t.transaction_id
-      group by e.currency
-    ) per_currency
-  ) c
-  where c.is_unbalanced
-  limit 1;
-  if found then
-    raise exception 'ledger transaction % does not sum to zero', v_unbalanced
-      using errcode = 'PAY01';
-  end if;
-  return null;
-end
-$function$;
-alter function pay.check_ledger_transactions() owner to pay_owner;
-
 -- function pay.claim_idempotency_key(text,text,timestamp with time zone,integer[],text,text,text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.claim_idempotency_key(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_key text, p_fingerprint text, p_status smallint, p_body text, OUT outcome text, OUT remaining integer, OUT status smallint, OUT body text)
  RETURNS record
@@ -1796,35 +1722,6 @@ begin
       )
       join won w on w.n = p.n and w.n <> all (v_locked)
     ),
-    movement as materialized (
-      select l.*, w.environment_id
-      from json_to_recordset(p_ledger::json) as l (
-        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
-      join won w on w.n = l.n
-    ),
-    ledger_transaction_made as (
-      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-      select environment_id, id, kind, subject_id, refund_id, created_at from movement
-    ),
-    ledger_delta_made as (
-      insert into pay.ledger_deltas
-        (environment_id, id, currency, debit_account, credit_account, amount_minor)
-      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-    ),
-    ledger_entries_made as (
-      insert into pay.ledger_entries
-        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-          currency, created_at)
-      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-        side.direction, m.amount_minor, m.currency, m.created_at
-      from movement m
-      cross join lateral (
-        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-      ) as side (id, account, direction)
-    ),
     event as materialized (
       select w.environment_id, e.*
       from json_to_recordset(p_events::json) as e (
@@ -1851,6 +1748,9 @@ begin
       returning 1
     )
     select count(*) into v_deliveries from delivery_made;
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_committed, v_environments);
+    end if;
   end if;
 
   if v_locked <> '{}' and p_payments <> '[]' then
@@ -2361,6 +2261,23 @@ $function$;
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
 
+-- function pay.has_ledger_entry(text,text)
+CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select exists (
+    select from pay.ledger_entries e
+    where e.environment_id = p_environment_id
+      and e.transaction_id >= 'txn_' || substr(p_id, 4, 25)
+      and e.transaction_id < 'txn_' || substr(p_id, 4)
+      and e.id = p_id
+  )
+$function$;
+alter function pay.has_ledger_entry(text,text) owner to pay_owner;
+
 -- function pay.hold_environment(text)
 CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text)
  RETURNS text
@@ -2448,8 +2365,8 @@ AS $function$
 $function$;
 alter function pay.keep_answer(text,text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.ledger_entry_body(pay.ledger_entries)
-CREATE OR REPLACE FUNCTION pay.ledger_entry_body(e pay.ledger_entries)
+-- function pay.ledger_entry_body(pay.ledger_movements,text)
+CREATE OR REPLACE FUNCTION pay.ledger_entry_body(m pay.ledger_movements, p_direction text)
  RETURNS text
  LANGUAGE sql
  STABLE
@@ -2457,20 +2374,123 @@ CREATE OR REPLACE FUNCTION pay.ledger_entry_body(e pay.ledger_entries)
 AS $function$
   select row_to_json(t)::text from (
     select
-      e.id,
+      pay.ledger_entry_id(m.transaction_id, m.leg, p_direction) as id,
       'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
+      m.transaction_id,
+      case p_direction when 'debit' then m.debit_account else m.credit_account end as account,
+      p_direction as direction,
+      m.amount_minor,
+      m.currency,
+      case when m.subject_id like 'pay\_%' then m.subject_id end as payment_id,
+      m.refund_id,
+      case when m.subject_id like 'tr\_%' then m.subject_id end as transfer_id,
+      pay.wire_time(m.created_at) as created_at
   ) t
 $function$;
-alter function pay.ledger_entry_body(pay.ledger_entries) owner to pay_owner;
+alter function pay.ledger_entry_body(pay.ledger_movements,text) owner to pay_owner;
+
+-- function pay.ledger_entry_id(text,smallint,text)
+CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+begin
+  return 'le_' || substr(p_transaction_id, 5, 25) || substr(
+    v_ordinals,
+    strpos(v_ordinals, substr(p_transaction_id, 30)) + 2 * p_leg
+      + case p_direction when 'debit' then 1 else 2 end,
+    1
+  );
+end
+$function$;
+alter function pay.ledger_entry_id(text,smallint,text) owner to pay_owner;
+
+-- function pay.ledger_query(jsonb)
+CREATE OR REPLACE FUNCTION pay.ledger_query(p_filters jsonb)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select format(
+    'select
+       string_agg(page.body, '','' order by page.n, page.direction) filter (where page.is_shown),
+       bool_or(page.is_match and not page.is_shown),
+       min(page.id) filter (where page.is_shown),
+       min(page.id) filter (where page.n = pay.page_rows() / 2)
+     from (
+       select e.n, e.direction, e.id, e.is_match, b.body,
+         e.is_match and (e.place = 1 or (
+           e.place <= $5
+           and sum(octet_length(b.body)) over (order by e.n, e.direction) <= pay.page_bytes()
+         )) as is_shown
+       from (
+         select m.movement, m.n, side.direction, entry.id, entry.is_match,
+           count(*) filter (where entry.is_match) over (order by m.n, side.direction) as place
+         from (
+           select t.* from (
+             select t as movement, t.debit_account, t.credit_account,
+               row_number() over (order by %2$s) as n
+             from pay.ledger_movements t
+             where %1$s
+               and t.transaction_id < replace($3, ''le_'', ''txn_'')
+               and (t.transaction_id < substr(replace($3, ''le_'', ''txn_''), 1, 29)
+                 or pay.ledger_entry_id(t.transaction_id, t.leg, ''debit'') < $3)
+             order by %2$s
+             limit pay.page_rows() / 2
+           ) t
+           where coalesce($2 ->> ''account'' in (t.debit_account, t.credit_account), true)
+             or t.n = pay.page_rows() / 2
+           limit case when $2 ? ''account'' then $5 else $5 / 2 end + 2
+         ) m
+         cross join lateral (
+           values (''credit'', m.credit_account), (''debit'', m.debit_account)
+         ) as side (direction, account)
+         cross join lateral (
+           select coalesce(side.account = $2 ->> ''account'', true) as is_match,
+             pay.ledger_entry_id(
+               (m.movement).transaction_id, (m.movement).leg, side.direction) as id
+         ) entry
+         where entry.id < $3
+       ) e
+       cross join lateral (
+         select case when e.is_match and e.place <= $5
+           then pay.ledger_entry_body(e.movement, e.direction) end as body
+       ) b
+       where e.place <= $5 + 1 or e.n = pay.page_rows() / 2
+     ) page',
+    r.range, r.newest
+  )
+  from pay.ledger_range(p_filters) r
+$function$;
+alter function pay.ledger_query(jsonb) owner to pay_owner;
+
+-- function pay.ledger_range(jsonb)
+CREATE OR REPLACE FUNCTION pay.ledger_range(p_filters jsonb, OUT range text, OUT newest text)
+ RETURNS record
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  newest := 't.environment_id desc, t.transaction_id desc, t.leg desc';
+  range := 't.environment_id = any (array[$1])';
+  if p_filters ? 'transaction_id' then
+    range := range || ' and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
+    if p_filters ? 'subject_id' then
+      range := range || ' and t.subject_id = $2 ->> ''subject_id''';
+    end if;
+  elsif p_filters ? 'subject_id' then
+    newest := 't.subject_id desc, t.transaction_id desc, t.leg desc';
+    range := 't.subject_id = any (array[$2 ->> ''subject_id'']) and t.environment_id = $1';
+  end if;
+end
+$function$;
+alter function pay.ledger_range(jsonb) owner to pay_owner;
 
 -- function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text)
 CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
@@ -2504,9 +2524,13 @@ begin
     outcome := 'not_found';
   end if;
   if outcome = 'ok' and p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
+    if p_kind = 'ledger_entries' then
+      v_known := pay.has_ledger_entry(v_access.environment_id, p_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+      ) into v_known using v_access.environment_id, p_starting_after;
+    end if;
     if not v_known then
       outcome := 'unknown_cursor';
     end if;
@@ -2607,11 +2631,8 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of a transaction's entries and of an event's deliveries has an index.
-  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
-  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.events x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
   end if;
@@ -2628,7 +2649,7 @@ begin
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
   select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute pay.list_query(
+  execute case p_kind when 'ledger_entries' then pay.ledger_query(v_filters) else pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
     pay.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
@@ -2636,10 +2657,9 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
     end
-  )
+  ) end
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
     -- Every id sorts before '~'.
@@ -2813,19 +2833,14 @@ CREATE OR REPLACE FUNCTION pay.list_subject(p_environment_id text, p_kind text, 
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  v_rows text := 'select t.* from pay.%I t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  if p_filters ? 'transaction_id' then
-    v_rows := v_rows || '
-      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-  end if;
-  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
-    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
   execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
@@ -3056,7 +3071,6 @@ begin
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
-      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
@@ -3320,32 +3334,30 @@ begin
     v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
     for v_kind in
       select * from (values
-        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-        ('events', 'evt_', true, 'for update skip locked'),
+        ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+        ('events', 'id', 'evt_', true, 'for update skip locked'),
         -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-        ('ledger_entries', 'le_', false, ''),
-        ('ledger_transactions', 'txn_', false, ''),
-        ('transfers', 'tr_', false, 'for update skip locked'),
-        ('refunds', 're_', false, 'for update skip locked'),
-        ('payments', 'pay_', false, 'for update skip locked')
-      ) as k (table_name, prefix, of_live_too, lock)
+        ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+        ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+        ('refunds', 'id', 're_', false, 'for update skip locked'),
+        ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ) as k (table_name, id_column, prefix, of_live_too, lock)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
       execute format(
         'delete from pay.%1$I t
-         where t.environment_id = $1 and t.id = any (array(
-           select o.id from pay.%1$I o
-           where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 %2$s
+         where t.environment_id = $1 and t.%3$I = any (array(
+           select o.%3$I from pay.%1$I o
+           where o.environment_id = $1 and o.%3$I < $2
+           order by o.%3$I limit $3 %2$s
          ))',
-        v_kind.table_name, v_kind.lock
+        v_kind.table_name, v_kind.lock, v_kind.id_column
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;
     end loop;
   end loop;
-  perform pay.roll_up_balances();
   v_rows := 0;
   for v_environment in
     select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50
@@ -3436,12 +3448,12 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
-    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
     execute format(
@@ -3557,7 +3569,7 @@ grant execute on function pay.read_cron() to pay_operator;
 
 -- function pay.read_health()
 CREATE OR REPLACE FUNCTION pay.read_health()
- RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, unbalanced_transactions_last_hour bigint, unbalanced_totals bigint, oracle_findings bigint, books_checked_at timestamp with time zone, unrolled_ledger_transactions bigint, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
+ RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint, oracle_findings bigint, books_checked_at timestamp with time zone, is_retention_behind boolean, test_keys bigint, live_keys bigint, is_relay_configured boolean)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3608,25 +3620,6 @@ begin
       where t.status = 'enabled' and t.failing_since is not null
     ),
     (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
-    (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
@@ -3636,7 +3629,6 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
       cross join lateral (
@@ -3651,6 +3643,45 @@ end
 $function$;
 alter function pay.read_health() owner to pay_owner;
 grant execute on function pay.read_health() to pay_operator;
+
+-- function pay.read_totals(text)
+CREATE OR REPLACE FUNCTION pay.read_totals(p_environment_id text)
+ RETURNS TABLE(currency text, debit_account text, credit_account text, amount_minor numeric)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_sort TO 'off'
+AS $function$
+  with recursive newest as (
+    (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    )
+    union all
+    select o.currency, o.debit_account, o.credit_account, o.stripe, o.amount_minor
+    from newest n
+    cross join lateral (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+        and (t.currency, t.debit_account, t.credit_account, t.stripe)
+          < (n.currency, n.debit_account, n.credit_account, n.stripe)
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    ) o
+  )
+  select n.currency, n.debit_account, n.credit_account, sum(n.amount_minor)
+  from newest n
+  group by n.currency, n.debit_account, n.credit_account
+$function$;
+alter function pay.read_totals(text) owner to pay_owner;
 
 -- function pay.read_wakes()
 CREATE OR REPLACE FUNCTION pay.read_wakes()
@@ -3843,6 +3874,45 @@ begin
 end
 $function$;
 alter function pay.record_attempts(text,timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.record_movements(json,integer[],text[])
+CREATE OR REPLACE FUNCTION pay.record_movements(p_ledger json, p_changes integer[], p_environments text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  v_total record;
+begin
+  for v_total in
+    with movement as (
+      insert into pay.ledger_movements (
+        environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+        credit_account, amount_minor, currency, created_at
+      )
+      select c.environment_id, l.transaction_id, l.leg, l.kind, l.subject_id, l.refund_id,
+        l.debit_account, l.credit_account, l.amount_minor, l.currency, l.created_at
+      from json_to_recordset(p_ledger) as l (
+        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
+        debit_account text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      join unnest(p_changes, p_environments) as c (n, environment_id) on c.n = l.n
+      returning environment_id, currency, debit_account, credit_account, amount_minor
+    )
+    select m.environment_id, m.currency, m.debit_account, m.credit_account,
+      sum(m.amount_minor) as amount_minor
+    from movement m
+    group by m.environment_id, m.currency, m.debit_account, m.credit_account
+    order by m.environment_id, m.currency, m.debit_account, m.credit_account
+  loop
+    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
+      v_total.credit_account, v_total.amount_minor);
+  end loop;
+end
+$function$;
+alter function pay.record_movements(json,integer[],text[]) owner to pay_owner;
 
 -- function pay.redeliver(text,text,timestamp with time zone,integer[],text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.redeliver(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_request_id text, p_idempotency_key text, p_fingerprint text, p_id text, p_refusal text)
@@ -4333,95 +4403,6 @@ end
 $function$;
 alter function pay.revoke_api_key(text) owner to pay_owner;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
-
--- function pay.roll_up_balances(integer)
-CREATE OR REPLACE FUNCTION pay.roll_up_balances(p_batch integer DEFAULT 10000)
- RETURNS bigint
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_environment_id text;
-  v_total bigint := 0;
-begin
-  perform set_config('pay.worker', 'on', true);
-  -- One index probe for each environment that has deltas.
-  loop
-    select min(d.environment_id) into v_environment_id from pay.ledger_deltas d
-    where d.environment_id > coalesce(v_environment_id, '');
-    exit when v_environment_id is null;
-    v_total := v_total + pay.roll_up_deltas(v_environment_id, p_batch);
-  end loop;
-  return v_total;
-end
-$function$;
-alter function pay.roll_up_balances(integer) owner to pay_owner;
-grant execute on function pay.roll_up_balances(integer) to pay_api;
-grant execute on function pay.roll_up_balances(integer) to pay_operator;
-
--- function pay.roll_up_deltas(text,integer)
-CREATE OR REPLACE FUNCTION pay.roll_up_deltas(p_environment_id text, p_batch integer)
- RETURNS bigint
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with taken as materialized (
-    delete from pay.ledger_deltas d
-    using (
-      select o.id from pay.ledger_deltas o
-      where o.environment_id = p_environment_id
-      order by o.id limit p_batch for update skip locked
-    ) old
-    where d.environment_id = p_environment_id and d.id = old.id
-    returning d.currency, d.debit_account, d.credit_account, d.amount_minor
-  ),
-  added as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, s.currency, s.account, sum(s.debits_minor), sum(s.credits_minor)
-    from (
-      select currency, debit_account as account, amount_minor as debits_minor, 0 as credits_minor from taken
-      union all
-      select currency, credit_account, 0, amount_minor from taken
-    ) s
-    group by s.currency, s.account
-    order by s.currency, s.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from taken;
-  return v_rows;
-end
-$function$;
-alter function pay.roll_up_deltas(text,integer) owner to pay_owner;
-
--- function pay.roll_up_if_many(text)
-CREATE OR REPLACE FUNCTION pay.roll_up_if_many(p_environment_id text)
- RETURNS void
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-begin
-  if (
-    select count(*) from (
-      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
-    ) few
-  ) = 5000 then
-    perform pay.roll_up_deltas(p_environment_id, 100000);
-  end if;
-end
-$function$;
-alter function pay.roll_up_if_many(text) owner to pay_owner;
 
 -- function pay.rotate_api_key(text,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)

@@ -524,7 +524,6 @@ begin
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
-      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
@@ -701,35 +700,6 @@ begin
       )
       join won w on w.n = p.n and w.n <> all (v_locked)
     ),
-    movement as materialized (
-      select l.*, w.environment_id
-      from json_to_recordset(p_ledger::json) as l (
-        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
-      join won w on w.n = l.n
-    ),
-    ledger_transaction_made as (
-      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-      select environment_id, id, kind, subject_id, refund_id, created_at from movement
-    ),
-    ledger_delta_made as (
-      insert into pay.ledger_deltas
-        (environment_id, id, currency, debit_account, credit_account, amount_minor)
-      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-    ),
-    ledger_entries_made as (
-      insert into pay.ledger_entries
-        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-          currency, created_at)
-      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-        side.direction, m.amount_minor, m.currency, m.created_at
-      from movement m
-      cross join lateral (
-        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-      ) as side (id, account, direction)
-    ),
     event as materialized (
       select w.environment_id, e.*
       from json_to_recordset(p_events::json) as e (
@@ -756,6 +726,9 @@ begin
       returning 1
     )
     select count(*) into v_deliveries from delivery_made;
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_committed, v_environments);
+    end if;
   end if;
 
   if v_locked <> '{}' and p_payments <> '[]' then
@@ -893,11 +866,8 @@ returns table (
   pending_deliveries bigint,
   failed_deliveries_last_hour bigint,
   failing_endpoints bigint,
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
   oracle_findings bigint,
   books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint,
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
@@ -952,25 +922,6 @@ begin
       where t.status = 'enabled' and t.failing_since is not null
     ),
     (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
-    (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
@@ -980,7 +931,6 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
       cross join lateral (
@@ -1310,27 +1260,265 @@ begin
 end
 $$;
 
+create or replace function pay.ledger_entry_id(
+  p_transaction_id text, p_leg smallint, p_direction text
+)
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+begin
+  return 'le_' || substr(p_transaction_id, 5, 25) || substr(
+    v_ordinals,
+    strpos(v_ordinals, substr(p_transaction_id, 30)) + 2 * p_leg
+      + case p_direction when 'debit' then 1 else 2 end,
+    1
+  );
+end
+$$;
+
+create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.ledger_entries e
+    where e.environment_id = p_environment_id
+      and e.transaction_id >= 'txn_' || substr(p_id, 4, 25)
+      and e.transaction_id < 'txn_' || substr(p_id, 4)
+      and e.id = p_id
+  )
+$$;
+
+create or replace function pay.ledger_entry_body(m pay.ledger_movements, p_direction text)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      pay.ledger_entry_id(m.transaction_id, m.leg, p_direction) as id,
+      'ledger_entry' as object,
+      m.transaction_id,
+      case p_direction when 'debit' then m.debit_account else m.credit_account end as account,
+      p_direction as direction,
+      m.amount_minor,
+      m.currency,
+      case when m.subject_id like 'pay\_%' then m.subject_id end as payment_id,
+      m.refund_id,
+      case when m.subject_id like 'tr\_%' then m.subject_id end as transfer_id,
+      pay.wire_time(m.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.ledger_range(p_filters jsonb, out range text, out newest text)
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  newest := 't.environment_id desc, t.transaction_id desc, t.leg desc';
+  range := 't.environment_id = any (array[$1])';
+  if p_filters ? 'transaction_id' then
+    range := range || ' and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
+    if p_filters ? 'subject_id' then
+      range := range || ' and t.subject_id = $2 ->> ''subject_id''';
+    end if;
+  elsif p_filters ? 'subject_id' then
+    newest := 't.subject_id desc, t.transaction_id desc, t.leg desc';
+    range := 't.subject_id = any (array[$2 ->> ''subject_id'']) and t.environment_id = $1';
+  end if;
+end
+$$;
+
+create or replace function pay.ledger_query(p_filters jsonb)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'select
+       string_agg(page.body, '','' order by page.n, page.direction) filter (where page.is_shown),
+       bool_or(page.is_match and not page.is_shown),
+       min(page.id) filter (where page.is_shown),
+       min(page.id) filter (where page.n = pay.page_rows() / 2)
+     from (
+       select e.n, e.direction, e.id, e.is_match, b.body,
+         e.is_match and (e.place = 1 or (
+           e.place <= $5
+           and sum(octet_length(b.body)) over (order by e.n, e.direction) <= pay.page_bytes()
+         )) as is_shown
+       from (
+         select m.movement, m.n, side.direction, entry.id, entry.is_match,
+           count(*) filter (where entry.is_match) over (order by m.n, side.direction) as place
+         from (
+           select t.* from (
+             select t as movement, t.debit_account, t.credit_account,
+               row_number() over (order by %2$s) as n
+             from pay.ledger_movements t
+             where %1$s
+               and t.transaction_id < replace($3, ''le_'', ''txn_'')
+               and (t.transaction_id < substr(replace($3, ''le_'', ''txn_''), 1, 29)
+                 or pay.ledger_entry_id(t.transaction_id, t.leg, ''debit'') < $3)
+             order by %2$s
+             limit pay.page_rows() / 2
+           ) t
+           where coalesce($2 ->> ''account'' in (t.debit_account, t.credit_account), true)
+             or t.n = pay.page_rows() / 2
+           limit case when $2 ? ''account'' then $5 else $5 / 2 end + 2
+         ) m
+         cross join lateral (
+           values (''credit'', m.credit_account), (''debit'', m.debit_account)
+         ) as side (direction, account)
+         cross join lateral (
+           select coalesce(side.account = $2 ->> ''account'', true) as is_match,
+             pay.ledger_entry_id(
+               (m.movement).transaction_id, (m.movement).leg, side.direction) as id
+         ) entry
+         where entry.id < $3
+       ) e
+       cross join lateral (
+         select case when e.is_match and e.place <= $5
+           then pay.ledger_entry_body(e.movement, e.direction) end as body
+       ) b
+       where e.place <= $5 + 1 or e.n = pay.page_rows() / 2
+     ) page',
+    r.range, r.newest
+  )
+  from pay.ledger_range(p_filters) r
+$$;
+
+create or replace function pay.add_to_total(
+  p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
+  p_amount_minor numeric
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max_updates constant smallint := 63;
+  v_lock text := concat_ws(
+    ' ', 'total', p_environment_id, p_currency, p_debit_account, p_credit_account);
+  v_stripe smallint := 0;
+begin
+  while not pg_try_advisory_xact_lock(hashtextextended(v_lock, v_stripe)) loop
+    v_stripe := v_stripe + 1;
+    if v_stripe = 64 then
+      v_stripe := floor(random() * 64);
+      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));
+      exit;
+    end if;
+  end loop;
+  update pay.ledger_totals t
+  set amount_minor = t.amount_minor + p_amount_minor,
+    updates = case when t.updates < v_max_updates then t.updates + 1 else 0 end,
+    generation = case when t.updates < v_max_updates then t.generation else t.generation + 1 end
+  where t.ctid = (
+    select o.ctid from pay.ledger_totals o
+    where o.environment_id = p_environment_id and o.currency = p_currency
+      and o.debit_account = p_debit_account and o.credit_account = p_credit_account
+      and o.stripe = v_stripe
+    order by o.generation desc limit 1
+  );
+  if not found then
+    insert into pay.ledger_totals (
+      environment_id, currency, debit_account, credit_account, stripe, generation, updates,
+      amount_minor
+    )
+    values (
+      p_environment_id, p_currency, p_debit_account, p_credit_account, v_stripe, 0, 0,
+      p_amount_minor
+    );
+  end if;
+end
+$$;
+
+create or replace function pay.record_movements(
+  p_ledger json, p_changes integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_total record;
+begin
+  for v_total in
+    with movement as (
+      insert into pay.ledger_movements (
+        environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+        credit_account, amount_minor, currency, created_at
+      )
+      select c.environment_id, l.transaction_id, l.leg, l.kind, l.subject_id, l.refund_id,
+        l.debit_account, l.credit_account, l.amount_minor, l.currency, l.created_at
+      from json_to_recordset(p_ledger) as l (
+        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
+        debit_account text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      join unnest(p_changes, p_environments) as c (n, environment_id) on c.n = l.n
+      returning environment_id, currency, debit_account, credit_account, amount_minor
+    )
+    select m.environment_id, m.currency, m.debit_account, m.credit_account,
+      sum(m.amount_minor) as amount_minor
+    from movement m
+    group by m.environment_id, m.currency, m.debit_account, m.credit_account
+    order by m.environment_id, m.currency, m.debit_account, m.credit_account
+  loop
+    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
+      v_total.credit_account, v_total.amount_minor);
+  end loop;
+end
+$$;
+
+create or replace function pay.read_totals(p_environment_id text)
+returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+  with recursive newest as (
+    (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    )
+    union all
+    select o.currency, o.debit_account, o.credit_account, o.stripe, o.amount_minor
+    from newest n
+    cross join lateral (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+        and (t.currency, t.debit_account, t.credit_account, t.stripe)
+          < (n.currency, n.debit_account, n.credit_account, n.stripe)
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    ) o
+  )
+  select n.currency, n.debit_account, n.credit_account, sum(n.amount_minor)
+  from newest n
+  group by n.currency, n.debit_account, n.credit_account
+$$;
+
 create or replace function pay.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select x.currency, x.account, sum(x.debits_minor), sum(x.credits_minor)
-  from (
-    select t.currency, t.account, t.debits_minor, t.credits_minor
-    from pay.ledger_totals t where t.environment_id = p_environment_id
-    union all
-    select d.currency, side.account, side.debits_minor, side.credits_minor
-    from (
-      select d.currency, d.debit_account, d.credit_account, sum(d.amount_minor) as amount_minor
-      from pay.ledger_deltas d where d.environment_id = p_environment_id
-      group by d.currency, d.debit_account, d.credit_account
-    ) d
-    cross join lateral (
-      values (d.debit_account, d.amount_minor, 0::numeric), (d.credit_account, 0::numeric, d.amount_minor)
-    ) as side (account, debits_minor, credits_minor)
-  ) x
-  group by x.currency, x.account
+  select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
+  from pay.read_totals(p_environment_id) t
+  cross join lateral (
+    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+  ) as side (account, debits_minor, credits_minor)
+  group by t.currency, side.account
 $$;
 
 create or replace function pay.available_minor(p_environment_id text, p_currency text)
@@ -1341,106 +1529,6 @@ as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
   from pay.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
-$$;
-
-create or replace function pay.roll_up_deltas(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with taken as materialized (
-    delete from pay.ledger_deltas d
-    using (
-      select o.id from pay.ledger_deltas o
-      where o.environment_id = p_environment_id
-      order by o.id limit p_batch for update skip locked
-    ) old
-    where d.environment_id = p_environment_id and d.id = old.id
-    returning d.currency, d.debit_account, d.credit_account, d.amount_minor
-  ),
-  added as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, s.currency, s.account, sum(s.debits_minor), sum(s.credits_minor)
-    from (
-      select currency, debit_account as account, amount_minor as debits_minor, 0 as credits_minor from taken
-      union all
-      select currency, credit_account, 0, amount_minor from taken
-    ) s
-    group by s.currency, s.account
-    order by s.currency, s.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from taken;
-  return v_rows;
-end
-$$;
-
-create or replace function pay.roll_up_if_many(p_environment_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if (
-    select count(*) from (
-      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
-    ) few
-  ) = 5000 then
-    perform pay.roll_up_deltas(p_environment_id, 100000);
-  end if;
-end
-$$;
-
-create or replace function pay.roll_up_balances(p_batch integer default 10000)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_environment_id text;
-  v_total bigint := 0;
-begin
-  perform set_config('pay.worker', 'on', true);
-  -- One index probe for each environment that has deltas.
-  loop
-    select min(d.environment_id) into v_environment_id from pay.ledger_deltas d
-    where d.environment_id > coalesce(v_environment_id, '');
-    exit when v_environment_id is null;
-    v_total := v_total + pay.roll_up_deltas(v_environment_id, p_batch);
-  end loop;
-  return v_total;
-end
-$$;
-grant execute on function pay.roll_up_balances(integer) to pay_api, pay_operator;
-
-create or replace function pay.ledger_entry_body(e pay.ledger_entries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      e.id,
-      'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
-  ) t
 $$;
 
 create or replace function pay.page_rows()
@@ -1502,19 +1590,14 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows text := 'select t.* from pay.%I t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  if p_filters ? 'transaction_id' then
-    v_rows := v_rows || '
-      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-  end if;
-  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
-    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
   execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
@@ -1577,11 +1660,8 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of a transaction's entries and of an event's deliveries has an index.
-  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
-  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.events x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
   end if;
@@ -1598,7 +1678,7 @@ begin
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
   select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute pay.list_query(
+  execute case p_kind when 'ledger_entries' then pay.ledger_query(v_filters) else pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
     pay.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
@@ -1606,10 +1686,9 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
     end
-  )
+  ) end
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
     -- Every id sorts before '~'.
@@ -1660,9 +1739,13 @@ begin
     outcome := 'not_found';
   end if;
   if outcome = 'ok' and p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
+    if p_kind = 'ledger_entries' then
+      v_known := pay.has_ledger_entry(v_access.environment_id, p_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+      ) into v_known using v_access.environment_id, p_starting_after;
+    end if;
     if not v_known then
       outcome := 'unknown_cursor';
     end if;
@@ -2250,7 +2333,6 @@ begin
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
-    perform pay.roll_up_if_many(v_access.environment_id);
     select format(
       '{"object":"balance","livemode":%s,"balances":[%s]}',
       (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
@@ -3039,12 +3121,12 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
-    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
     execute format(
@@ -3102,32 +3184,30 @@ begin
     v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
     for v_kind in
       select * from (values
-        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-        ('events', 'evt_', true, 'for update skip locked'),
+        ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+        ('events', 'id', 'evt_', true, 'for update skip locked'),
         -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-        ('ledger_entries', 'le_', false, ''),
-        ('ledger_transactions', 'txn_', false, ''),
-        ('transfers', 'tr_', false, 'for update skip locked'),
-        ('refunds', 're_', false, 'for update skip locked'),
-        ('payments', 'pay_', false, 'for update skip locked')
-      ) as k (table_name, prefix, of_live_too, lock)
+        ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+        ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+        ('refunds', 'id', 're_', false, 'for update skip locked'),
+        ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ) as k (table_name, id_column, prefix, of_live_too, lock)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
       execute format(
         'delete from pay.%1$I t
-         where t.environment_id = $1 and t.id = any (array(
-           select o.id from pay.%1$I o
-           where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 %2$s
+         where t.environment_id = $1 and t.%3$I = any (array(
+           select o.%3$I from pay.%1$I o
+           where o.environment_id = $1 and o.%3$I < $2
+           order by o.%3$I limit $3 %2$s
          ))',
-        v_kind.table_name, v_kind.lock
+        v_kind.table_name, v_kind.lock, v_kind.id_column
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;
     end loop;
   end loop;
-  perform pay.roll_up_balances();
   v_rows := 0;
   for v_environment in
     select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50
@@ -3580,11 +3660,8 @@ comment on column pay.health.due_deliveries is 'That could be sent now, up to 10
 comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
 comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
 comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
@@ -3593,80 +3670,57 @@ comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
 grant select on pay.health to pay_operator;
 
-create or replace view pay.subject_accounts with (security_invoker = true) as
-select e.environment_id, e.subject_id, e.currency,
-  coalesce(sum(s.amount) filter (where e.account = 'available'), 0) as available,
-  coalesce(sum(s.amount) filter (where e.account = 'processor'), 0) as processor,
-  coalesce(sum(s.amount) filter (where e.account = 'chargebacks'), 0) as chargebacks,
-  coalesce(sum(s.amount) filter (where e.account = 'in_transit'), 0) as in_transit,
-  coalesce(sum(s.amount) filter (where e.account = 'external'), 0) as external
-from pay.ledger_entries e
+create or replace view pay.ledger_entries with (security_invoker = true) as
+select m.environment_id,
+  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
+  m.currency, m.created_at
+from pay.ledger_movements m
 cross join lateral (
-  select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
-) s
-group by e.environment_id, e.subject_id, e.currency;
+  values ('debit', m.debit_account), ('credit', m.credit_account)
+) as side (direction, account);
+comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
-create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
-select coalesce(t.environment_id, e.environment_id) as environment_id,
-  coalesce(t.id, e.transaction_id) as subject_id,
-  coalesce('off by ' || e.total || ' ' || e.currency, 'no entries') as detail
-from pay.ledger_transactions t
-full join (
-  select environment_id, transaction_id, currency,
-    sum(case direction when 'debit' then amount_minor else -amount_minor end) as total
-  from pay.ledger_entries
-  where right(transaction_id, 26) >= (select pay.recent_suffix())
-    or environment_id in (select v.id from pay.environments v where v.livemode)
-  group by environment_id, transaction_id, currency
-) e on e.environment_id = t.environment_id and e.transaction_id = t.id
-where (t.id is null or e.total is null or e.total <> 0)
-  and (e.transaction_id is not null or right(t.id, 26) >= (select pay.recent_suffix())
-    or t.environment_id in (select v.id from pay.environments v where v.livemode));
-comment on view pay.oracle_ledger_transactions is
-  'R4: a ledger transaction sums to zero in every currency, and has entries';
+create or replace view pay.subject_accounts with (security_invoker = true) as
+select m.environment_id, m.subject_id, m.currency,
+  coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external
+from pay.ledger_movements m
+cross join lateral (
+  values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
+) as s (account, amount)
+group by m.environment_id, m.subject_id, m.currency;
+
+create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+select m.environment_id, m.transaction_id as subject_id,
+  count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
+    || case when min(m.subject_id) <> max(m.subject_id) then ' and ' || max(m.subject_id) else '' end
+    as detail
+from pay.ledger_movements m
+group by m.environment_id, m.transaction_id
+having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
+comment on view pay.oracle_ledger_legs is
+  'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
 
 create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
-select environment_id, currency || ' ' || account as subject_id,
-  'balance off by ' || sum(credits_minor - debits_minor) as detail
+select x.environment_id, x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
 from (
-  select environment_id, currency, account, debits_minor, credits_minor from pay.ledger_totals
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
   union all
-  select environment_id, currency, debit_account, amount_minor, 0 from pay.ledger_deltas
-  union all
-  select environment_id, currency, credit_account, 0, amount_minor from pay.ledger_deltas
-  union all
-  select environment_id, currency, account,
-    case direction when 'debit' then -amount_minor else 0 end,
-    case direction when 'credit' then -amount_minor else 0 end
-  from pay.ledger_entries
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
 ) x
-where environment_id in (
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
   select v.id from pay.environments v where v.livemode or v.created_at > now() - interval '29 days'
-)
-group by environment_id, currency, account
-having sum(debits_minor) <> 0 or sum(credits_minor) <> 0;
+);
 comment on view pay.oracle_ledger_totals is
-  'R4: the balance of each account is the sum of its entries';
-
-create or replace view pay.oracle_ledger_deltas with (security_invoker = true) as
-select d.environment_id, d.id as subject_id,
-  d.amount_minor || ' ' || d.currency || ' from ' || d.debit_account || ' to ' || d.credit_account
-    || ' is not what the entries say' as detail
-from pay.ledger_deltas d
-left join (
-  select environment_id, transaction_id, min(currency) as currency, max(currency) as last_currency,
-    max(account) filter (where direction = 'debit') as debit_account,
-    max(account) filter (where direction = 'credit') as credit_account,
-    sum(amount_minor) filter (where direction = 'debit') as amount_minor
-  from pay.ledger_entries group by environment_id, transaction_id
-) e on e.environment_id = d.environment_id and e.transaction_id = d.id
-where (right(d.id, 26) >= (select pay.recent_suffix()) or d.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (e.currency is distinct from d.currency or e.last_currency is distinct from d.currency
-    or e.debit_account is distinct from d.debit_account
-    or e.credit_account is distinct from d.credit_account
-    or e.amount_minor is distinct from d.amount_minor);
-comment on view pay.oracle_ledger_deltas is
-  'R4: what is yet to be rolled up is what the entries say';
+  'R4: the total of two accounts is the sum of the movements between them';
 
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
@@ -3839,9 +3893,7 @@ select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', w
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
-  select environment_id, id, subject_id from pay.ledger_transactions
-  union all
-  select environment_id, id, subject_id from pay.ledger_entries
+  select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
   union all

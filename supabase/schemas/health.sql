@@ -11,11 +11,8 @@ returns table (
   pending_deliveries bigint,
   failed_deliveries_last_hour bigint,
   failing_endpoints bigint,
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
   oracle_findings bigint,
   books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint,
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
@@ -70,25 +67,6 @@ begin
       where t.status = 'enabled' and t.failing_since is not null
     ),
     (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
-    (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
@@ -98,7 +76,6 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
     exists (
       select from pay.environments e
       cross join lateral (
@@ -186,11 +163,8 @@ comment on column pay.health.due_deliveries is 'That could be sent now, up to 10
 comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
 comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
 comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
 comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is

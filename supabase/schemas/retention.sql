@@ -25,8 +25,8 @@ end
 $$;
 
 -- Deletes one batch of each kind of what a reset has left behind; when nothing is left, the environment.
--- Returns how many rows went. Nobody writes there any more but a relay that records attempts, whoever
--- rolls balances up, and another purge: for the last two it is left for the next time. Internal.
+-- Returns how many rows went. Only a relay that records attempts still writes there, and another purge
+-- deletes: while another purge runs, this one leaves the environment for the next time. Internal.
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
@@ -39,12 +39,12 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
-    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
     execute format(
@@ -67,7 +67,7 @@ begin
 end
 $$;
 
--- Balances keep what old entries have brought: a total is an opening balance and what came since.
+-- Totals keep the amounts of deleted movements, as an opening balance does.
 --
 -- Deletes one batch of each kind in each environment, and of what resets have left behind one batch in
 -- all; returns how many rows went, so that a caller can go on until 0. Rows that someone holds are left
@@ -108,32 +108,30 @@ begin
     v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
     for v_kind in
       select * from (values
-        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-        ('events', 'evt_', true, 'for update skip locked'),
+        ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+        ('events', 'id', 'evt_', true, 'for update skip locked'),
         -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-        ('ledger_entries', 'le_', false, ''),
-        ('ledger_transactions', 'txn_', false, ''),
-        ('transfers', 'tr_', false, 'for update skip locked'),
-        ('refunds', 're_', false, 'for update skip locked'),
-        ('payments', 'pay_', false, 'for update skip locked')
-      ) as k (table_name, prefix, of_live_too, lock)
+        ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+        ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+        ('refunds', 'id', 're_', false, 'for update skip locked'),
+        ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ) as k (table_name, id_column, prefix, of_live_too, lock)
       where k.of_live_too or not v_environment.livemode
     loop
       -- The primary key is in the order of time: the oldest rows are found without a search.
       execute format(
         'delete from pay.%1$I t
-         where t.environment_id = $1 and t.id = any (array(
-           select o.id from pay.%1$I o
-           where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 %2$s
+         where t.environment_id = $1 and t.%3$I = any (array(
+           select o.%3$I from pay.%1$I o
+           where o.environment_id = $1 and o.%3$I < $2
+           order by o.%3$I limit $3 %2$s
          ))',
-        v_kind.table_name, v_kind.lock
+        v_kind.table_name, v_kind.lock, v_kind.id_column
       ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
       get diagnostics v_rows = row_count;
       v_total := v_total + v_rows;
     end loop;
   end loop;
-  perform pay.roll_up_balances();
   v_rows := 0;
   for v_environment in
     select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50

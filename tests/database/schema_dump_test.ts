@@ -33,12 +33,13 @@ const CHANGES: [name: string, statement: string, line: RegExp][] = [
   ["an index", "drop index pay.refunds_payment", /^- CREATE INDEX refunds_payment/m],
   ["a policy", "drop policy refunds_of_environment on pay.refunds", /^- create policy refunds_/m],
   ["forced security", "alter table pay.refunds no force row level security", /^\+ .*no force row/m],
-  ["a trigger's state", "alter table pay.ledger_entries disable trigger user", /^\+ .*enabled: D/m],
   [
     "a trigger",
-    "drop trigger ledger_entries_sum_to_zero on pay.ledger_entries",
-    /^- CREATE TRIGGER/m,
+    `create trigger extra_trigger before update on pay.refunds
+     for each row execute function suppress_redundant_updates_trigger()`,
+    /^\+ CREATE TRIGGER/m,
   ],
+  ["a trigger's state", "alter table pay.refunds disable trigger user", /^\+ .*enabled: D/m],
   ["a table's grant", "grant select on pay.refunds to pay_api", /^\+ grant select on pay.refunds/m],
   ["a column's grant", "grant select (id) on pay.refunds to pay_api", /^\+ privileges of .*\.id/m],
   [
