@@ -2365,30 +2365,6 @@ AS $function$
 $function$;
 alter function pay.keep_answer(text,text,text,text,smallint,text) owner to pay_owner;
 
--- function pay.ledger_entry_body(pay.ledger_movements,text)
-CREATE OR REPLACE FUNCTION pay.ledger_entry_body(m pay.ledger_movements, p_direction text)
- RETURNS text
- LANGUAGE sql
- STABLE
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-  select row_to_json(t)::text from (
-    select
-      pay.ledger_entry_id(m.transaction_id, m.leg, p_direction) as id,
-      'ledger_entry' as object,
-      m.transaction_id,
-      case p_direction when 'debit' then m.debit_account else m.credit_account end as account,
-      p_direction as direction,
-      m.amount_minor,
-      m.currency,
-      case when m.subject_id like 'pay\_%' then m.subject_id end as payment_id,
-      m.refund_id,
-      case when m.subject_id like 'tr\_%' then m.subject_id end as transfer_id,
-      pay.wire_time(m.created_at) as created_at
-  ) t
-$function$;
-alter function pay.ledger_entry_body(pay.ledger_movements,text) owner to pay_owner;
-
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
  RETURNS text
@@ -2409,88 +2385,67 @@ end
 $function$;
 alter function pay.ledger_entry_id(text,smallint,text) owner to pay_owner;
 
--- function pay.ledger_query(jsonb)
-CREATE OR REPLACE FUNCTION pay.ledger_query(p_filters jsonb)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE
- SET search_path TO 'pg_catalog', 'pg_temp'
-AS $function$
-  select format(
-    'select
-       string_agg(page.body, '','' order by page.n, page.direction) filter (where page.is_shown),
-       bool_or(page.is_match and not page.is_shown),
-       min(page.id) filter (where page.is_shown),
-       min(page.id) filter (where page.n = pay.page_rows() / 2)
-     from (
-       select e.n, e.direction, e.id, e.is_match, b.body,
-         e.is_match and (e.place = 1 or (
-           e.place <= $5
-           and sum(octet_length(b.body)) over (order by e.n, e.direction) <= pay.page_bytes()
-         )) as is_shown
-       from (
-         select m.movement, m.n, side.direction, entry.id, entry.is_match,
-           count(*) filter (where entry.is_match) over (order by m.n, side.direction) as place
-         from (
-           select t.* from (
-             select t as movement, t.debit_account, t.credit_account,
-               row_number() over (order by %2$s) as n
-             from pay.ledger_movements t
-             where %1$s
-               and t.transaction_id < replace($3, ''le_'', ''txn_'')
-               and (t.transaction_id < substr(replace($3, ''le_'', ''txn_''), 1, 29)
-                 or pay.ledger_entry_id(t.transaction_id, t.leg, ''debit'') < $3)
-             order by %2$s
-             limit pay.page_rows() / 2
-           ) t
-           where coalesce($2 ->> ''account'' in (t.debit_account, t.credit_account), true)
-             or t.n = pay.page_rows() / 2
-           limit case when $2 ? ''account'' then $5 else $5 / 2 end + 2
-         ) m
-         cross join lateral (
-           values (''credit'', m.credit_account), (''debit'', m.debit_account)
-         ) as side (direction, account)
-         cross join lateral (
-           select coalesce(side.account = $2 ->> ''account'', true) as is_match,
-             pay.ledger_entry_id(
-               (m.movement).transaction_id, (m.movement).leg, side.direction) as id
-         ) entry
-         where entry.id < $3
-       ) e
-       cross join lateral (
-         select case when e.is_match and e.place <= $5
-           then pay.ledger_entry_body(e.movement, e.direction) end as body
-       ) b
-       where e.place <= $5 + 1 or e.n = pay.page_rows() / 2
-     ) page',
-    r.range, r.newest
-  )
-  from pay.ledger_range(p_filters) r
-$function$;
-alter function pay.ledger_query(jsonb) owner to pay_owner;
-
--- function pay.ledger_range(jsonb)
-CREATE OR REPLACE FUNCTION pay.ledger_range(p_filters jsonb, OUT range text, OUT newest text)
+-- function pay.ledger_page(text,integer,text,jsonb)
+CREATE OR REPLACE FUNCTION pay.ledger_page(p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb, OUT data text, OUT has_more boolean, OUT next_cursor text)
  RETURNS record
  LANGUAGE plpgsql
- IMMUTABLE
+ STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  v_before constant text := coalesce(p_starting_after, '~');
+  v_account constant text := p_filters ->> 'account';
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
 begin
-  newest := 't.environment_id desc, t.transaction_id desc, t.leg desc';
-  range := 't.environment_id = any (array[$1])';
-  if p_filters ? 'transaction_id' then
-    range := range || ' and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-    if p_filters ? 'subject_id' then
-      range := range || ' and t.subject_id = $2 ->> ''subject_id''';
-    end if;
-  elsif p_filters ? 'subject_id' then
-    newest := 't.subject_id desc, t.transaction_id desc, t.leg desc';
-    range := 't.subject_id = any (array[$2 ->> ''subject_id'']) and t.environment_id = $1';
-  end if;
+  select
+    string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
+    bool_or(p.is_match and not p.is_shown),
+    min(p.id) filter (where p.is_shown),
+    min(p.id) filter (where p.n = pay.page_rows() / 2)
+  into data, v_is_left, v_last_shown, v_last_read
+  from (
+    select e.*, b.body,
+      e.is_match and (e.place = 1 or (
+        e.place <= p_limit
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+      )) as is_shown
+    from (
+      select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
+        entry.is_match,
+        count(*) filter (where entry.is_match) over (order by entry.id desc) as place
+      from pay.page_movements(
+        p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
+        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+      ) m
+      cross join lateral (
+        values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
+      ) as side (direction, account)
+      cross join lateral (
+        select coalesce(side.account = v_account, true) as is_match,
+          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+      ) entry
+      where entry.id < v_before
+    ) e
+    -- The body in the order of the contract (§3), only for entries that can be shown.
+    left join lateral (
+      select row_to_json(w)::text as body from (
+        select e.id, 'ledger_entry' as object, (e.movement).transaction_id, e.account, e.direction,
+          (e.movement).amount_minor, (e.movement).currency,
+          case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+          (e.movement).refund_id,
+          case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+          pay.wire_time((e.movement).created_at) as created_at
+      ) w
+    ) b on e.is_match and e.place <= p_limit
+  ) p;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
 end
 $function$;
-alter function pay.ledger_range(jsonb) owner to pay_owner;
+alter function pay.ledger_page(text,integer,text,jsonb) owner to pay_owner;
 
 -- function pay.list(text,text,timestamp with time zone,integer[],text,integer,text,text,text)
 CREATE OR REPLACE FUNCTION pay.list(p_key_hash text, p_scope text, p_at timestamp with time zone, p_rate integer[], p_kind text, p_limit integer, p_starting_after text, p_filters text, p_parent_id text)
@@ -2535,7 +2490,12 @@ begin
       outcome := 'unknown_cursor';
     end if;
   end if;
-  if outcome = 'ok' then
+  if outcome = 'ok' and p_kind = 'ledger_entries' then
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.ledger_page(
+      v_access.environment_id, p_limit, p_starting_after, coalesce(p_filters, '{}')::jsonb
+    ) p;
+  elsif outcome = 'ok' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay.list_page(
       v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
@@ -2649,7 +2609,7 @@ begin
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
   select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute case p_kind when 'ledger_entries' then pay.ledger_query(v_filters) else pay.list_query(
+  execute pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
     pay.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
@@ -2659,7 +2619,7 @@ begin
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       else 't.body'
     end
-  ) end
+  )
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
     -- Every id sorts before '~'.
@@ -3279,6 +3239,60 @@ CREATE OR REPLACE FUNCTION pay.page_bytes()
 AS $function$ select 262144 $function$;
 alter function pay.page_bytes() owner to pay_owner;
 
+-- function pay.page_movements(text,text,text,text,text,integer)
+CREATE OR REPLACE FUNCTION pay.page_movements(p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text, p_limit integer)
+ RETURNS TABLE(movement pay.ledger_movements, n bigint)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  v_rows constant integer := pay.page_rows() / 2;
+  v_before constant text := replace(p_before, 'le_', 'txn_');
+  -- The transactions of the change that the entry belongs to begin with this.
+  v_change constant text := substr(v_before, 1, 29);
+  -- Computed here: in the comparison, below row-level security, a call would be a filter.
+  v_first constant text := coalesce(p_transaction_id, '');
+  v_last constant text := coalesce(p_transaction_id, '~');
+begin
+  if p_subject_id is null or p_transaction_id is not null then
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.environment_id = any (array[p_environment_id])
+          and t.transaction_id between v_first and v_last
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+          and (p_subject_id is null or t.subject_id = p_subject_id)
+        window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
+        order by t.environment_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  else
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+        window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
+        order by t.subject_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  end if;
+end
+$function$;
+alter function pay.page_movements(text,text,text,text,text,integer) owner to pay_owner;
+
 -- function pay.page_rows()
 CREATE OR REPLACE FUNCTION pay.page_rows()
  RETURNS integer
@@ -3891,14 +3905,15 @@ begin
         environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
         credit_account, amount_minor, currency, created_at
       )
-      select c.environment_id, l.transaction_id, l.leg, l.kind, l.subject_id, l.refund_id,
-        l.debit_account, l.credit_account, l.amount_minor, l.currency, l.created_at
+      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+        l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
+        l.created_at
       from json_to_recordset(p_ledger) as l (
         n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
       )
-      join unnest(p_changes, p_environments) as c (n, environment_id) on c.n = l.n
+      where l.n = any (p_changes)
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )
     select m.environment_id, m.currency, m.debit_account, m.credit_account,

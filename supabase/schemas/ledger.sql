@@ -52,108 +52,127 @@ as $$
   )
 $$;
 
--- A ledger entry as JSON text, in the order of the contract (§3).
-create or replace function pay.ledger_entry_body(m pay.ledger_movements, p_direction text)
-returns text
-language sql stable
+-- The movements that a page of ledger entries needs, newest first, each with its number among the
+-- movements that the page reads. A page reads half as many movements as pay.page_rows() says, because
+-- each has two entries. The last movement that it may read is always among the rows.
+-- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
+-- credit of a movement whose debit is still to come.
+-- Each query has one index to choose, as in pay.list_range, and is planned once (ADR 0024). Internal.
+create or replace function pay.page_movements(
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
+  p_limit integer
+)
+returns table (movement pay.ledger_movements, n bigint)
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
 as $$
-  select row_to_json(t)::text from (
-    select
-      pay.ledger_entry_id(m.transaction_id, m.leg, p_direction) as id,
-      'ledger_entry' as object,
-      m.transaction_id,
-      case p_direction when 'debit' then m.debit_account else m.credit_account end as account,
-      p_direction as direction,
-      m.amount_minor,
-      m.currency,
-      case when m.subject_id like 'pay\_%' then m.subject_id end as payment_id,
-      m.refund_id,
-      case when m.subject_id like 'tr\_%' then m.subject_id end as transfer_id,
-      pay.wire_time(m.created_at) as created_at
-  ) t
-$$;
-
--- The index condition and the order of a page of ledger entries; parameters as in pay.list_query. The
--- planner has one index to choose, as in pay.list_range. Internal.
-create or replace function pay.ledger_range(p_filters jsonb, out range text, out newest text)
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+declare
+  v_rows constant integer := pay.page_rows() / 2;
+  v_before constant text := replace(p_before, 'le_', 'txn_');
+  -- The transactions of the change that the entry belongs to begin with this.
+  v_change constant text := substr(v_before, 1, 29);
+  -- Computed here: in the comparison, below row-level security, a call would be a filter.
+  v_first constant text := coalesce(p_transaction_id, '');
+  v_last constant text := coalesce(p_transaction_id, '~');
 begin
-  newest := 't.environment_id desc, t.transaction_id desc, t.leg desc';
-  range := 't.environment_id = any (array[$1])';
-  if p_filters ? 'transaction_id' then
-    range := range || ' and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-    if p_filters ? 'subject_id' then
-      range := range || ' and t.subject_id = $2 ->> ''subject_id''';
-    end if;
-  elsif p_filters ? 'subject_id' then
-    newest := 't.subject_id desc, t.transaction_id desc, t.leg desc';
-    range := 't.subject_id = any (array[$2 ->> ''subject_id'']) and t.environment_id = $1';
+  if p_subject_id is null or p_transaction_id is not null then
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.environment_id = any (array[p_environment_id])
+          and t.transaction_id between v_first and v_last
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+          and (p_subject_id is null or t.subject_id = p_subject_id)
+        window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
+        order by t.environment_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  else
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+        window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
+        order by t.subject_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
   end if;
 end
 $$;
 
--- The query of a page of ledger entries, with the parameters and the results of pay.list_query. It
--- reads movements in the order of the list and stops at the end of the page. A page reads half as many
--- movements as pay.page_rows() says, because each has two entries: one of them matches an account, both
--- match if the account is not asked for. The page can begin and end between the two. Internal.
-create or replace function pay.ledger_query(p_filters jsonb)
-returns text
-language sql immutable
+-- A page of ledger entries, as pay.list_page gives it. Two movements more than the entries of the page
+-- need: the page can begin and end between the two entries of a movement. Internal.
+create or replace function pay.ledger_page(
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select format(
-    'select
-       string_agg(page.body, '','' order by page.n, page.direction) filter (where page.is_shown),
-       bool_or(page.is_match and not page.is_shown),
-       min(page.id) filter (where page.is_shown),
-       min(page.id) filter (where page.n = pay.page_rows() / 2)
-     from (
-       select e.n, e.direction, e.id, e.is_match, b.body,
-         e.is_match and (e.place = 1 or (
-           e.place <= $5
-           and sum(octet_length(b.body)) over (order by e.n, e.direction) <= pay.page_bytes()
-         )) as is_shown
-       from (
-         select m.movement, m.n, side.direction, entry.id, entry.is_match,
-           count(*) filter (where entry.is_match) over (order by m.n, side.direction) as place
-         from (
-           select t.* from (
-             select t as movement, t.debit_account, t.credit_account,
-               row_number() over (order by %2$s) as n
-             from pay.ledger_movements t
-             where %1$s
-               and t.transaction_id < replace($3, ''le_'', ''txn_'')
-               and (t.transaction_id < substr(replace($3, ''le_'', ''txn_''), 1, 29)
-                 or pay.ledger_entry_id(t.transaction_id, t.leg, ''debit'') < $3)
-             order by %2$s
-             limit pay.page_rows() / 2
-           ) t
-           where coalesce($2 ->> ''account'' in (t.debit_account, t.credit_account), true)
-             or t.n = pay.page_rows() / 2
-           limit case when $2 ? ''account'' then $5 else $5 / 2 end + 2
-         ) m
-         cross join lateral (
-           values (''credit'', m.credit_account), (''debit'', m.debit_account)
-         ) as side (direction, account)
-         cross join lateral (
-           select coalesce(side.account = $2 ->> ''account'', true) as is_match,
-             pay.ledger_entry_id(
-               (m.movement).transaction_id, (m.movement).leg, side.direction) as id
-         ) entry
-         where entry.id < $3
-       ) e
-       cross join lateral (
-         select case when e.is_match and e.place <= $5
-           then pay.ledger_entry_body(e.movement, e.direction) end as body
-       ) b
-       where e.place <= $5 + 1 or e.n = pay.page_rows() / 2
-     ) page',
-    r.range, r.newest
-  )
-  from pay.ledger_range(p_filters) r
+declare
+  v_before constant text := coalesce(p_starting_after, '~');
+  v_account constant text := p_filters ->> 'account';
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  select
+    string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
+    bool_or(p.is_match and not p.is_shown),
+    min(p.id) filter (where p.is_shown),
+    min(p.id) filter (where p.n = pay.page_rows() / 2)
+  into data, v_is_left, v_last_shown, v_last_read
+  from (
+    select e.*, b.body,
+      e.is_match and (e.place = 1 or (
+        e.place <= p_limit
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+      )) as is_shown
+    from (
+      select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
+        entry.is_match,
+        count(*) filter (where entry.is_match) over (order by entry.id desc) as place
+      from pay.page_movements(
+        p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
+        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+      ) m
+      cross join lateral (
+        values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
+      ) as side (direction, account)
+      cross join lateral (
+        select coalesce(side.account = v_account, true) as is_match,
+          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+      ) entry
+      where entry.id < v_before
+    ) e
+    -- The body in the order of the contract (§3), only for entries that can be shown.
+    left join lateral (
+      select row_to_json(w)::text as body from (
+        select e.id, 'ledger_entry' as object, (e.movement).transaction_id, e.account, e.direction,
+          (e.movement).amount_minor, (e.movement).currency,
+          case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+          (e.movement).refund_id,
+          case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+          pay.wire_time((e.movement).created_at) as created_at
+      ) w
+    ) b on e.is_match and e.place <= p_limit
+  ) p;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
 $$;
 
 -- Adds an amount to the total of two accounts, in a stripe that no other transaction writes.
@@ -239,14 +258,15 @@ begin
         environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
         credit_account, amount_minor, currency, created_at
       )
-      select c.environment_id, l.transaction_id, l.leg, l.kind, l.subject_id, l.refund_id,
-        l.debit_account, l.credit_account, l.amount_minor, l.currency, l.created_at
+      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+        l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
+        l.created_at
       from json_to_recordset(p_ledger) as l (
         n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
       )
-      join unnest(p_changes, p_environments) as c (n, environment_id) on c.n = l.n
+      where l.n = any (p_changes)
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )
     select m.environment_id, m.currency, m.debit_account, m.credit_account,

@@ -176,7 +176,7 @@ begin
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
   select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute case p_kind when 'ledger_entries' then pay.ledger_query(v_filters) else pay.list_query(
+  execute pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
     pay.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
@@ -186,7 +186,7 @@ begin
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       else 't.body'
     end
-  ) end
+  )
   into data, v_is_left, v_last_shown, v_last_read
   using p_environment_id, v_filters,
     -- Every id sorts before '~'.
@@ -253,7 +253,12 @@ begin
       outcome := 'unknown_cursor';
     end if;
   end if;
-  if outcome = 'ok' then
+  if outcome = 'ok' and p_kind = 'ledger_entries' then
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.ledger_page(
+      v_access.environment_id, p_limit, p_starting_after, coalesce(p_filters, '{}')::jsonb
+    ) p;
+  elsif outcome = 'ok' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay.list_page(
       v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
