@@ -273,11 +273,11 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/races/ledger_totals_test.ts",
   },
   {
-    name: "the ledger skips an entry when a page begins within a movement",
+    name: "the ledger repeats the entry that a page begins after",
     edits: [{
       file: `${SCHEMAS}/ledger.sql`,
-      find: "or pay.ledger_entry_id(t.transaction_id, t.leg, ''debit'') < $3)",
-      replace: "or pay.ledger_entry_id(t.transaction_id, t.leg, ''credit'') < $3)",
+      find: "where entry.id < v_before",
+      replace: "where entry.id <= v_before",
     }],
     noticed_by: "tests/http/ledger_test.ts",
   },
