@@ -98,7 +98,7 @@ create at 64 connections took 1 180 µs of CPU, two thirds of it in PostgreSQL.
 | cost | what was done |
 | ---- | ------------- |
 | a statement and a commit for each create | requests that wait leave together, one statement under way ([0023](decisions/0023-coalesced-statements.md)) |
-| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | one check for each statement ([0022](decisions/0022-ledger-checked-per-statement.md)) |
+| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | none: each movement is balanced by its form ([0038](decisions/0038-one-row-per-movement.md)) |
 | in \`pay.commit\`, a \`like\` over the whole list's text for each of its rows: quadratic | asked once |
 | a statement for each get: server 124 µs, PostgreSQL 88 µs | gets that wait leave together: server 55 µs, PostgreSQL 20 µs |
 | the default list planned anew with each call: PostgreSQL 360 µs | a static statement whose plan is kept, also after a cursor: 110 to 140 µs ([0024](decisions/0024-pages-planned-once.md)) |
@@ -131,7 +131,7 @@ sooner; lz4 was not measured.
 
 What stays flat: a create, a get, a replay and a page are a fixed number of index probes; a page
 begins at its cursor's place in the primary key, so the millionth row costs what the first does; a
-balance is totals and what has not been rolled up, not the history.
+balance reads the totals, not the history.
 `;
 
 const UPKEEP = `## Vacuum and fillfactor
@@ -143,7 +143,7 @@ const UPKEEP = `## Vacuum and fillfactor
 | webhook_deliveries | autovacuum at 2 % and 10 000 dead rows | each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which each turn of the relay steps until a vacuum: 20 000 of them cost 2 878 pages at the first look and 19 at each later one, a vacuumed index 1. The default fifth of a table of 30 days would be millions |
 | rate_counters | fillfactor 50, unlogged | at most 64 rows a key, each updated again and again on its page, pruned there without a vacuum |
 | idempotency_keys | a B-tree of their time, defaults | what has outlived is looked for every minute: 0.1 ms among 5 000 000, and with a million purged keys that wait for a vacuum 2 742 pages, 4 ms (the first look, which marks them, 870 ms). A BRIN index would be read whole, and the table with it, once vacuumed room is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with either |
-| ledger_deltas | defaults | a queue with few live rows, so a fifth of them is soon reached: autovacuum comes with each of its rounds |
+| ledger_totals | fillfactor 50 | at most 64 rows for two accounts, each updated again and again on its page, pruned there without a vacuum |
 
 The others are append-only. Autovacuum's defaults for inserts freeze them and set their visibility
 maps after a fifth more rows.

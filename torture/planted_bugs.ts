@@ -237,13 +237,50 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/model/model_test.ts",
   },
   {
-    name: "the ledger's check is gone",
+    name: "the ledger takes a movement within one account",
     edits: [{
       file: `${MIGRATIONS}/20261120000400_ledger.sql`,
-      find: "  where c.is_unbalanced\n",
-      replace: "  where false\n",
+      find: "check (debit_account <> credit_account)",
+      replace: "check (debit_account = debit_account)",
     }],
     noticed_by: "tests/database/constraints_test.ts",
+  },
+  {
+    name: "the ledger adds one movement of a list to its total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "      sum(m.amount_minor) as amount_minor\n",
+      replace: "      max(m.amount_minor) as amount_minor\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger drops an amount when all stripes are taken",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find:
+        "      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));\n      exit;\n",
+      replace: "      return;\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger keeps one generation of a total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "else t.generation + 1 end",
+      replace: "else t.generation end",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger repeats the entry that a page begins after",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "where entry.id < v_before",
+      replace: "where entry.id <= v_before",
+    }],
+    noticed_by: "tests/http/ledger_test.ts",
   },
   {
     name: "transfers out of one balance do not wait for each other",

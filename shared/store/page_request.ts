@@ -23,6 +23,7 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   payments: ["reference", "status"],
   refunds: ["payment_id"],
   transfers: ["status"],
+  ledger_entries: ["subject_id", "transaction_id"],
   webhook_deliveries: ["subject_id", "endpoint_id"],
 };
 

@@ -30,7 +30,7 @@ declare
 begin
   foreach v_table in array array[
     'api_keys', 'rate_counters', 'payments', 'refunds', 'events', 'idempotency_keys', 'transfers',
-    'ledger_deltas', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries'
+    'ledger_totals', 'webhook_endpoints', 'webhook_deliveries'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',
@@ -70,22 +70,18 @@ begin
   );
 
   -- The ledger is append-only: nobody may update it, and only rows of sandboxes can be deleted.
-  foreach v_table in array array['ledger_transactions', 'ledger_entries'] loop
-    execute format(
-      'create policy %I on pay.%I for select to pay_owner using (environment_id %s or %s)',
-      v_table || '_read', v_table, v_is_opened, v_is_worker
-    );
-    execute format(
-      'create policy %I on pay.%I for insert to pay_owner with check (%s environment_id %s)',
-      v_table || '_write', v_table, v_is_any_opened, v_is_opened
-    );
-    execute format(
-      'create policy %I on pay.%I for delete to pay_owner using (
-         environment_id in (select e.id from pay.environments e where not e.livemode)
-       )',
-      v_table || '_delete_in_sandbox', v_table
-    );
-  end loop;
+  execute format(
+    'create policy ledger_movements_read on pay.ledger_movements for select to pay_owner
+     using (environment_id %s or %s)',
+    v_is_opened, v_is_worker
+  );
+  execute format(
+    'create policy ledger_movements_write on pay.ledger_movements for insert to pay_owner
+     with check (%s environment_id %s)',
+    v_is_any_opened, v_is_opened
+  );
+  create policy ledger_movements_delete_in_sandbox on pay.ledger_movements for delete to pay_owner
+    using (environment_id in (select e.id from pay.environments e where not e.livemode));
 
   foreach v_table in array array['oracle_findings', 'settings', 'relay_wakes'] loop
     execute format(

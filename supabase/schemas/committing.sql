@@ -16,8 +16,9 @@
 -- changes that are sent or decided again (stale, expired, resetting). Replays are not counted.
 --
 -- Concurrency (READ COMMITTED). Order of locks: payments by id, transfers by id, the balances that
--- new transfers draw on, then idempotency keys by key; no transaction waits for one kind while it
--- holds a later one, so commits do not deadlock.
+-- new transfers draw on, then idempotency keys by key, then the stripes of totals
+-- (pay.record_movements); no transaction waits for one kind while it holds a later one, so commits do
+-- not deadlock.
 -- A sandbox's own lock comes before them all (pay.open_environments).
 -- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
 -- keyed request waits at the key's unique index until the first has committed, then finds its answer; a
@@ -52,7 +53,6 @@ begin
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
-      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
@@ -74,8 +74,7 @@ $$;
 --                        reference, sequence, created_at, updated_at, body}]
 -- p_transfers          [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds            [{n, id, payment_id, amount_minor, currency, created_at, body}]
--- p_ledger             [{n, id, kind, subject_id, refund_id, debit_id, debit_account, credit_id,
---                        credit_account, amount_minor, currency, created_at}]
+-- p_ledger             as pay.record_movements takes it
 -- p_events             [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                        delivery_id is the id of its deliveries but for the last character
 -- p_patience_ms        how long locks are waited for, instead of the 3 s of a twin
@@ -243,35 +242,6 @@ begin
       )
       join won w on w.n = p.n and w.n <> all (v_locked)
     ),
-    movement as materialized (
-      select l.*, w.environment_id
-      from json_to_recordset(p_ledger::json) as l (
-        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
-      join won w on w.n = l.n
-    ),
-    ledger_transaction_made as (
-      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-      select environment_id, id, kind, subject_id, refund_id, created_at from movement
-    ),
-    ledger_delta_made as (
-      insert into pay.ledger_deltas
-        (environment_id, id, currency, debit_account, credit_account, amount_minor)
-      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-    ),
-    ledger_entries_made as (
-      insert into pay.ledger_entries
-        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-          currency, created_at)
-      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-        side.direction, m.amount_minor, m.currency, m.created_at
-      from movement m
-      cross join lateral (
-        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-      ) as side (id, account, direction)
-    ),
     event as materialized (
       select w.environment_id, e.*
       from json_to_recordset(p_events::json) as e (
@@ -298,6 +268,9 @@ begin
       returning 1
     )
     select count(*) into v_deliveries from delivery_made;
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_committed, v_environments);
+    end if;
   end if;
 
   if v_locked <> '{}' and p_payments <> '[]' then

@@ -64,43 +64,20 @@ end
 $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
--- The books: the ledger, and the findings of the hourly check.
+-- The books: the findings of the hourly check.
 create or replace function pay.read_books()
 returns table (
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
   oracle_findings bigint,
-  books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint
+  books_checked_at timestamptz
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_most constant integer := 100000;
-  v_hour_ago constant timestamptz := now() - interval '1 hour';
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
-    (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
     (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
@@ -110,8 +87,7 @@ begin
     (
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
-    ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas);
+    );
 end
 $$;
 grant execute on function pay.read_books() to pay_operator;
@@ -229,13 +205,9 @@ comment on column pay.health.failed_deliveries_last_hour is
   'Deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled endpoints whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
 comment on column pay.health.oracle_findings is
   'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is
-  'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
 comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Live API keys that are not revoked.';

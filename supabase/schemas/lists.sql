@@ -5,28 +5,6 @@
 -- Outcomes: ok | unauthorized | forbidden | rate_limited | not_found (the parent) |
 --           unknown_cursor | resetting (the sandbox is being reset: ask again soon).
 
--- A ledger entry as JSON text, in the order of the contract (§3).
-create or replace function pay.ledger_entry_body(e pay.ledger_entries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      e.id,
-      'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
-  ) t
-$$;
-
 -- Most rows that a page reads to find items that match its filters. A page that has read so many
 -- ends, however few items it has, and its cursor is the last row that it has read (ADR 0029).
 create or replace function pay.page_rows()
@@ -92,29 +70,23 @@ as $$
   end
 $$;
 
--- A query for all rows of one subject, for lists whose index by subject has another order than the
--- list; null if there are more rows than a page may read. Its order is that of the index by subject
--- and of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query.
--- Internal.
+-- A query for all events of one subject, whose index by subject has another order than the list; null
+-- if there are more rows than a page may read. Its order is that of the index by subject and of no
+-- other index. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
 create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows text := 'select t.* from pay.%I t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  if p_filters ? 'transaction_id' then
-    v_rows := v_rows || '
-      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-  end if;
-  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
-    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
   execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
@@ -186,11 +158,8 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of a transaction's entries and of an event's deliveries has an index.
-  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
-  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.events x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
   end if;
@@ -215,7 +184,6 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
     end
   )
@@ -274,14 +242,23 @@ begin
     outcome := 'not_found';
   end if;
   if outcome = 'ok' and p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
+    if p_kind = 'ledger_entries' then
+      v_known := pay.has_ledger_entry(v_access.environment_id, p_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
+      ) into v_known using v_access.environment_id, p_starting_after;
+    end if;
     if not v_known then
       outcome := 'unknown_cursor';
     end if;
   end if;
-  if outcome = 'ok' then
+  if outcome = 'ok' and p_kind = 'ledger_entries' then
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.ledger_page(
+      v_access.environment_id, p_limit, p_starting_after, coalesce(p_filters, '{}')::jsonb
+    ) p;
+  elsif outcome = 'ok' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
     from pay.list_page(
       v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,

@@ -200,7 +200,6 @@ as $$ select interval '24 hours' $$;
 
 -- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so their
 -- text is exact beyond 2^53 too.
--- After many movements it rolls them up on the way, so that the next reading is quick again.
 create or replace function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
 returns table (
   outcome text, api_key_id text, remaining integer, status smallint, body text
@@ -217,7 +216,6 @@ begin
   api_key_id := v_access.api_key_id;
   remaining := v_access.remaining;
   if outcome = 'ok' then
-    perform pay.roll_up_if_many(v_access.environment_id);
     select format(
       '{"object":"balance","livemode":%s,"balances":[%s]}',
       (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,

@@ -26,9 +26,9 @@ end
 $$;
 
 -- Deletes one batch of each kind of row of an environment that a reset has retired; when no rows
--- are left, the environment. Returns how many rows it has deleted. Three others still write there:
--- a relay that records attempts, the roll-up of balances and another purge. While one of the last
--- two is at work, this function leaves the environment for the next time. Internal.
+-- are left, the environment. Returns how many rows it has deleted. Two others still write there: a
+-- relay that records attempts and another purge. While another purge is at work, this function
+-- leaves the environment for the next time. Internal.
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -41,12 +41,12 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
-    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- By its place, which needs no search. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -73,7 +73,7 @@ $$;
 -- one batch in all of the environments that resets have retired. Returns how many rows it has
 -- deleted, so that a caller can go on until 0. It leaves locked rows for the next time, and after 2
 -- seconds all other environments: they come in any order, so the next call takes others. Balances
--- keep the amounts of deleted entries: a total is an opening balance and all since then. p_at can
+-- keep the amounts of deleted movements: a total is an opening balance and all since then. p_at can
 -- be earlier than the server's time; a later time counts as the server's.
 create or replace function pay.purge(
   p_at timestamptz default now(),
@@ -99,7 +99,6 @@ begin
     v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
       + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
   end loop;
-  perform pay.roll_up_balances();
   for v_environment in
     select e.id from pay.environments e
     where e.retired_at is not null order by e.retired_at limit 50
@@ -155,27 +154,26 @@ declare
 begin
   for v_kind in
     select * from (values
-      ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-      ('events', 'evt_', true, 'for update skip locked'),
+      ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-      ('ledger_entries', 'le_', false, ''),
-      ('ledger_transactions', 'txn_', false, ''),
-      ('transfers', 'tr_', false, 'for update skip locked'),
-      ('refunds', 're_', false, 'for update skip locked'),
-      ('payments', 'pay_', false, 'for update skip locked')
-    ) as k (table_name, prefix, of_live_too, lock)
+      ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+      ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+      ('refunds', 'id', 're_', false, 'for update skip locked'),
+      ('payments', 'id', 'pay_', false, 'for update skip locked')
+    ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
     -- The primary key is in the order of time, so the oldest rows are found without a search.
     -- The batch is an array, so that it is read once.
     execute format(
       'delete from pay.%1$I t
-       where t.environment_id = $1 and t.id = any (array(
-         select o.id from pay.%1$I o
-         where o.environment_id = $1 and o.id < $2
-         order by o.id limit $3 %2$s
+       where t.environment_id = $1 and t.%3$I = any (array(
+         select o.%3$I from pay.%1$I o
+         where o.environment_id = $1 and o.%3$I < $2
+         order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock
+      v_kind.table_name, v_kind.lock, v_kind.id_column
     ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

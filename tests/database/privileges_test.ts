@@ -25,7 +25,6 @@ const ENTRY_FUNCTIONS = [
   "redeliver",
   "relay_turn",
   "reset_sandbox",
-  "roll_up_balances",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
@@ -47,7 +46,6 @@ const OPERATOR_FUNCTIONS = [
   "read_wakes",
   "recent_wakes",
   "revoke_api_key",
-  "roll_up_balances",
   "rotate_api_key",
   "wake_relay",
 ];
