@@ -1,6 +1,6 @@
 /**
- * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
- * functions with their owners, comments and privileges, in an order and a spelling that depend on
+ * The schema `pay` as text, read from the catalogue of a database: roles, tables, types, views
+ * and functions with their owners, comments and privileges, in an order and a spelling that depend on
  * the schema alone. Reads as SQL, but is a description, made to be compared, not to be run: the
  * migrations are what builds a database. The same for PostgreSQL 15 to 17 but for the queries of views.
  */
@@ -89,6 +89,7 @@ const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
       when 'v' then format('create view pay.%I%s as', c.relname,
         ' with (' || array_to_string(c.reloptions, ', ') || ')')
+      when 'c' then format('create type pay.%I as (', c.relname)
       else format('create%s table pay.%I (',
         case c.relpersistence when 'u' then ' unlogged' else '' end, c.relname)
     end
@@ -119,8 +120,13 @@ const RELATION_PARTS = [
         ' with (' || array_to_string(c.reloptions, ', ') || ')', ';')
     end
     from relation c`,
-  `select c.oid, 5, 0, format('alter table %s owner to %s;', c.oid::regclass, c.relowner::regrole)
+  `select c.oid, 5, 0, format('alter %s %s owner to %s;',
+      case c.relkind when 'c' then 'type' else 'table' end, c.oid::regclass, c.relowner::regrole)
     from relation c`,
+  `select c.oid, 7, 0, format('comment on type %s is %L;', c.oid::regclass, description)
+    from pg_description
+    join relation c on c.reltype = objoid
+    where classoid = 'pg_type'::regclass`,
   `select inhrelid, 6, 0, format('alter table %s attach partition %s %s;', inhparent::regclass,
       inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
     from pg_inherits join relation c on c.oid = inhrelid`,
@@ -140,7 +146,7 @@ const RELATION_PARTS = [
     cross join lateral (values
       (case when c.relrowsecurity then 'enable' else 'disable' end),
       (case when c.relforcerowsecurity then 'force' else 'no force' end)) as security (word)
-    where c.relkind <> 'v'`,
+    where c.relkind in ('r', 'p')`,
   `select polrelid, 10, 0, concat(format('create policy %I on %s as %s for %s to %s', polname,
         polrelid::regclass, case when polpermissive then 'permissive' else 'restrictive' end,
         case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
@@ -163,9 +169,10 @@ const RELATION_PARTS = [
 
 const RELATIONS = `
   with relation as (
-    select * from pg_class where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v')
+    select * from pg_class where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v', 'c')
   )
-  select (case c.relkind when 'v' then 'view ' else 'table ' end) || c.oid::regclass as object, line
+  select (case c.relkind when 'v' then 'view ' when 'c' then 'type ' else 'table ' end)
+    || c.oid::regclass as object, line
   from relation c
   join (${RELATION_PARTS.join(" union all ")}) as parts (oid, part, place, line) using (oid)
   order by c.relname collate "C", part, place, line collate "C"`;
@@ -197,7 +204,7 @@ const FUNCTIONS = `
 const UNDESCRIBED = `
   select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
   from pg_class
-  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'i', 'I', 't')
+  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'c', 'i', 'I', 't')
   union all
   select '', pg_describe_object('pg_type'::regclass, oid, 0)
   from pg_type

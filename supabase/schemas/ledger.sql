@@ -1,5 +1,47 @@
 -- Purpose: balances
 
+-- Writes the ledger transactions of committed changes, each with its two entries.
+-- p_ledger      as in pay.commit
+-- p_changes, p_environments  the n of the committed changes, and the environment of each
+create or replace function pay.record_movements(
+  p_ledger json, p_changes integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  movement as materialized (
+    select l.*, w.environment_id
+    from json_to_recordset(p_ledger) as l (
+      n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
+      debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
+      created_at timestamptz
+    )
+    join unnest(p_changes, p_environments) as w (n, environment_id) on w.n = l.n
+  ),
+  ledger_transaction_made as (
+    insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
+    select environment_id, id, kind, subject_id, refund_id, created_at from movement
+  ),
+  ledger_delta_made as (
+    insert into pay.ledger_deltas
+      (environment_id, id, currency, debit_account, credit_account, amount_minor)
+    select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
+  )
+  insert into pay.ledger_entries
+    (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
+      currency, created_at)
+  select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
+    side.direction, m.amount_minor, m.currency, m.created_at
+  from movement m
+  cross join lateral (
+    values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
+  ) as side (id, account, direction);
+end
+$$;
+
 -- Debits and credits of each currency and account of an environment, in one snapshot.
 create or replace function pay.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
