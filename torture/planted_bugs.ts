@@ -91,9 +91,9 @@ const BUGS: PlantedBug[] = [
     edits: [
       {
         file: `${SCHEMAS}/committing.sql`,
-        find: "from event e\n      join pay.webhook_endpoints t\n        on t.environment_id",
+        find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
         replace:
-          "from event e\n      join pay.webhook_endpoints t\n        on false and t.environment_id",
+          "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
       },
       {
         file: `${SCHEMAS}/committing.sql`,
@@ -184,7 +184,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
+      file: `${SCHEMAS}/idempotency.sql`,
       find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
       replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
     }],
@@ -201,20 +201,29 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/http/idempotency_twins_test.ts",
   },
   {
+    name: "a revoked key opens its environment",
+    edits: [{
+      file: `${SCHEMAS}/admission.sql`,
+      find: "      and s.revoked_at is null\n",
+      replace: "",
+    }],
+    noticed_by: "tests/database/admission_test.ts",
+  },
+  {
     name: "a twin is let through",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
-      find: "where c.idempotency_key is null or exists (\n      select from claimed k",
-      replace: "where c.idempotency_key is null or true or exists (\n      select from claimed k",
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "where not exists (\n    select from claimed k",
+      replace: "where false and not exists (\n    select from claimed k",
     }],
     noticed_by: "tests/races/twins_test.ts",
   },
   {
     name: "a replay has new bytes",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
-      find: "    body := v_request.body;",
-      replace: "    body := v_request.body || ' ';",
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "p_found[v_kept.n].body := v_kept.body;",
+      replace: "p_found[v_kept.n].body := v_kept.body || ' ';",
     }],
     noticed_by: "tests/model/model_test.ts",
   },

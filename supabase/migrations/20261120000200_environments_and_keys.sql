@@ -113,6 +113,29 @@ comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_te
 -- Rotation and revocation find the secrets of a key.
 create index api_key_secrets_api_key on pay.api_key_secrets (api_key_id);
 
+-- One request of a call of an entry function: what admission, locks and the idempotency key have
+-- made of it so far, and at the end its answer.
+create type pay.admission as (
+  n integer,
+  outcome text,
+  api_key_id text collate "C",
+  environment_id text collate "C",
+  at timestamptz,
+  remaining integer,
+  status smallint,
+  body text
+);
+comment on type pay.admission is 'A request of a list: whether it may go on, and its answer.';
+comment on column pay.admission.n is 'The place of the request in the list, from 1.';
+comment on column pay.admission.outcome is '"ok" while the request may go on.';
+comment on column pay.admission.api_key_id is 'Null if no valid key was presented.';
+comment on column pay.admission.environment_id is 'The environment that the key opens; null without a valid key.';
+comment on column pay.admission.at is 'The time of the request.';
+comment on column pay.admission.remaining is
+  'Requests that the key and its environment have left after this one, the smaller; null without a limit.';
+comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
+comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
+
 alter table pay.environments enable row level security;
 alter table pay.environments force row level security;
 alter table pay.api_keys enable row level security;

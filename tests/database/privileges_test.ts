@@ -17,9 +17,7 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_trigger",
   "list",
-  "list_payments",
   "load",
-  "load_payments",
   "load_webhook_endpoint",
   "purge",
   "redeliver",
@@ -83,7 +81,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "a function that another role owns",
     `select proname from pg_proc
      where pronamespace = 'pay'::regnamespace and proowner <> 'pay_owner'::regrole`,
-    "alter function pay.enter owner to pay_operator",
+    "alter function pay.admit owner to pay_operator",
   ],
   [
     "a schema that another role owns",
@@ -192,7 +190,7 @@ const FORBIDDEN: [what: string, statement: string][] = [
   ["a function in the schema", "create function pay.mine() returns int language sql return 1"],
   ["changing a function", "alter function pay.load set search_path = public"],
   ["dropping a policy", "drop policy payments_of_environment on pay.payments"],
-  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.enter()"],
+  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.admit()"],
   ["the table of migrations", "select * from supabase_migrations.schema_migrations"],
 ];
 

@@ -122,8 +122,8 @@ serviceCase("the balance equals the entries at every moment", async (_t, first) 
     for (; is_writing; reads++) {
       await first.sql.begin("isolation level repeatable read", async (sql) => {
         const [shown] = await sql`
-          select body from pay.balance(
-            p_key_hash => ${key_hash}, p_scope => null, p_at => now(), p_rate => null)`;
+          select body from pay.balance(p_request => json_build_array(json_build_object(
+            'n', 1, 'key_hash', ${key_hash}::text, 'at', now()))::text)`;
         const entries = await sql`
           select currency, account,
             coalesce(sum(amount_minor) filter (where direction = 'debit'), 0)::int as debits_minor,
