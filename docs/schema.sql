@@ -465,7 +465,7 @@ create view pay.oracle_ledger_legs with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_ledger_legs owner to pay_owner;
-comment on view pay.oracle_ledger_legs is 'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
+comment on view pay.oracle_ledger_legs is 'R4: the legs of a ledger transaction are numbered without a gap, and belong to one subject';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) (
@@ -537,7 +537,7 @@ create view pay.oracle_sequences with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_sequences owner to pay_owner;
-comment on view pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
+comment on view pay.oracle_sequences is 'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
 
 -- view pay.oracle_transfer_money
 create view pay.oracle_transfer_money with (security_invoker=true) (
@@ -858,7 +858,7 @@ CREATE OR REPLACE FUNCTION pay.admit_one(p_request text, p_hold text DEFAULT 'sh
 alter function pay.admit_one(text,text) owner to pay_owner;
 
 -- function pay.api_key_body(pay.api_keys,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.api_key_body(k pay.api_keys, p_at timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.api_key_body(p_key pay.api_keys, p_at timestamp with time zone)
  RETURNS text
  LANGUAGE sql
  STABLE

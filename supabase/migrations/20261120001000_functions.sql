@@ -52,7 +52,8 @@ begin
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+    array_agg(s.hash) filter (
+      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
   into v_api_keys, v_environments, v_opened, v_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
@@ -70,8 +71,8 @@ begin
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. A key that is not there is in an environment that is not open, or a
-  -- reset has moved it since.
+  -- A new snapshot under the locks. A key that is not there is in an environment that is not open,
+  -- or a reset has moved it since.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'
@@ -99,18 +100,18 @@ begin
 end
 $$;
 
-create or replace function pay.api_key_body(k pay.api_keys, p_at timestamptz)
+create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select
-      k.id,
+      p_key.id,
       'api_key' as object,
-      k.name,
-      k.scopes,
-      k.livemode,
+      p_key.name,
+      p_key.scopes,
+      p_key.livemode,
       (
         select coalesce(json_agg(json_build_object(
           'prefix', s.prefix,
@@ -119,16 +120,16 @@ as $$
           'expires_at', pay.wire_time(s.expires_at)
         ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
-        where s.api_key_id = k.id and s.revoked_at is null
+        where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
       ) as secrets,
       (
-        select pay.wire_time(greatest(k.last_used_at, max(s.last_used_at)))
-        from pay.api_key_secrets s where s.api_key_id = k.id
+        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
-      pay.wire_time(k.created_at) as created_at,
-      pay.wire_time(k.expires_at) as expires_at,
-      pay.wire_time(k.revoked_at) as revoked_at
+      pay.wire_time(p_key.created_at) as created_at,
+      pay.wire_time(p_key.expires_at) as expires_at,
+      pay.wire_time(p_key.revoked_at) as revoked_at
   ) t
 $$;
 
@@ -211,7 +212,8 @@ begin
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
+      p_expires_at);
 end
 $$;
 grant execute on function
@@ -689,7 +691,9 @@ end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
 
-create or replace function pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
+create or replace function pay.create_environment(
+  p_id text, p_account text, p_livemode boolean, p_name text
+)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -1063,7 +1067,8 @@ as $$
 declare
   v_request json := p_request::json -> 0;
 begin
-  update pay.idempotency_keys k set status = coalesce(p_access.status, k.status), body = p_access.body
+  update pay.idempotency_keys k
+  set status = coalesce(p_access.status, k.status), body = p_access.body
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
 end
@@ -1504,7 +1509,9 @@ as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
   from pay.read_totals(p_environment_id) t
   cross join lateral (
-    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+    values
+      (t.debit_account, t.amount_minor, 0::numeric),
+      (t.credit_account, 0::numeric, t.amount_minor)
   ) as side (account, debits_minor, credits_minor)
   group by t.currency, side.account
 $$;
@@ -1947,7 +1954,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   for oracle, promise in select o.oracle, o.promise from pay.list_oracles() o order by 2, 1 loop
-    select count(*), coalesce((array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
+    select count(*), coalesce(
+      (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
     into findings, examples
     from pay.find_breaches(oracle) f;
     return next;
@@ -2052,7 +2060,8 @@ declare
 begin
   for v_request in
     select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
-      nullif(p_key_rates[f.n], 0) as key_rate, nullif(p_environment_rates[f.n], 0) as environment_rate
+      nullif(p_key_rates[f.n], 0) as key_rate,
+      nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
     where f.outcome not in ('unauthorized', 'resetting')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
@@ -2966,8 +2975,8 @@ declare
   v_old text;
   v_access pay.admission;
 begin
-  -- Without a lock, so that a caller who may not reset waits for nobody and holds up nobody. A replay is
-  -- never refused, so a caller at its limit waits if an answer of its key is stored.
+  -- Without a lock, so that a caller who may not reset waits for nobody and holds up nobody. A
+  -- replay is never refused, so a caller at its limit waits if an answer of its key is stored.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k
@@ -3623,21 +3632,23 @@ cross join lateral (
   values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
 ) as s (account, amount)
 group by m.environment_id, m.subject_id, m.currency;
-comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
+comment on view pay.subject_accounts is
+  'Internal: the sums of each account over the movements of a subject.';
 
 create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
   count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
-    || case when min(m.subject_id) <> max(m.subject_id) then ' and ' || max(m.subject_id) else '' end
-    as detail
+    || case when min(m.subject_id) <> max(m.subject_id)
+      then ' and ' || max(m.subject_id) else '' end as detail
 from pay.ledger_movements m
 group by m.environment_id, m.transaction_id
 having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
-  'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
+  'R4: the legs of a ledger transaction are numbered without a gap, and belong to one subject';
 
 create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
-select x.environment_id, x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+select x.environment_id,
+  x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
   'total off by ' || sum(x.amount_minor) as detail
 from (
   select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
@@ -3668,9 +3679,11 @@ cross join lateral (
   select
     case when p.status in ('completed', 'partially_refunded')
       then p.amount_minor - p.amount_refunded else 0 end as available,
-    case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+    case p.status when 'chargeback'
+      then p.amount_minor - p.amount_refunded else 0 end as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (select v.id from pay.environments v where v.livemode))
+where (right(p.id, 26) >= (select pay.recent_suffix())
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
 comment on view pay.oracle_payment_money is
@@ -3678,7 +3691,8 @@ comment on view pay.oracle_payment_money is
 
 create or replace view pay.oracle_transfer_money with (security_invoker = true) as
 select t.environment_id, t.id as subject_id,
-  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out ' || a.external as detail
+  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
+    || a.external as detail
 from pay.transfers t
 left join pay.subject_accounts s
   on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
@@ -3686,7 +3700,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix()) or t.environment_id in (select v.id from pay.environments v where v.livemode))
+where (right(t.id, 26) >= (select pay.recent_suffix())
+    or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
     or a.in_transit <> case t.status when 'pending' then t.amount_minor else 0 end
@@ -3704,10 +3719,86 @@ left join (
   select environment_id, payment_id, sum(amount_minor) as total
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix()) or p.environment_id in (select v.id from pay.environments v where v.livemode))
+where (right(p.id, 26) >= (select pay.recent_suffix())
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
 comment on view pay.oracle_refunds is
   'R5: the refunds of a payment are what it says, and no more than its amount';
+
+create or replace view pay.oracle_outbox with (security_invoker = true) as
+select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
+from pay.events e
+join pay.webhook_endpoints t
+  on t.environment_id = e.environment_id
+  and t.events && pay.patterns_of(e.type)
+  -- Never changed, so it has been enabled all along; the margin is for requests that were under
+  -- way.
+  and t.revision = 1
+  and e.created_at > t.created_at + interval '10 seconds'
+where e.sequence is not null
+  and right(e.id, 26) >= (select pay.recent_suffix())
+  and not exists (
+    select from pay.webhook_deliveries d
+    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+      -- Deliveries are found by what their event is of.
+      and d.subject_id = e.subject_id
+  );
+comment on view pay.oracle_outbox is
+  'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
+
+create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'next looked at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+from pay.webhook_deliveries d
+where d.status = 'pending'
+  -- The longest wait is 24 hours and a fifth, twice that if the receiver asks for it; a lease lasts
+  -- seconds.
+  and (d.next_attempt_at > now() + interval '58 hours'
+    or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due since ' || d.next_attempt_at
+from pay.webhook_deliveries d
+where d.status = 'pending'
+  and greatest(d.next_attempt_at, d.leased_until) < now() - interval '1 hour'
+  -- Behind a slow receiver there is a queue, which moves: not one attempt in this hour or the last.
+  and (d.environment_id, d.endpoint_id) not in (
+    select o.environment_id, o.endpoint_id
+    from pay.webhook_deliveries o
+    cross join (
+      select
+        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
+        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+          || '%' as last_hour
+    ) h
+    where o.leased_until > now() - interval '1 hour'
+      or o.attempts like h.this_hour or o.attempts like h.last_hour
+  );
+comment on view pay.oracle_endless_deliveries is
+  'R6: no delivery waits for ever';
+
+create or replace view pay.oracle_delivery_order with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'came before ' || d.before as detail
+from (
+  select w.environment_id, w.id, w.attempt_count, a.first_at,
+    lag(w.id) over earlier as before,
+    lag(w.status) over earlier as status_before,
+    lag(w.attempt_count) over earlier as attempt_count_before,
+    lag(a.first_at) over earlier as first_at_before
+  from pay.webhook_deliveries w
+  -- Never changed, so nothing was called off and sent later on demand.
+  join pay.webhook_endpoints t
+    on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
+  cross join lateral (
+    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
+  ) a
+  where w.sequence is not null
+  window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
+) d
+-- Each time is that of the isolate that made the attempt: their clocks differ a little.
+where d.first_at_before > d.first_at + interval '1 second'
+  or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
+comment on view pay.oracle_delivery_order is
+  'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
 create or replace view pay.oracle_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
@@ -3734,7 +3825,7 @@ where case
   else false
 end;
 comment on view pay.oracle_sequences is
-  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, up to where it stands';
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
 
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
@@ -3744,16 +3835,20 @@ from (
     lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
   from pay.events e
   where e.sequence is not null
-    and (right(e.subject_id, 26) >= (select pay.recent_suffix()) or e.environment_id in (select v.id from pay.environments v where v.livemode))
+    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
+    or e.environment_id in (select v.id from pay.environments v where v.livemode))
     and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
 ) m
 -- Of an old one the events before may have been purged.
-where (m.before is not null or m.sequence = 1 or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+where (m.before is not null or m.sequence = 1
+    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
   and not exists (
   select from (values
     (null, '{payment.created,transfer.created}'::text[]),
-    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.requires_action', '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
+      payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.requires_action',
+      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
     ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
     ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
     ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
@@ -3778,7 +3873,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix()) or x.environment_id in (select v.id from pay.environments v where v.livemode))
+where (right(x.id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
       when e.id is not null then
@@ -3802,7 +3898,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix()) or r.environment_id in (select v.id from pay.environments v where v.livemode))
+where (right(r.id, 26) >= (select pay.recent_suffix())
+    or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
@@ -3820,7 +3917,8 @@ comment on view pay.oracle_refund_bodies is
   'R5: what is answered of a refund is what its row and its event say';
 
 create or replace view pay.oracle_orphans with (security_invoker = true) as
-select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', which is not there' as detail
+select x.environment_id, x.id as subject_id,
+  'belongs to ' || x.owner_id || ', which is not there' as detail
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
@@ -3831,7 +3929,8 @@ from (
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix()) or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
@@ -3856,7 +3955,8 @@ from (
 where right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
-      select environment_id, request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
+      select environment_id,
+        request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
         case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
@@ -3914,77 +4014,6 @@ where case
 end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
-
-create or replace view pay.oracle_outbox with (security_invoker = true) as
-select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
-from pay.events e
-join pay.webhook_endpoints t
-  on t.environment_id = e.environment_id
-  and t.events && pay.patterns_of(e.type)
-  -- Never changed, so it has been enabled all along; the margin is for requests that were under way.
-  and t.revision = 1
-  and e.created_at > t.created_at + interval '10 seconds'
-where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
-  and not exists (
-    select from pay.webhook_deliveries d
-    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
-      -- Deliveries are found by what their event is of.
-      and d.subject_id = e.subject_id
-  );
-comment on view pay.oracle_outbox is
-  'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
-
-create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
-select d.environment_id, d.id as subject_id,
-  'next looked at ' || greatest(d.next_attempt_at, d.leased_until) as detail
-from pay.webhook_deliveries d
-where d.status = 'pending'
-  -- The longest wait is 24 hours and a fifth, twice that if the receiver asks for it; a lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours' or d.leased_until > now() + interval '1 hour')
-union all
-select d.environment_id, d.id, 'due since ' || d.next_attempt_at
-from pay.webhook_deliveries d
-where d.status = 'pending'
-  and greatest(d.next_attempt_at, d.leased_until) < now() - interval '1 hour'
-  -- Behind a slow receiver there is a queue, which moves: not one attempt in this hour or the last.
-  and (d.environment_id, d.endpoint_id) not in (
-    select o.environment_id, o.endpoint_id
-    from pay.webhook_deliveries o
-    cross join (
-      select '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
-          || '%' as last_hour
-    ) h
-    where o.leased_until > now() - interval '1 hour'
-      or o.attempts like h.this_hour or o.attempts like h.last_hour
-  );
-comment on view pay.oracle_endless_deliveries is
-  'R6: no delivery waits for ever';
-
-create or replace view pay.oracle_delivery_order with (security_invoker = true) as
-select d.environment_id, d.id as subject_id, 'came before ' || d.before as detail
-from (
-  select w.environment_id, w.id, w.attempt_count, a.first_at,
-    lag(w.id) over earlier as before,
-    lag(w.status) over earlier as status_before,
-    lag(w.attempt_count) over earlier as attempt_count_before,
-    lag(a.first_at) over earlier as first_at_before
-  from pay.webhook_deliveries w
-  -- Never changed, so nothing was called off and sent later on demand.
-  join pay.webhook_endpoints t
-    on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
-  cross join lateral (
-    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
-  ) a
-  where w.sequence is not null
-  window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
-) d
--- Each time is that of the isolate that made the attempt: their clocks differ a little.
-where d.first_at_before > d.first_at + interval '1 second'
-  or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
-comment on view pay.oracle_delivery_order is
-  'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
 reset check_function_bodies;
 

@@ -5,8 +5,8 @@
 --   key_hash             lower-case hex SHA-256 of the presented key
 --   scope                the scope that the operation needs; null if any key will do
 --   at                   the time of the request
---   rate                 {requests a second of the key, of the environment}; 0 is no limit.
---                        Absent: not limited, or counted by an earlier call
+--   rate                 {requests a second of the key, of the environment}; 0 is no limit. Absent:
+--                        not limited, or counted by an earlier call
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
 --   status, body         the answer to store under the idempotency key
@@ -21,8 +21,9 @@
 --                        the stored answer of the idempotency key
 --   and then the outcomes of the operation.
 -- Replays are never counted. Requests that are sent again (resetting, stale, expired) are neither.
--- Concurrency: a request in a sandbox shares its advisory lock ('environment ' and the id) until the
--- transaction ends, and a reset has it alone. Nobody locks live environments: they are never reset.
+-- Concurrency: a request in a sandbox shares its advisory lock ('environment ' and the id) until
+-- the transaction ends, and a reset has it alone. Nobody locks live environments: they are never
+-- reset.
 
 -- Notes that secrets are in use. Called when the last note is an hour old; a row that another
 -- transaction is noting is skipped, so that no request waits here. Internal.
@@ -44,12 +45,13 @@ begin
 end
 $$;
 
--- Admits the requests of a list: finds the keys that they present, opens the environments of the valid
--- ones for row-level security until the transaction ends, notes that they are in use, and decides the
--- outcome of each request as described above. Element n belongs to request n. This is the one place that
--- says which key opens an environment. Internal.
--- p_hold     "shared": a sandbox whose lock cannot be shared is not opened. Its requests do not wait: the
---            connection would be missing elsewhere. "alone": waits for the lock. "none": takes no lock
+-- Admits the requests of a list: finds the keys that they present, opens the environments of the
+-- valid ones for row-level security until the transaction ends, notes that they are in use, and
+-- decides the outcome of each request as described above. Element n belongs to request n. This is
+-- the one place that says which key opens an environment. Internal.
+-- p_hold     "shared": a sandbox whose lock cannot be shared is not opened. Its requests do not
+--            wait: the connection would be missing elsewhere. "alone": waits for the lock. "none":
+--            takes no lock
 -- p_is_read  true: looks for the stored answers of idempotency keys, and counts the requests.
 --            false: pay.claim does both later
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
@@ -80,7 +82,8 @@ begin
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+    array_agg(s.hash) filter (
+      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
   into v_api_keys, v_environments, v_opened, v_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
@@ -98,8 +101,8 @@ begin
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. A key that is not there is in an environment that is not open, or a
-  -- reset has moved it since.
+  -- A new snapshot under the locks. A key that is not there is in an environment that is not open,
+  -- or a reset has moved it since.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'

@@ -4,18 +4,18 @@
 -- No function here ever sees a key's text: only its hash, its shown prefix and its last four.
 
 -- A key as JSON text, with the secrets that work at p_at but without their texts.
-create or replace function pay.api_key_body(k pay.api_keys, p_at timestamptz)
+create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select
-      k.id,
+      p_key.id,
       'api_key' as object,
-      k.name,
-      k.scopes,
-      k.livemode,
+      p_key.name,
+      p_key.scopes,
+      p_key.livemode,
       (
         select coalesce(json_agg(json_build_object(
           'prefix', s.prefix,
@@ -24,16 +24,16 @@ as $$
           'expires_at', pay.wire_time(s.expires_at)
         ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
-        where s.api_key_id = k.id and s.revoked_at is null
+        where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
       ) as secrets,
       (
-        select pay.wire_time(greatest(k.last_used_at, max(s.last_used_at)))
-        from pay.api_key_secrets s where s.api_key_id = k.id
+        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
-      pay.wire_time(k.created_at) as created_at,
-      pay.wire_time(k.expires_at) as expires_at,
-      pay.wire_time(k.revoked_at) as revoked_at
+      pay.wire_time(p_key.created_at) as created_at,
+      pay.wire_time(p_key.expires_at) as expires_at,
+      pay.wire_time(p_key.revoked_at) as revoked_at
   ) t
 $$;
 
@@ -123,7 +123,8 @@ begin
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
+      p_expires_at);
 end
 $$;
 
@@ -275,8 +276,8 @@ $$;
 -- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
 -- p_request          the request, as pay.admit takes it, in a list of one
 -- p_key              of a create {name, scopes, expires_at}; scopes is null for all
--- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces the
---                    secret's text in the stored answer. Null for a revocation
+-- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
+--                    the secret's text in the stored answer. Null for a revocation
 -- p_older_expire_at  the end of the older secrets, at the latest
 -- p_refusal          the 409 to answer and to store if the key to rotate has expired
 -- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have,

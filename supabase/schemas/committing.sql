@@ -1,9 +1,9 @@
 -- Purpose: the entry function that writes payments, refunds and transfers.
 --
--- pay.commit takes a list of changes and commits them in one statement: it admits the requests, locks
--- the rows that they change, claims their idempotency keys, and writes payments, refunds, transfers, the
--- ledger, events and deliveries. Changes that do not go through leave nothing behind and do not disturb
--- their neighbours in the list.
+-- pay.commit takes a list of changes and commits them in one statement: it admits the requests,
+-- locks the rows that they change, claims their idempotency keys, and writes payments, refunds,
+-- transfers, the ledger, events and deliveries. Changes that do not go through leave nothing behind
+-- and do not disturb their neighbours in the list.
 --
 -- Outcomes: those of admission.sql, and
 --           committed
@@ -14,15 +14,15 @@
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own (pay.admit), payments by id,
 -- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
--- stripes of totals (pay.record_movements). No transaction waits for one kind while it holds a later
--- one, so commits do not deadlock. A request that is refused at admission takes none of them.
+-- stripes of totals (pay.record_movements). No transaction waits for one kind while it holds a
+-- later one, so commits do not deadlock. A request that is refused at admission takes none of them.
 -- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
--- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock, then
--- finds that the sequence has moved on: stale.
+-- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock,
+-- then finds that the sequence has moved on: stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. A change whose
--- resource is at another sequence is stale. Of several changes of one resource the first goes through.
--- Internal.
+-- resource is at another sequence is stale. Of several changes of one resource the first goes
+-- through. Internal.
 create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -70,8 +70,8 @@ begin
 end
 $$;
 
--- For the new transfers of a list: takes the locks of the balances that they draw on. A transfer that is
--- more than what is available then is insufficient. Internal.
+-- For the new transfers of a list: takes the locks of the balances that they draw on. A transfer
+-- that is more than what is available then is insufficient. Internal.
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
@@ -109,9 +109,9 @@ begin
 end
 $$;
 
--- Writes the payments and transfers of the committed changes: a change that expects a sequence updates,
--- another one inserts. p_won, p_environments: the n of the committed changes, and the environment of
--- each; p_moved: the n of changes that update. Internal.
+-- Writes the payments of the committed changes: a change that expects a sequence updates, another
+-- one inserts. p_won, p_environments: the n of the committed changes, and the environment of each;
+-- p_moved: the n of changes that update. Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -146,6 +146,7 @@ begin
 end
 $$;
 
+-- Writes the transfers of the committed changes, as pay.write_payments does. Internal.
 create or replace function pay.write_transfers(
   p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -176,6 +177,7 @@ begin
 end
 $$;
 
+-- Writes the refunds of the committed changes. Internal.
 create or replace function pay.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
@@ -194,8 +196,8 @@ begin
 end
 $$;
 
--- Writes the events of the committed changes, with a delivery for each endpoint that takes them; returns
--- how many deliveries. Internal.
+-- Writes the events of the committed changes, with a delivery for each endpoint that takes them;
+-- returns how many deliveries. Internal.
 create or replace function pay.write_events(
   p_events json, p_won integer[], p_environments text[]
 )

@@ -1,7 +1,9 @@
 -- Purpose: environments, for the operator.
 
 -- Operator: makes an environment. Raises unique_violation for a second live one of an account.
-create or replace function pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
+create or replace function pay.create_environment(
+  p_id text, p_account text, p_livemode boolean, p_name text
+)
 returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -34,8 +36,8 @@ begin
 end
 $$;
 
--- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes the
--- first.
+-- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes
+-- the first.
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer

@@ -1,9 +1,9 @@
--- Purpose: the idempotency keys of requests, one by one and in lists: a key is claimed with the answer to
--- store before the operation writes, and released if the operation refuses.
+-- Purpose: the idempotency keys of requests, one by one and in lists: a key is claimed with the
+-- answer to store before the operation writes, and released if the operation refuses.
 --
--- Concurrency: a twin of a request waits at the unique index until the first transaction has ended. It
--- then finds the first answer in a new snapshot, with a statement of its own. A twin that waits longer
--- than lock_timeout gets SQLSTATE 55P03.
+-- Concurrency: a twin of a request waits at the unique index until the first transaction has ended.
+-- It then finds the first answer in a new snapshot, with a statement of its own. A twin that waits
+-- longer than lock_timeout gets SQLSTATE 55P03.
 
 -- How long an answer is kept for replays, from the first request (interface §8).
 create or replace function pay.idempotency_retention()
@@ -12,9 +12,9 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
--- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict (another
--- fingerprint), in_progress (a triggered attempt is under way), expired (the answer is over 24 hours
--- old; it is deleted here, so the request can be sent again). Internal.
+-- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
+-- (another fingerprint), in_progress (a triggered attempt is under way), expired (the answer is
+-- over 24 hours old; it is deleted here, so the request can be sent again). Internal.
 -- p_is_read: the request is only read. Answers that have expired or are in progress are left to the
 --            write that follows.
 create or replace function pay.find_answers(
@@ -76,9 +76,10 @@ begin
 end
 $$;
 
--- Claims the idempotency keys of the requests that may go on, with the answers to store, and counts all
--- requests. A request whose key another one has gets the outcome of the stored answer; a request that
--- was refused before does so as well, because a replay comes before other refusals. Internal.
+-- Claims the idempotency keys of the requests that may go on, with the answers to store, and counts
+-- all requests. A request whose key another one has gets the outcome of the stored answer; a
+-- request that was refused before does so as well, because a replay comes before other refusals.
+-- Internal.
 create or replace function pay.claim(p_requests json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -161,8 +162,8 @@ begin
 end
 $$;
 
--- Stores the answer of a request under the key that it has claimed; the status is that of the claim if
--- p_access has none. Internal.
+-- Stores the answer of a request under the key that it has claimed. Without a status in p_access,
+-- it keeps the status of the claim. Internal.
 create or replace function pay.keep_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
@@ -171,7 +172,8 @@ as $$
 declare
   v_request json := p_request::json -> 0;
 begin
-  update pay.idempotency_keys k set status = coalesce(p_access.status, k.status), body = p_access.body
+  update pay.idempotency_keys k
+  set status = coalesce(p_access.status, k.status), body = p_access.body
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
 end

@@ -1,5 +1,6 @@
--- Purpose: the ledger. Movements and their totals are written in the statement that commits a change.
--- The API shows each movement as two entries, a debit and a credit of the same amount (contract §3).
+-- Purpose: the ledger. Movements and their totals are written in the statement that commits a
+-- change. The API shows each movement as two entries, a debit and a credit of the same amount
+-- (contract §3).
 
 -- The id of a movement's entry. The ids of one change differ in their last character only, the
 -- ordinal (shared/core/ids.ts). Leg k has the ordinals 2k + 1 (debit) and 2k + 2 (credit) after its
@@ -36,8 +37,8 @@ cross join lateral (
 ) as side (direction, account);
 comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
--- Whether an entry exists, by its id. Its movement belongs to a transaction of the same change, whose
--- ordinal is less. Internal.
+-- Whether an entry exists, by its id. Its movement belongs to a transaction of the same change,
+-- whose ordinal is less. Internal.
 create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
 returns boolean
 language sql stable
@@ -53,11 +54,11 @@ as $$
 $$;
 
 -- The movements that a page of ledger entries needs, newest first, each with its number among the
--- movements that the page reads. A page reads half as many movements as pay.page_rows() says, because
--- each has two entries. The last movement that it may read is always among the rows.
+-- movements that the page reads. A page reads half as many movements as pay.page_rows() says,
+-- because each has two entries. The last movement that it may read is always among the rows.
 -- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
--- credit of a movement whose debit is still to come.
--- Each query has one index to choose, as in pay.list_range, and is planned once (ADR 0024). Internal.
+-- credit of a movement whose debit is still to come. Each query has one index to choose, as in
+-- pay.list_range, and is planned once (ADR 0024). Internal.
 create or replace function pay.page_movements(
   p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
   p_limit integer
@@ -112,8 +113,8 @@ begin
 end
 $$;
 
--- A page of ledger entries, as pay.list_page gives it. Two movements more than the entries of the page
--- need: the page can begin and end between the two entries of a movement. Internal.
+-- A page of ledger entries, as pay.list_page gives it. Two movements more than the entries of the
+-- page need: the page can begin and end between the two entries of a movement. Internal.
 create or replace function pay.ledger_page(
   p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
@@ -178,15 +179,15 @@ $$;
 -- Adds an amount to the total of two accounts, in a stripe that no other transaction writes.
 --
 -- A row stays locked until its transaction has committed, and everybody who moves money between two
--- accounts writes their total. So a total has up to 64 stripes, and each statement takes the first one
--- that is free. If all are taken it waits for one: an amount is never dropped. A stripe is reserved by
--- an advisory lock and not by its row, so that finding one reads no rows. The row is read in a
--- statement after the lock, so it is the version that the last holder has committed.
+-- accounts writes their total. So a total has up to 64 stripes, and each statement takes the first
+-- one that is free. If all are taken it waits for one: an amount is never dropped. A stripe is
+-- reserved by an advisory lock and not by its row, so that finding one reads no rows. The row is
+-- read in a statement after the lock, so it is the version that the last holder has committed.
 --
--- While an old snapshot is open (a backup), no dead version of a row can be removed, and finding the
--- newest one gets slower with each update. So every 64th update increments the generation, which is
--- part of the primary key. The newest generation is the first entry that a backward scan finds, and
--- it has at most 64 versions. Internal.
+-- While an old snapshot is open (a backup), no dead version of a row can be removed, and finding
+-- the newest one gets slower with each update. So every 64th update increments the generation,
+-- which is part of the primary key. The newest generation is the first entry that a backward scan
+-- finds, and it has at most 64 versions. Internal.
 create or replace function pay.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
@@ -233,12 +234,12 @@ begin
 end
 $$;
 
--- Writes the movements of committed changes, and adds them to the totals: one update for each pair of
--- accounts, however many movements there are.
--- Concurrency: the stripes of totals are the last locks that a commit waits for, and every transaction
--- takes them in the same order. So nobody waits for a holder of a stripe that waits for another lock.
+-- Writes the movements of committed changes, and adds them to the totals: one update for each pair
+-- of accounts, however many movements there are. Concurrency: the stripes of totals are the last
+-- locks that a commit waits for, and every transaction takes them in the same order. So nobody
+-- waits for a holder of a stripe that waits for another lock.
 -- p_ledger        [{n, transaction_id, leg, kind, subject_id, refund_id, debit_account,
---                   credit_account, amount_minor, currency, created_at}]
+--                 credit_account, amount_minor, currency, created_at}]
 -- p_changes       the n of the changes that are committed
 -- p_environments  the environment of each of them
 -- Internal.
@@ -281,9 +282,9 @@ begin
 end
 $$;
 
--- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe and
--- then the next stripe by the primary key, so that dead generations are passed over (pay.add_to_total).
--- Internal.
+-- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe
+-- and then the next stripe by the primary key, so that dead generations are passed over
+-- (pay.add_to_total). Internal.
 create or replace function pay.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
 language sql stable
@@ -327,7 +328,9 @@ as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
   from pay.read_totals(p_environment_id) t
   cross join lateral (
-    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+    values
+      (t.debit_account, t.amount_minor, 0::numeric),
+      (t.credit_account, 0::numeric, t.amount_minor)
   ) as side (account, debits_minor, credits_minor)
   group by t.currency, side.account
 $$;

@@ -1,5 +1,5 @@
--- Purpose: the entry function that lists. Each page reads a bounded number of rows and has a bounded
--- number of bytes (ADR 0029).
+-- Purpose: the entry function that lists. Each page reads a bounded number of rows and has a
+-- bounded number of bytes (ADR 0029).
 --
 -- Outcomes: those of admission.sql; ok | not_found (the parent) | unknown_cursor.
 
@@ -68,9 +68,9 @@ as $$
   end
 $$;
 
--- A query for all events of one subject, whose index by subject has another order than the list; null
--- if there are more rows than a page may read. Its order is that of the index by subject and of no
--- other index. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
+-- A query for all events of one subject, whose index by subject has another order than the list;
+-- null if there are more rows than a page may read. Its order is that of the index by subject and
+-- of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
 create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
@@ -197,8 +197,8 @@ begin
 end
 $$;
 
--- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. Planned for its
--- filters. Internal.
+-- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. Planned for
+-- its filters. Internal.
 create or replace function pay.filtered_page(
   p_environment_id text, p_at timestamptz, p_request json,
   out outcome text, out data text, out has_more boolean, out next_cursor text
@@ -247,18 +247,19 @@ end
 $$;
 
 -- A page of a list for each request, newest first, one statement for all. data contains the bodies,
--- joined by commas. A page reads at most pay.page_rows() rows, so it can have fewer items than its limit,
--- or none, before the list ends. Then next_cursor is the id of the last row read, which need not match
--- the filters.
+-- joined by commas. A page reads at most pay.page_rows() rows, so it can have fewer items than its
+-- limit, or none, before the list ends. Then next_cursor is the id of the last row read, which need
+-- not match the filters.
 -- p_requests  the requests, as pay.admit takes them, with
 --               kind            the name of the table
 --               limit           most items of the page
 --               starting_after  the cursor; null for the first page
 --               filters         absent without filters. Equality on columns of the table; id_from
---                               (inclusive) and id_before (exclusive) bound the id and thereby the time
+--                               (inclusive) and id_before (exclusive) bound the id and thereby the
+--                               time
 --               parent_id       absent, or a payment that must exist
--- Pages of payments without filters are "plain": this statement reads them, and its plan is made once
--- (ADR 0024).
+-- Pages of payments without filters are "plain": this statement reads them, and its plan is made
+-- once (ADR 0024).
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,

@@ -2,9 +2,9 @@
 --
 -- Outcomes: those of admission.sql; ok | not_found.
 
--- A resource of an open environment as JSON text, or no row's nulls. detail: of a webhook endpoint its
--- revision, the values that its secrets are derived from, the public id of its environment, and its
--- account. Payments are not among the kinds: pay.load reads those of a list together. Internal.
+-- A resource of an open environment as JSON text, or no row's nulls. detail: of a webhook endpoint
+-- its revision, the values that its secrets are derived from, the public id of its environment, and
+-- its account. Payments are not among the kinds: pay.load reads those of a list together. Internal.
 create or replace function pay.read_resource(
   p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
 )
@@ -84,8 +84,8 @@ begin
 end
 $$;
 
--- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so their
--- text is exact beyond 2^53 too.
+-- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so
+-- their text is exact beyond 2^53 too.
 -- p_request  the request, as pay.admit takes it, in a list of one
 create or replace function pay.balance(p_request text)
 returns pay.admission

@@ -33,12 +33,12 @@ begin
 end
 $$;
 
--- Computes what each request of a list leaves of its limits, as if those before it in the list had been
--- counted; negative if a limit is reached. Then the outcome is rate_limited, except for a replay, which
--- uses nothing, and for a forbidden request, which must not find a stored answer before
--- pay.count_requests refuses it. Each environment is read once. Internal.
--- p_key_rates, p_environment_rates: for each request the limits of its key and of its environment; 0 or
--- null is no limit
+-- Computes what each request of a list leaves of its limits, as if those before it in the list had
+-- been counted; negative if a limit is reached. Then the outcome is rate_limited, except for a
+-- replay, which uses nothing, and for a forbidden request, which must not find a stored answer
+-- before pay.count_requests refuses it. Each environment is read once. Internal.
+-- p_key_rates, p_environment_rates: for each request the limit of its key and of its environment;
+-- 0 or null is no limit
 -- p_counts: whether to count the requests at once
 create or replace function pay.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
@@ -58,7 +58,8 @@ declare
 begin
   for v_request in
     select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
-      nullif(p_key_rates[f.n], 0) as key_rate, nullif(p_environment_rates[f.n], 0) as environment_rate
+      nullif(p_key_rates[f.n], 0) as key_rate,
+      nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
     where f.outcome not in ('unauthorized', 'resetting')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
@@ -157,9 +158,9 @@ begin
 end
 $$;
 
--- Counts the requests of a list whose outcome is known, those of a key together, and returns the list
--- with the remainders that their answers tell. A request that was refused for its limit, is a replay
--- or is sent again is not counted. Internal.
+-- Counts the requests of a list whose outcome is known, those of a key together, and returns the
+-- list with the remainders that their answers tell. A request that was refused for its limit, is a
+-- replay or is sent again is not counted. Internal.
 create or replace function pay.count_requests(p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile

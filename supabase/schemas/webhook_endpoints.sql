@@ -36,8 +36,8 @@ begin
 end
 $$;
 
--- Writes an admitted change of an endpoint: p_endpoint is null for a delete. Returns committed, full or
--- calling_off, as pay.change_webhook_endpoint does. Internal.
+-- Writes an admitted change of an endpoint: p_endpoint is null for a delete. Returns committed,
+-- full or calling_off, as pay.change_webhook_endpoint does. Internal.
 create or replace function pay.write_webhook_endpoint(
   p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints
 )
@@ -77,8 +77,10 @@ $$;
 
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
--- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
--- Outcomes: stale (changed or deleted since) | full (16 endpoints) | calling_off (it was disabled, and
+-- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a
+--                     delete
+-- Outcomes: stale (changed or deleted since) | full (16 endpoints) | calling_off (it was disabled,
+-- and
 --           deliveries from before are not all cancelled yet: send the request again soon).
 -- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
@@ -171,9 +173,9 @@ end
 $$;
 
 -- Records an event that was triggered by hand, and its delivery with the attempt under way. The
--- delivery is leased from its first moment, so that the relay leaves it alone. The idempotency key is
--- claimed with status 102 before the attempt is made, so that no twin makes another; when the claimant
--- dies, the claim ends with the lease.
+-- delivery is leased from its first moment, so that the relay leaves it alone. The idempotency key
+-- is claimed with status 102 before the attempt is made, so that no twin makes another; when the
+-- claimant dies, the claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}
 -- Outcomes: in_progress | not_found (the endpoint is gone).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
@@ -224,8 +226,8 @@ begin
 end
 $$;
 
--- Records the one attempt of a triggered delivery and keeps the answer under the key that was claimed.
--- There is no second attempt. Outcomes: committed (body) | not_found.
+-- Records the one attempt of a triggered delivery and keeps the answer under the key that was
+-- claimed. There is no second attempt. Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text
 )

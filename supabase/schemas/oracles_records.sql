@@ -1,0 +1,218 @@
+-- Purpose: oracles over payments, transfers, refunds, events and kept answers (oracles.sql).
+
+create or replace view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence, updated_at from pay.payments
+  union all
+  select environment_id, id, sequence, updated_at from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+where case
+  when right(x.id, 26) >= (select pay.recent_suffix())
+    then e.first is distinct from 1 or e.last is distinct from x.sequence
+      or e.events is distinct from x.sequence::bigint
+  -- Its first events may have been purged, and all of them once it has stood still for so long.
+  when x.environment_id in (select v.id from pay.environments v where v.livemode)
+    then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
+      x.updated_at >= now() - interval '29 days')
+  else false
+end;
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
+
+create or replace view pay.oracle_moves with (security_invoker = true) as
+select m.environment_id, m.subject_id,
+  m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
+from (
+  select e.environment_id, e.subject_id, e.sequence, e.type,
+    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
+  from pay.events e
+  where e.sequence is not null
+    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
+    or e.environment_id in (select v.id from pay.environments v where v.livemode))
+    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+) m
+-- Of an old one the events before may have been purged.
+where (m.before is not null or m.sequence = 1
+    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+  and not exists (
+  select from (values
+    (null, '{payment.created,transfer.created}'::text[]),
+    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
+      payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.requires_action',
+      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
+    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
+    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
+    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
+    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+  ) as legal (before, types)
+  where legal.before is not distinct from m.before and m.type = any (legal.types)
+);
+comment on view pay.oracle_moves is
+  'R5: a payment or transfer has made legal moves only';
+
+create or replace view pay.oracle_bodies with (security_invoker = true) as
+select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
+from (
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
+    body, 'payment.' as kind
+  from pay.payments
+  union all
+  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
+    'transfer.'
+  from pay.transfers
+) x
+left join pay.events e
+  on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
+where (right(x.id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    case
+      when e.id is not null then
+        e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
+          or position('"data":{"object":' || x.body || '}' in e.body) = 0
+      -- The newest event of what has stood still for so long may have been purged.
+      else right(x.id, 26) >= (select pay.recent_suffix())
+        or x.updated_at >= now() - interval '29 days'
+    end
+    -- Text, not JSON: four times as fast, and no quoted text has a name and a colon like these.
+    or not starts_with(x.body, '{"id":"' || x.id || '",')
+    or position('"status":"' || x.status || '",' in x.body) = 0
+    or position('"sequence":' || x.sequence || ',' in x.body) = 0
+    or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
+    or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    or position('"currency":"' || x.currency || '",' in x.body) = 0
+  );
+comment on view pay.oracle_bodies is
+  'R5: what is answered of a payment or transfer is what its row and its newest event say';
+
+create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
+select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
+from pay.refunds r
+where (right(r.id, 26) >= (select pay.recent_suffix())
+    or r.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    not starts_with(r.body, '{"id":"' || r.id || '",')
+    or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
+    or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
+    or position('"currency":"' || r.currency || '",' in r.body) = 0
+    -- Its event may have been purged, in a live environment.
+    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+      select from pay.events e
+      where e.environment_id = r.environment_id and e.subject_id = r.payment_id
+        and e.type = 'refund.completed'
+        and position('"data":{"object":' || r.body || '}' in e.body) > 0
+    )
+  );
+comment on view pay.oracle_refund_bodies is
+  'R5: what is answered of a refund is what its row and its event say';
+
+create or replace view pay.oracle_orphans with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'belongs to ' || x.owner_id || ', which is not there' as detail
+from (
+  select environment_id, id, payment_id as owner_id from pay.refunds
+  union all
+  select environment_id, transaction_id, subject_id from pay.ledger_movements
+  union all
+  select environment_id, id, subject_id from pay.events
+  union all
+  select environment_id, id, subject_id from pay.webhook_deliveries
+) x
+where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
+  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and not exists (
+    select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
+  and not exists (
+    select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
+comment on view pay.oracle_orphans is
+  'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
+
+create or replace view pay.oracle_effects with (security_invoker = true) as
+select e.environment_id, e.id as subject_id,
+  e.type || ' of ' || e.subject_id || ': its request is not the one whose answer is kept' as detail
+from (
+  -- Narrow rows first ("offset 0"): a join of whole bodies would go through files.
+  select environment_id, id, type, subject_id,
+    -- An event ends with its request.
+    split_part(body, '"request":{"id":"', -1) as request
+  from pay.events
+  where sequence is not null
+    -- Below a select: once, not for each row.
+    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+  offset 0
+) e
+where right(e.request, 24) <> '"idempotency_key":null}}'
+  and not exists (
+    select from (
+      select environment_id,
+        request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
+        case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
+          else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
+      from pay.idempotency_keys
+      offset 0
+    ) k
+    where k.environment_id = e.environment_id and k.request = e.request
+      and k.subject_id = e.subject_id
+  );
+comment on view pay.oracle_effects is
+  'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
+
+-- The other way round: from what was answered to what is there. subject_id is the request's id,
+-- since a key is the merchant's own text.
+create or replace view pay.oracle_kept_answers with (security_invoker = true) as
+select k.environment_id, k.request_id as subject_id,
+  'answered ' || k.status || ' with ' || coalesce(k.id || case
+    when x.id is null then ', which is not there' else ', which has never been so' end,
+    'what nobody answers') as detail
+from (
+  select o.*, v.livemode,
+    case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
+      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+  from (
+    select a.environment_id, a.request_id, a.status, a.body,
+      case when a.status <> 402 then a.body
+        -- A refusal ends with the payment that was stored.
+        else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
+    from pay.idempotency_keys a
+    where a.created_at > now() - interval '23 hours'
+  ) o
+  join pay.environments v on v.id = o.environment_id
+  offset 0
+) k
+left join (
+  select environment_id, id, body from pay.payments
+  union all
+  select environment_id, id, body from pay.transfers
+  union all
+  select environment_id, id, body from pay.refunds
+) x on x.environment_id = k.environment_id and x.id = k.id
+where case
+  when k.status = 102 then k.body <> ''
+  when k.id is null then case
+    when k.status in (200, 201)
+      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+    when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
+    else true
+  end
+  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when k.status not in (200, 201, 402) then true
+  when x.id is null then true
+  else x.body <> k.object and not exists (
+    select from pay.events e
+    where e.environment_id = k.environment_id and e.subject_id = k.id
+      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+  )
+end;
+comment on view pay.oracle_kept_answers is
+  'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
