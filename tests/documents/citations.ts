@@ -49,7 +49,9 @@ export function sectionCitations(file: string): SectionCitation[] {
 /** Parts of the security page that are cited by their words: `security §2, bad JSON`. */
 export function securityParts(file: string): string[] {
   const text = withoutMarks(file);
-  const listed = text.matchAll(/\bsecurity(?: design)?(?: §\d+|\.md), (?!fact \d)([a-z][A-Za-z ]*)/g);
+  const listed = text.matchAll(
+    /\bsecurity(?: design)?(?: §\d+|\.md), (?!fact \d)([a-z][A-Za-z ]*)/g,
+  );
   const quoted = text.matchAll(/\bsecurity design "([^"]+)"/g);
   return [...listed, ...quoted].map(([, part]) => part!.trim());
 }
