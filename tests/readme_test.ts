@@ -31,11 +31,13 @@ const ROOT = new URL("../", import.meta.url);
 const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
 /** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
 const RECEIVER_PORT = "4343";
-const [README, TUTORIAL, CONTRACT, OPERATIONS] = await Promise.all(
-  ["README.md", "docs/tutorial.md", "docs/contract.md", "docs/operations.md"].map((path) =>
-    Deno.readTextFile(new URL(path, ROOT))
-  ),
-) as [string, string, string, string];
+const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS] = await Promise.all(
+  [
+    "README.md",
+    ...["tutorial", "reference", "contract", "operations"].map((name) => `docs/${name}.md`),
+  ]
+    .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+) as [string, string, string, string, string];
 /** Documents whose blocks are run, in the order in which a reader does. */
 const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
 
@@ -128,8 +130,8 @@ Deno.test("docs/contract.md shows status and type of every error code", () => {
   assert.deepEqual(Object.fromEntries(shown), ERROR_CATALOGUE);
 });
 
-Deno.test("README.md lists every operation, and no other", () => {
-  const shown = tableRows(README, "Function").flatMap(([, paths]) => {
+Deno.test("docs/reference.md lists every operation, and no other", () => {
+  const shown = tableRows(REFERENCE, "Function").flatMap(([, paths]) => {
     let method = "";
     return codeTexts(paths!).map((text) => {
       const [path, verb = method] = text.split(" ").reverse();
