@@ -100,7 +100,7 @@ connections took 1 180 µs of CPU, two thirds of it in PostgreSQL.
 | cost | what was done |
 | ---- | ------------- |
 | a statement and a commit for each create | requests that wait leave together, one statement under way ([0023](decisions/0023-coalesced-statements.md)) |
-| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | one check for each statement ([0022](decisions/0022-ledger-checked-per-statement.md)) |
+| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | there is no trigger: a movement is one row with one amount for both sides ([0038](decisions/0038-one-row-per-movement.md)) |
 | in \`pay.commit\`, a \`like\` over the whole list's text for each of its rows: quadratic | evaluated once |
 | a statement for each get: server 124 µs, PostgreSQL 88 µs | gets that wait leave together: server 55 µs, PostgreSQL 20 µs |
 | the default list planned anew with each call: PostgreSQL 360 µs | a static statement whose plan is kept, also after a cursor: 110 to 140 µs ([0024](decisions/0024-pages-planned-once.md)) |
@@ -132,7 +132,7 @@ WAL grows by at most 8 kB more for each such page, so checkpoints come sooner. l
 
 What stays flat: a create, a get, a replay and a page are a fixed number of index probes; a page
 begins at its cursor's place in the primary key, so the millionth row costs what the first does; a
-balance is totals and what has not been rolled up, not the history.
+balance reads the totals, not the history.
 `;
 
 const UPKEEP = `## Vacuum and fillfactor
@@ -144,7 +144,7 @@ const UPKEEP = `## Vacuum and fillfactor
 | webhook_deliveries | autovacuum at 2 % and 10 000 dead rows | each delivery leaves a dead entry at the beginning of the indexes of pending deliveries, and each turn of the relay reads these entries until a vacuum: 20 000 of them cost 2 878 pages at the first read and 19 at each later one; a vacuumed index costs 1. The default, a fifth of a table of 30 days, would be millions |
 | rate_counters | fillfactor 50, unlogged | at most 64 rows a key; each is updated many times on its page and pruned there without a vacuum |
 | idempotency_keys | a B-tree of their time, defaults | retention searches for old keys every minute: 0.1 ms among 5 000 000. With a million deleted keys that wait for a vacuum it reads 2 742 pages in 4 ms (870 ms for the first search, which marks them). A BRIN index, and the table with it, would be read as a whole once vacuumed space is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with both |
-| ledger_deltas | defaults | a queue with few live rows, so a fifth of them is soon reached: autovacuum comes with each of its rounds |
+| ledger_totals | fillfactor 50 | at most 64 rows for two accounts; each is updated many times on its page and pruned there without a vacuum |
 
 The others are append-only. Autovacuum's defaults for inserts freeze them and set their visibility
 maps after a fifth more rows.

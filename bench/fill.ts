@@ -2,8 +2,7 @@
  * Many payments by SQL, as the product would have written them: one create is made by HTTP, and
  * copied row by row with ids, times and idempotency keys of its own, into payments, events, ledger,
  * kept answers and, if asked for, deliveries that have arrived. The books agree afterwards, copies
- * can be read, listed, refunded, replayed and reset. Their ledger transactions stand in the totals, as
- * after retention's roll-up.
+ * can be read, listed, refunded, replayed and reset.
  */
 
 import type { Sql } from "postgres";
@@ -30,7 +29,7 @@ const BATCH = 100_000;
 const SPAN_MS = 20 * 3600 * 1000;
 /** Tables that hold copies, for vacuum. */
 const TABLES = [
-  ...["payments", "events", "ledger_transactions", "ledger_entries", "idempotency_keys"],
+  ...["payments", "events", "ledger_movements", "idempotency_keys"],
   ...["webhook_deliveries", "ledger_totals"],
 ];
 
@@ -58,8 +57,6 @@ export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void>
   for (let made = 0; made < payments; made += BATCH) {
     const last = Math.min(made + BATCH, payments);
     await sql.begin(async (sql) => {
-      // The copies' ledger transactions are proved by the audit at the end of everything.
-      await sql`set local session_replication_role = replica`;
       await sql`set local synchronous_commit = off`;
       await copyRows(sql as unknown as Sql, source, made + 1, last);
       if (deliveries) await copyDeliveries(sql as unknown as Sql, source, made + 1, last);
@@ -105,13 +102,13 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
   const parameters = [environment_id, shared, at];
   const renew = (column: string) => `replace(${column}, $2, c.shared)`;
   const body = `replace(${renew("t.body")}, $3, c.at_text)`;
-  const copy = (table: string, prefix: string, columns: string, values: string) =>
+  const copy = (table: string, prefix: string, columns: string, values: string, id = "id") =>
     sql.unsafe(
       `with ${copies(source, first, last)}
        insert into pay.${table} (environment_id, ${columns})
        select t.environment_id, ${values} from copy c cross join pay.${table} t
-       where t.environment_id = $1 and ${ofSource("t.id", prefix)} and $3::text <> ''
-       order by c.n, t.id`,
+       where t.environment_id = $1 and ${ofSource(`t.${id}`, prefix)} and $3::text <> ''
+       order by c.n, t.${id}`,
       parameters,
     );
   await copy(
@@ -129,17 +126,13 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
     `${renew("t.id")}, t.type, ${renew("t.subject_id")}, t.sequence, c.at, ${body}`,
   );
   await copy(
-    "ledger_transactions",
+    "ledger_movements",
     "txn_",
-    "id, kind, subject_id, created_at",
-    `${renew("t.id")}, t.kind, ${renew("t.subject_id")}, c.at`,
-  );
-  await copy(
-    "ledger_entries",
-    "le_",
-    "id, transaction_id, subject_id, account, direction, amount_minor, currency, created_at",
-    `${renew("t.id")}, ${renew("t.transaction_id")}, ${renew("t.subject_id")}, t.account,
-      t.direction, t.amount_minor, t.currency, c.at`,
+    "transaction_id, leg, kind, subject_id, debit_account, credit_account, amount_minor, currency, " +
+      "created_at",
+    `${renew("t.transaction_id")}, t.leg, t.kind, ${renew("t.subject_id")}, t.debit_account,
+      t.credit_account, t.amount_minor, t.currency, c.at`,
+    "transaction_id",
   );
   await sql.unsafe(
     `with ${copies(source, first, last)}
@@ -153,18 +146,12 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
     [...parameters, api_key_id, key],
   );
   await sql`
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select environment_id, currency, account,
-      sum(case direction when 'debit' then amount_minor else 0 end) * ${last - first + 1}::int,
-      sum(case direction when 'credit' then amount_minor else 0 end) * ${last - first + 1}::int
-    from pay.ledger_entries e
+    select pay.add_to_total(environment_id, currency, debit_account, credit_account,
+      amount_minor * ${last - first + 1}::int)
+    from pay.ledger_movements m,
+      lateral (select set_config('pay.environment_ids', array[m.environment_id]::text, true)) opened
     where environment_id = ${environment_id}
-      and id between ${"le_" + shared} and ${"le_" + shared + "~"}
-    group by environment_id, currency, account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor`;
+      and transaction_id between ${"txn_" + shared} and ${"txn_" + shared + "~"}`;
 }
 
 /** Two for each copy, as an endpoint that takes every event has them. */

@@ -3,7 +3,7 @@
  * look the key up, claim the idempotency key, insert payment, ledger and events, commit: seven.
  * Same tables, same rows, same constraints as `pay.commit`; generous to it, for it checks nothing that
  * a server of this kind would have to check beside, and its role passes row-level security by. (The
- * trigger that proves the ledger does not: it is told the environment with the key's look-up.)
+ * function that adds to the totals does not: the key's look-up opens the environment.)
  */
 
 import type { Sql } from "postgres";
@@ -39,31 +39,12 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
       if (!claimed) throw new Error("a key that was used before");
       await sql`insert into pay.payments ${sql({ environment_id, ...payment })}`;
       await sql`
-        with movement (environment_id, id, kind, subject_id, amount_minor, currency, created_at) as (
-          values (${environment_id}, ${movement.id}, ${movement.kind}, ${movement.subject_id},
-            ${movement.amount_minor}::bigint, ${movement.currency},
-            ${movement.created_at}::text::timestamptz)
-        ),
-        made as (
-          insert into pay.ledger_transactions (environment_id, id, kind, subject_id, created_at)
-          select environment_id, id, kind, subject_id, created_at from movement
-        ),
-        delta as (
-          insert into pay.ledger_deltas
-            (environment_id, id, currency, debit_account, credit_account, amount_minor)
-          select environment_id, id, currency, ${movement.debit_account},
-            ${movement.credit_account}, amount_minor
-          from movement
+        with made as (
+          insert into pay.ledger_movements ${sql({ environment_id, ...movement })}
+          returning environment_id, currency, debit_account, credit_account, amount_minor
         )
-        insert into pay.ledger_entries
-          (environment_id, id, transaction_id, subject_id, account, direction, amount_minor,
-            currency, created_at)
-        select m.environment_id, side.id, m.id, m.subject_id, side.account, side.direction,
-          m.amount_minor, m.currency, m.created_at
-        from movement m cross join (values
-          (${movement.debit_id}, ${movement.debit_account}, 'debit'),
-          (${movement.credit_id}, ${movement.credit_account}, 'credit')
-        ) as side (id, account, direction)`;
+        select pay.add_to_total(environment_id, currency, debit_account, credit_account, amount_minor)
+        from made`;
       const rows = [created, completed].map(({ delivery_id: _, ...event }) => ({
         environment_id,
         ...event,

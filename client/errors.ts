@@ -52,6 +52,8 @@ export interface ErrorBody {
   /** The field at fault, as a path: `card.number`. */
   param?: string;
   request_id: string;
+  /** Where the code is explained, relative to the project's repository. */
+  doc_url: string;
   /** With a `DeclineCode`: the stored payment. */
   payment?: Payment;
   /** With `invalid_state`: the status that does not allow it. */
@@ -107,6 +109,8 @@ export class ApiError extends PaymentsError {
   readonly param: string | undefined;
   /** What the service's operator finds the request by. */
   readonly requestId: string;
+  /** Where the code is explained, relative to the project's repository. */
+  readonly docUrl: string;
   /** `error` of the body, with all its members. */
   readonly body: ErrorBody;
   /** How long the service asked to wait, in milliseconds. */
@@ -123,6 +127,7 @@ export class ApiError extends PaymentsError {
     this.type = body.type;
     this.param = body.param;
     this.requestId = body.request_id;
+    this.docUrl = body.doc_url;
     this.body = body;
     this.retryAfterMs = answer.retryAfterMs;
   }

@@ -3,7 +3,7 @@
  */
 
 /** Version of this package. */
-export const VERSION = "0.1.0";
+export const VERSION = "1.0.0";
 
 /**
  * The header that names the client; none in a browser: there it is the browser's own, and would be

@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { driverEncryption } from "../shared/store/database_encryption.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { grantFunctionsRole } from "./functions_role.ts";
-import { migrate } from "./migrate.ts";
+import { ForeignDatabaseError, migrate } from "./migrate.ts";
 import { randomPassword } from "./private_file.ts";
 import { SettingsError } from "./settings.ts";
 import { say, type Shutdown } from "./shutdown.ts";
@@ -35,7 +35,7 @@ export async function startDatabase(
   });
   shutdown.add(async () => (await starting.catch(() => null))?.stop());
   const server = await starting;
-  await migrate(server.superuser_url);
+  await migrateDataDir(server.superuser_url, data_dir);
   // A new password with each start: no file has to keep it.
   const role = { name: FUNCTIONS_ROLE, password: randomPassword() };
   const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });
@@ -50,6 +50,22 @@ export async function startDatabase(
     shown_as: null,
     exited: server.exited,
   };
+}
+
+/**
+ * Brings the databases of a data folder up to date. Errors: `SettingsError` when an older release
+ * has not made them; they are then as they were.
+ */
+export async function migrateDataDir(url: string, data_dir: string): Promise<void> {
+  try {
+    await migrate(url);
+  } catch (error) {
+    if (!(error instanceof ForeignDatabaseError)) throw error;
+    throw new SettingsError(
+      `DATA_DIR "${data_dir}": its database ${error.reason}. Nothing was changed: start the ` +
+        "version that made it, or set DATA_DIR to a new folder",
+    );
+  }
 }
 
 /** The user's own server: the functions log in as its user, as they do when deployed. */

@@ -107,7 +107,12 @@ function answer(
 ): Response | Promise<Response> {
   // The runtime builds the URL from the Host header, which the client chooses.
   if (!URL.canParse(request.url)) {
-    return renderApiError(invalidParameter("Host", "Invalid Host: it is no name or address"));
+    return renderApiError(
+      invalidParameter(
+        "Host",
+        '"Host" is not a name or an address: leave the header to your HTTP client',
+      ),
+    );
   }
   const path_start = request.url.indexOf("/", "http://".length);
   const path = request.url.slice(path_start);
@@ -123,7 +128,18 @@ function answer(
     const response = site(request);
     if (response) return response;
   }
-  return renderApiError(new ApiError("not_found", `Nothing is served here: see ${MOUNT}`));
+  return renderApiError(
+    new ApiError("not_found", `Nothing is served at this path: use ${nearestAddress(request.url)}`),
+  );
+}
+
+/** Where the API is: payments, or those of the sandbox if the path names it. */
+function nearestAddress(url: string): string {
+  const { origin, pathname } = new URL(url);
+  const path = pathname.includes("api-v1-sandbox")
+    ? "/api-v1-sandbox/payments"
+    : "/api-v1-payments/v1/payments";
+  return origin + MOUNT + path;
 }
 
 /** A short page for whoever opens the address in a browser. */
@@ -148,7 +164,9 @@ function renderIndex(url: string): Response {
 }
 
 function renderAway(): Response {
-  return renderApiError(tryAgain("service_unavailable", "Starting or stopping: try again"));
+  return renderApiError(
+    tryAgain("service_unavailable", "The service is starting or stopping: try again"),
+  );
 }
 
 function renderApiError(error: ApiError): Response {

@@ -23,7 +23,16 @@ export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
-interface Migration {
+/** The database is not one of an older release, and is as it was. */
+export class ForeignDatabaseError extends MigrationError {
+  /** @param reason a clause without what to do about it */
+  constructor(readonly reason: string) {
+    super(`The database ${reason}. Nothing was changed: use that version, or an empty database`);
+  }
+}
+
+/** A file of a folder of migrations. */
+export interface Migration {
   file: string;
   version: string;
   name: string;
@@ -34,7 +43,7 @@ interface Migration {
  * @param onProgress called with a line for each file
  * @param onWarning called with each warning of a migration; writes to standard error by default
  * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
- * or saying that the database knows migrations that the folder does not hold in this order.
+ * `ForeignDatabaseError` when the database has other migrations than the folder.
  */
 export async function migrate(
   url: string,
@@ -56,7 +65,7 @@ export async function migrate(
   try {
     await sql`select pg_advisory_lock(${LOCK_KEY}::bigint)`;
     await createRecord(sql);
-    const pending = await findPending(sql, migrations);
+    const pending = await findPending(sql, folder, migrations);
     for (const migration of pending) {
       onProgress?.(`Applying ${migration.file}`);
       await apply(sql, folder, migration);
@@ -67,7 +76,8 @@ export async function migrate(
   }
 }
 
-async function listMigrations(folder: string): Promise<Migration[]> {
+/** The migrations of a folder, by version. */
+export async function listMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for await (const { name: file, isFile } of Deno.readDir(folder)) {
     const [, version, name] = FILE_NAME.exec(file) ?? [];
@@ -91,21 +101,53 @@ async function createRecord(sql: postgres.Sql): Promise<void> {
   `).simple();
 }
 
-async function findPending(sql: postgres.Sql, migrations: Migration[]): Promise<Migration[]> {
-  const rows = await sql<{ version: string }[]>`
-    select version from supabase_migrations.schema_migrations order by version`;
-  for (const [i, { version }] of rows.entries()) {
-    if (migrations[i]?.version === version) continue;
-    const is_known = migrations.some((migration) => migration.version === version);
-    throw new MigrationError(
-      is_known
-        ? `The database already has migration ${version} but not ${migrations[i]?.file}, which ` +
-          "comes before it: give the new file a later version, or use an empty database"
-        : `The database has migration ${version}, which this version of the project has not: ` +
-          "use the version that made the database, or an empty database",
-    );
+/** A row of the record; the Supabase CLI and a restore may leave the statements out. */
+interface AppliedMigration {
+  version: string;
+  statements: string[] | null;
+}
+
+async function findPending(
+  sql: postgres.Sql,
+  folder: string,
+  migrations: Migration[],
+): Promise<Migration[]> {
+  const applied = await sql<AppliedMigration[]>`
+    select version, statements from supabase_migrations.schema_migrations order by version`;
+  for (const [i, { version, statements }] of applied.entries()) {
+    const migration = migrations[i];
+    if (migration?.version !== version) throw refusal(version, migrations, migration);
+    const text = await Deno.readTextFile(join(folder, migration.file));
+    if (statements?.length && fingerprint(statements.join(";\n")) !== fingerprint(text)) {
+      throw new ForeignDatabaseError(
+        `has another ${migration.file} than this version of the project: it was made by a version ` +
+          "between releases, or before 1.0.0",
+      );
+    }
   }
-  return migrations.slice(rows.length);
+  return migrations.slice(applied.length);
+}
+
+/** The error for a database that has a migration at the wrong place. */
+function refusal(
+  version: string,
+  migrations: Migration[],
+  expected: Migration | undefined,
+): MigrationError {
+  const made_by = version > (migrations.at(-1)?.version ?? "")
+    ? "it was made by a newer version"
+    : "it was made by a version between releases, or before 1.0.0";
+  const is_known = migrations.some((migration) => migration.version === version);
+  return new ForeignDatabaseError(
+    is_known
+      ? `has migration ${version} but not ${expected!.file}, which comes before it: ${made_by}`
+      : `has migration ${version}, which this version of the project has not: ${made_by}`,
+  );
+}
+
+/** The text without comments, blanks and semicolons, in which records of the same file differ. */
+function fingerprint(text: string): string {
+  return text.replaceAll(/--[^\n]*/g, "").replaceAll(/[\s;]+/g, "");
 }
 
 async function apply(sql: postgres.Sql, folder: string, migration: Migration): Promise<void> {

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { unpackDocument } from "../shared/http/openapi_route.ts";
 import { buildDocument } from "./openapi/document.ts";
-import { diffLines } from "./schema_dump.ts";
+import { diffLines } from "./diff_lines.ts";
 
 const DOCUMENT_FILE = fileURLToPath(new URL("../docs/openapi.json", import.meta.url));
 const MODULE_FILE = fileURLToPath(

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { driverEncryption } from "../shared/store/database_encryption.ts";
 import { startPostgres } from "./embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "./file_lock.ts";
-import { migrate } from "./migrate.ts";
+import { migrateDataDir } from "./local_database.ts";
 import { readOperatorUrl, removeOperatorUrl } from "./operator_url.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 
@@ -64,7 +64,7 @@ async function startForTheMoment(
     removeOperatorUrl(data_dir);
     const server = await startPostgres({ data_dir, durable: true, onProgress });
     closers.push(() => server.stop());
-    await migrate(server.superuser_url);
+    await migrateDataDir(server.superuser_url, data_dir);
     const connected = await connect(server.superuser_url, `DATA_DIR "${data_dir}"`);
     closers.push(() => connected.close());
     return { sql: connected.sql, close };

@@ -6,7 +6,8 @@
 import { join } from "node:path";
 import { type Account, giveTo } from "./postgres_account.ts";
 import { randomPassword, writePrivateFile } from "./private_file.ts";
-import type { PostgresPrograms } from "./postgres_package.ts";
+import { SettingsError } from "./settings.ts";
+import { POSTGRES_VERSION, type PostgresPrograms } from "./postgres_package.ts";
 
 /** The superuser of every cluster made here. */
 export const SUPERUSER = "postgres";
@@ -33,7 +34,7 @@ export interface PostgresCluster {
  * Opens `<home>/postgres`, making it when there is none: UTF-8, built-in locale C.UTF-8 (the same
  * order on every platform), passwords required. Complete or absent, as it is renamed into place.
  * A folder that belongs to another account is served as that account, or given to ours if root's.
- * Errors: initdb's own words; a missing password file.
+ * Errors: initdb's own words; a missing password file; a folder of another major version.
  */
 export async function openCluster(
   home: string,
@@ -47,6 +48,7 @@ export async function openCluster(
     const password = await makeCluster(home, programs, options);
     return { path, password, account: options.account };
   }
+  await refuseOtherMajorVersion(path);
   const password = await Deno.readTextFile(password_file).catch(() => {
     throw new Error(
       `The password of the databases in "${path}" is missing: restore "${password_file}", ` +
@@ -59,6 +61,20 @@ export async function openCluster(
     else await giveTo(account, path);
   }
   return { path, password: password.trim(), account };
+}
+
+/**
+ * A server reads the folders of its own major version alone; a minor version makes no difference.
+ */
+async function refuseOtherMajorVersion(path: string): Promise<void> {
+  const [major] = POSTGRES_VERSION.split(".");
+  const found = (await Deno.readTextFile(join(path, "PG_VERSION")).catch(() => "")).trim();
+  if (found === "" || found === major) return;
+  throw new SettingsError(
+    `The databases in "${path}" are of PostgreSQL ${found}, and this version of the project runs ` +
+      `PostgreSQL ${major}. Nothing was changed: start the version that made them, and move the ` +
+      'data with "Backup" and "Restore" of docs/operations.md, or set DATA_DIR to a new folder',
+  );
 }
 
 /** Runs initdb beside the final place; returns the new superuser's password. */

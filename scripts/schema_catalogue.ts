@@ -1,11 +1,21 @@
 /**
  * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
- * functions with their owners, comments and privileges, in an order and a spelling that depend on
- * the schema alone. Reads as SQL, but is a description, made to be compared, not to be run: the
- * migrations are what builds a database. The same for PostgreSQL 15 to 17 but for the queries of views.
+ * functions with their owners, comments and privileges. Order and spelling depend on the schema
+ * alone. The text looks like SQL, but it is a description for comparisons: only the migrations
+ * build a database.
  */
 
-import type { Sql } from "postgres";
+import type { Sql, TransactionSql } from "postgres";
+
+/**
+ * The depth of a description. `whole` has the bodies of functions and the
+ * queries of views, in the words of the server that is asked. `signatures` leaves both out, so that
+ * it is the same on PostgreSQL 15 to 17, and in a restored database.
+ */
+export type Detail = "whole" | "signatures";
+
+/** The description of each object under its name (`function pay.purge(…)`), in a fixed order. */
+export type SchemaDescription = ReadonlyMap<string, string>;
 
 /** A line about an object; the lines of one object stand under its name. */
 interface Line {
@@ -14,28 +24,39 @@ interface Line {
 }
 
 /** Describes the whole schema. Throws when it holds a kind of object that is not described here. */
-export async function describeSchema(sql: Sql): Promise<string> {
-  return await sql.begin("read only", async (transaction) => {
-    // So that names inside of expressions are written in full.
-    await transaction`set local search_path = pg_catalog`;
-    const lines: Line[] = [];
-    for (const query of [ROLES, SCHEMA, RELATIONS, FUNCTIONS]) {
-      lines.push(...await transaction.unsafe<Line[]>(query));
-    }
-    const unknown = await transaction.unsafe<Line[]>(UNDESCRIBED);
-    if (unknown.length > 0) {
-      throw new Error(`the description leaves out ${unknown.map(({ line }) => line).join(", ")}`);
-    }
-    const objects = new Map<string, string[]>();
-    for (const { object, line } of lines) {
-      const known = objects.get(object);
-      if (known) known.push(line);
-      else objects.set(object, [line]);
-    }
-    return [...objects]
-      .map(([object, lines]) => `-- ${object}\n${lines.join("\n").replace(/,\n\)/, "\n)")}\n`)
-      .join("\n");
-  });
+export async function readSchema(sql: Sql, detail: Detail): Promise<SchemaDescription> {
+  return await sql.begin("read only", (transaction) => readSchemaWithin(transaction, detail));
+}
+
+/** The same within a transaction, whose search path it changes. */
+export async function readSchemaWithin(
+  sql: TransactionSql,
+  detail: Detail,
+): Promise<SchemaDescription> {
+  // So that names inside of expressions are written in full.
+  await sql`set local search_path = pg_catalog`;
+  const lines: Line[] = [];
+  for (const query of [ROLES, SCHEMA, relations(detail), functions(detail)]) {
+    lines.push(...await sql.unsafe<Line[]>(query));
+  }
+  const unknown = await sql.unsafe<Line[]>(UNDESCRIBED);
+  if (unknown.length > 0) {
+    throw new Error(`the description leaves out ${unknown.map(({ line }) => line).join(", ")}`);
+  }
+  const objects = new Map<string, string[]>();
+  for (const { object, line } of lines) {
+    const known = objects.get(object);
+    if (known) known.push(line);
+    else objects.set(object, [line]);
+  }
+  return new Map(
+    [...objects].map(([object, lines]) => [object, lines.join("\n").replace(/,\n\)/, "\n)")]),
+  );
+}
+
+/** The description as one text. */
+export function renderDescription(description: SchemaDescription): string {
+  return [...description].map(([object, text]) => `-- ${object}\n${text}\n`).join("\n");
 }
 
 const ROLES = `
@@ -84,11 +105,14 @@ const SCHEMA = `
   ) lines
   order by part, line collate "C"`;
 
-/** The parts of a table or view, each a query that gives relation, place and line. */
+/**
+ * The parts of a table, view or composite type, each a query that gives relation, place and line.
+ */
 const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
-      when 'v' then format('create view pay.%I%s as', c.relname,
+      when 'v' then format('create view pay.%I%s (', c.relname,
         ' with (' || array_to_string(c.reloptions, ', ') || ')')
+      when 'c' then format('create type pay.%I as (', c.relname)
       else format('create%s table pay.%I (',
         case c.relpersistence when 'u' then ' unlogged' else '' end, c.relname)
     end
@@ -108,29 +132,31 @@ const RELATION_PARTS = [
     from relation c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     join pg_type t on t.oid = a.atttypid
-    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-    where c.relkind <> 'v'`,
+    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum`,
   `select conrelid, 3, position(contype::text in 'pufcx'),
       format('  constraint %I %s,', conname, pg_get_constraintdef(oid))
     from pg_constraint where contype in ('p', 'u', 'f', 'c', 'x')`,
   `select c.oid, 4, 0, case c.relkind
-      when 'v' then pg_get_viewdef(c.oid)
+      when 'v' then query_of(c.oid)
       else concat(')', ' partition by ' || pg_get_partkeydef(c.oid),
         ' with (' || array_to_string(c.reloptions, ', ') || ')', ';')
     end
     from relation c`,
-  `select c.oid, 5, 0, format('alter table %s owner to %s;', c.oid::regclass, c.relowner::regrole)
+  `select c.oid, 5, 0, format('alter %s %s owner to %s;', kind, c.oid::regclass, c.relowner::regrole)
     from relation c`,
   `select inhrelid, 6, 0, format('alter table %s attach partition %s %s;', inhparent::regclass,
       inhrelid::regclass, pg_get_expr(c.relpartbound, c.oid))
     from pg_inherits join relation c on c.oid = inhrelid`,
   `select objoid, 7, objsubid, case objsubid
-      when 0 then format('comment on table %s is %L;', objoid::regclass, description)
+      when 0 then format('comment on %s %s is %L;', kind, objoid::regclass, description)
       else format('comment on column %s.%I is %L;', objoid::regclass,
         (select attname from pg_attribute where attrelid = objoid and attnum = objsubid),
         description)
     end
-    from pg_description where classoid = 'pg_class'::regclass`,
+    from pg_description join relation on relation.oid = objoid
+    where classoid = 'pg_class'::regclass`,
+  `select c.oid, 7, 0, format('comment on type %s is %L;', c.oid::regclass, description)
+    from relation c join pg_description on classoid = 'pg_type'::regclass and objoid = c.reltype`,
   `select indrelid, 8, 0, pg_get_indexdef(indexrelid) || ';'
     from pg_index
     where not exists (
@@ -140,7 +166,7 @@ const RELATION_PARTS = [
     cross join lateral (values
       (case when c.relrowsecurity then 'enable' else 'disable' end),
       (case when c.relforcerowsecurity then 'force' else 'no force' end)) as security (word)
-    where c.relkind <> 'v'`,
+    where c.kind = 'table'`,
   `select polrelid, 10, 0, concat(format('create policy %I on %s as %s for %s to %s', polname,
         polrelid::regclass, case when polpermissive then 'permissive' else 'restrictive' end,
         case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
@@ -161,16 +187,34 @@ const RELATION_PARTS = [
     from pg_attribute where attacl is not null`,
 ];
 
-const RELATIONS = `
-  with relation as (
-    select * from pg_class where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v')
-  )
-  select (case c.relkind when 'v' then 'view ' else 'table ' end) || c.oid::regclass as object, line
-  from relation c
-  join (${RELATION_PARTS.join(" union all ")}) as parts (oid, part, place, line) using (oid)
-  order by c.relname collate "C", part, place, line collate "C"`;
+/** The end of a view, as a column of the query of its parts. */
+const VIEW_ENDS: Record<Detail, string> = {
+  whole: "e') as\\n' || pg_get_viewdef(c.oid)",
+  signatures: "');'",
+};
 
-const FUNCTIONS = `
+function relations(detail: Detail): string {
+  const parts = RELATION_PARTS.join(" union all ").replace("query_of(c.oid)", VIEW_ENDS[detail]);
+  return `
+    with relation as (
+      select *, case relkind when 'v' then 'view' when 'c' then 'type' else 'table' end as kind
+      from pg_class
+      where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v', 'c')
+    )
+    select c.kind || ' ' || c.oid::regclass as object, line
+    from relation c
+    join (${parts}) as parts (oid, part, place, line) using (oid)
+    order by c.relname collate "C", part, place, line collate "C"`;
+}
+
+/** A whole function, or the part before its body. */
+const DEFINITIONS: Record<Detail, string> = {
+  whole: "rtrim(pg_get_functiondef(oid), e'\\n') || ';'",
+  signatures:
+    "regexp_replace(pg_get_functiondef(oid), e'\\n *(AS |BEGIN ATOMIC|RETURN ).*$', '') || ';'",
+};
+
+const functions = (detail: Detail) => `
   with routine as (
     select *, oid::regprocedure::text as signature
     from pg_proc where pronamespace = 'pay'::regnamespace
@@ -178,7 +222,7 @@ const FUNCTIONS = `
   select 'function ' || p.signature as object, line
   from routine p
   join (
-    select oid, 1, rtrim(pg_get_functiondef(oid), e'\\n') || ';' from routine
+    select oid, 1, ${DEFINITIONS[detail]} from routine
     union all
     select oid, 2, format('alter function %s owner to %s;', signature, proowner::regrole)
     from routine
@@ -197,7 +241,7 @@ const FUNCTIONS = `
 const UNDESCRIBED = `
   select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
   from pg_class
-  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'i', 'I', 't')
+  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'c', 'i', 'I', 't')
   union all
   select '', pg_describe_object('pg_type'::regclass, oid, 0)
   from pg_type

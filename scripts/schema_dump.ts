@@ -1,27 +1,48 @@
 /**
- * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, read
- * back from its catalogue. `deno task schema --check` writes nothing and fails with the difference
- * when the file says something else. TEST_DATABASE_URL names a server to use (its user must be
- * allowed to create databases); else PostgreSQL is started for the purpose.
+ * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, without
+ * the bodies of functions and the queries of views.
+ * `deno task schema --release NAME` also writes the migration that the files of supabase/schemas
+ * need.
+ * `deno task schema --check` writes nothing. It fails when the migrations alone do not make what
+ * supabase/schemas says, when docs/schema.sql is not current, or when a released migration has
+ * changed.
+ *
+ * TEST_DATABASE_URL names a server to use (its user must be allowed to create databases); else
+ * PostgreSQL is started for the purpose.
  */
 
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
-import { migrate } from "./migrate.ts";
-import { describeSchema } from "./schema_catalogue.ts";
-import { writeRelease } from "./schema_release.ts";
-import { withScratchServer } from "./scratch_database.ts";
+import { diffLines } from "./diff_lines.ts";
+import { migrate, MigrationError, MIGRATIONS_DIR } from "./migrate.ts";
+import { readMigrationFolder } from "./migration_folder.ts";
+import { findBrokenReleases, readReleases, RELEASES_FILE } from "./releases.ts";
+import { readSchema, renderDescription } from "./schema_catalogue.ts";
+import type { SchemaChange } from "./schema_change.ts";
+import { SchemaFileError, SCHEMAS_DIR } from "./schema_files.ts";
+import {
+  compareWithFiles,
+  type SchemaFolders,
+  SchemaReleaseError,
+  writeRelease,
+} from "./schema_release.ts";
+import { type ScratchServer, withScratchServer } from "./scratch_database.ts";
 
 /** The committed description. */
 export const SCHEMA_FILE = fileURLToPath(new URL("../docs/schema.sql", import.meta.url));
 
 const HEADER =
-  `-- The database as the migrations make it: written by "deno task schema", compared by
--- "deno task schema --check" and by the tests. A description: do not edit it, do not run it.
+  `-- The database as the migrations make it, without the bodies of functions and the queries of views,
+-- which are in supabase/schemas. "deno task schema" writes it, "deno task schema --check" and the
+-- tests compare it. This is a description: do not edit it, do not run it.
 
 `;
-/** Lines shown before and after a difference. */
-const CONTEXT_LINES = 2;
+const FOLDERS: SchemaFolders = {
+  migrations: MIGRATIONS_DIR,
+  schemas: SCHEMAS_DIR,
+  releases: RELEASES_FILE,
+};
+const USAGE = "Usage: deno task schema [--check | --release NAME]";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
@@ -29,73 +50,93 @@ if (import.meta.main) Deno.exit(await main(Deno.args));
 export async function renderSchema(url: string): Promise<string> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
-    return HEADER + await describeSchema(sql);
+    return HEADER + renderDescription(await readSchema(sql, "signatures"));
   } finally {
     await sql.end();
   }
 }
 
 /**
- * The description without the queries of views: PostgreSQL 15 writes column names in full where later
- * versions do not, and a restored view otherwise than the one it was dumped from.
+ * The faults of the schema of this tree, each with its remedy.
  */
-export function withoutViewQueries(schema: string): string {
-  return schema.replaceAll(/^(create view .* as)\n[^;]*;$/gm, "$1 …;");
+export async function checkSchema(server: ScratchServer): Promise<string[]> {
+  const problems = await findBrokenReleases(
+    await readReleases(),
+    await readMigrationFolder(MIGRATIONS_DIR),
+  );
+  const difference = await compareWithFiles(server, FOLDERS);
+  if (difference !== "") {
+    problems.push(
+      `${difference}\nThe migrations (-) do not make what supabase/schemas says (+): run ` +
+        '"deno task schema --release NAME"',
+    );
+  }
+  const committed = await Deno.readTextFile(SCHEMA_FILE).catch(() => "");
+  const found = await renderMigrated(server);
+  if (committed !== found) {
+    problems.push(
+      `${diffLines(committed, found)}\ndocs/schema.sql (-) is not what the migrations make (+): ` +
+        'run "deno task schema"',
+    );
+  }
+  return problems;
 }
 
-/** What differs, as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
-export function diffLines(before: string, after: string): string {
-  const [a, b] = [before.split("\n"), after.split("\n")];
-  const shown: string[] = [];
-  let [i, j, printed] = [0, 0, 0];
-  while (i < a.length || j < b.length) {
-    if (a[i] === b[j]) {
-      i++;
-      j++;
-      continue;
-    }
-    const [removed, added] = nextAgreement(a.slice(i), b.slice(j));
-    shown.push(`@@ line ${i + 1} @@`);
-    for (const line of a.slice(Math.max(printed, i - CONTEXT_LINES), i)) shown.push(`  ${line}`);
-    for (const line of a.slice(i, i + removed)) shown.push(`- ${line}`);
-    for (const line of b.slice(j, j + added)) shown.push(`+ ${line}`);
-    printed = i += removed;
-    j += added;
-  }
-  return shown.join("\n");
-}
-
-/** The fewest lines to drop of each so that both go on with the same line (or end). */
-function nextAgreement(a: readonly string[], b: readonly string[]): [number, number] {
-  for (let dropped = 1; dropped < a.length + b.length; dropped++) {
-    for (let removed = Math.max(0, dropped - b.length); removed <= dropped; removed++) {
-      const added = dropped - removed;
-      if (a[removed] === b[added] && a[removed + 1] === b[added + 1]) return [removed, added];
-    }
-  }
-  return [a.length, b.length];
+async function renderMigrated(server: ScratchServer): Promise<string> {
+  return await server.withDatabase(async (url) => {
+    await migrate(url);
+    return await renderSchema(url);
+  });
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const release = args.indexOf("--release");
-  if (release !== -1) console.log(`Written: ${await writeRelease(args[release + 1]!)}`);
-  const found = await withScratchServer((server) =>
-    server.withDatabase(async (url) => {
-      await migrate(url);
-      return await renderSchema(url);
-    })
-  );
-  if (!args.includes("--check")) {
-    await Deno.writeTextFile(SCHEMA_FILE, found);
-    console.log(`Written: ${SCHEMA_FILE}`);
+  const [option, name, ...more] = args;
+  const is_known = option === undefined || (option === "--check" && name === undefined) ||
+    (option === "--release" && name !== undefined);
+  if (!is_known || more.length > 0) {
+    console.error(USAGE);
+    return 2;
+  }
+  try {
+    return await withScratchServer(async (server) => {
+      if (option === "--check") return await check(server);
+      if (name !== undefined) await release(server, name);
+      await Deno.writeTextFile(SCHEMA_FILE, await renderMigrated(server));
+      console.log(`Written: ${SCHEMA_FILE}`);
+      return 0;
+    });
+  } catch (error) {
+    const is_for_people = error instanceof SchemaReleaseError || error instanceof SchemaFileError ||
+      error instanceof MigrationError || (error instanceof Error && error.constructor === Error);
+    if (!is_for_people) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+async function check(server: ScratchServer): Promise<number> {
+  const problems = await checkSchema(server);
+  if (problems.length === 0) {
+    console.log("The migrations make what supabase/schemas and docs/schema.sql say");
     return 0;
   }
-  const committed = await Deno.readTextFile(SCHEMA_FILE).catch(() => "");
-  if (committed === found) {
-    console.log("docs/schema.sql is what the migrations make");
-    return 0;
-  }
-  console.error(diffLines(committed, found));
-  console.error('docs/schema.sql (-) is not what the migrations make (+): run "deno task schema"');
+  console.error(problems.join("\n\n"));
   return 1;
+}
+
+async function release(server: ScratchServer, name: string): Promise<void> {
+  const { written, removed, change } = await writeRelease(server, FOLDERS, name);
+  if (removed !== null) console.log(`Removed: ${removed}`);
+  if (written === null) console.log("The migrations make what supabase/schemas says: none written");
+  else console.log(`Written: ${written}\n${renderSummary(change)}`);
+}
+
+/** The number of objects that change, and a warning about those that older functions may call. */
+function renderSummary({ created, dropped, withdrawn }: SchemaChange): string {
+  return [
+    `  creates or replaces ${created.length}, drops ${dropped.length}`,
+    ...withdrawn.map((object) =>
+      `  Warning: withdraws ${object}, which the HTTP functions of older releases may call`
+    ),
+  ].join("\n");
 }

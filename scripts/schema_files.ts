@@ -1,13 +1,14 @@
 /**
  * `supabase/schemas/*.sql`: the functions and views of the schema `pay`, one topic a file. Tables,
- * constraints, indexes and policies are in the migrations; the migrations also bring these functions and
- * views to a database, as `deno task schema --release` has written them down (schema_release.ts).
+ * constraints, indexes and policies are in the migrations. A generated migration brings the
+ * functions and views to a database (schema_release.ts).
  */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import postgres, { type TransactionSql } from "postgres";
+import postgres, { type PostgresError, type TransactionSql } from "postgres";
 import { splitStatements } from "./sql_statements.ts";
+import { workableOrder } from "./workable_order.ts";
 
 /** The files of this project. */
 export const SCHEMAS_DIR = fileURLToPath(new URL("../supabase/schemas", import.meta.url));
@@ -73,42 +74,86 @@ export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<Sch
 
 /** The statements that make the objects, as pay_owner. */
 export function renderObjects(objects: readonly SchemaObject[]): string {
-  return objects.map(({ statements }) => statements.map((text) => `${text};\n`).join("")).join(
-    "\n",
-  );
+  return objects
+    .map(({ statements }) => statements.map((text) => `${text};\n`).join(""))
+    .join("\n");
 }
 
-/** Drops every function and view of a database's schema `pay` and makes those of the files. */
+/** The statements as those of a migration: pay_owner runs them. */
+export function renderMigration(statements: string): string {
+  return [BECOME_OWNER, BODIES_UNCHECKED, statements.trim(), BODIES_CHECKED, LEAVE_OWNER]
+    .join("\n\n") + "\n";
+}
+
+/** Runs `work` as a migration would, within a transaction. */
+export async function asOwner<T>(sql: TransactionSql, work: () => Promise<T>): Promise<T> {
+  await sql.unsafe(`${BECOME_OWNER}\n${BODIES_UNCHECKED}`).simple();
+  const result = await work();
+  await sql.unsafe(`${BODIES_CHECKED}\n${LEAVE_OWNER}`).simple();
+  return result;
+}
+
+/**
+ * Makes the functions and views of a database's schema `pay` those of the files: drops all that
+ * nothing else depends on, creates those of the files, and checks their bodies.
+ * Errors: `SchemaFileError` naming the object.
+ */
 export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR): Promise<void> {
   const objects = await readSchemaFiles(folder);
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
-    await sql.begin(async (transaction) => {
-      const drops = await renderDrops(transaction);
-      await transaction.unsafe(renderMigration([drops, renderObjects(objects)])).simple();
-    });
+    await sql.begin((transaction) =>
+      asOwner(transaction, async () => {
+        await dropAll(transaction);
+        const { refused } = await workableOrder(
+          transaction,
+          objects,
+          (object) => renderObjects([object]),
+        );
+        for (const [object, error] of refused) throw new SchemaFileError(object, error);
+        await transaction.unsafe(BODIES_CHECKED).simple();
+        for (const object of objects) await checkBody(transaction, object);
+      })
+    );
   } finally {
     await sql.end();
   }
 }
 
-/** The parts as statements of pay_owner. */
-export function renderMigration(parts: readonly string[]): string {
-  return [BECOME_OWNER, BODIES_UNCHECKED, ...parts, BODIES_CHECKED, LEAVE_OWNER, ""].join("\n\n");
+/**
+ * A function or view that the database refuses to create, replace or drop; the message names it.
+ */
+export class SchemaFileError extends Error {
+  override readonly name = "SchemaFileError";
+
+  constructor({ file, name }: SchemaObject, cause: Error) {
+    const { detail } = cause as PostgresError;
+    super([`${file}: pay.${name}: ${cause.message}`, ...detail ? [detail] : []].join("\n  "), {
+      cause,
+    });
+  }
 }
 
-async function renderDrops(sql: TransactionSql): Promise<string> {
-  const rows = await sql<{ statement: string }[]>`
-    select 'drop view ' || string_agg(format('pay.%I', relname), ', ') as statement
+/**
+ * Drops functions and views. Those that a policy, a trigger or the like uses stay: the files
+ * replace them, or they belong to the tables and are in the migrations alone.
+ */
+async function dropAll(sql: TransactionSql): Promise<void> {
+  const drops = await sql<{ statement: string }[]>`
+    select format('drop view pay.%I', relname) as statement
     from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'v'
-    having count(*) > 0
     union all
     select format('drop function %s', oid::regprocedure)
-    from pg_proc p where pronamespace = 'pay'::regnamespace
-      and not exists (
-        select from pg_depend d
-        where d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid and d.deptype = 'n'
-          and d.classid <> 'pg_rewrite'::regclass
-      )`;
-  return rows.map(({ statement }) => `${statement};`).join("\n");
+    from pg_proc where pronamespace = 'pay'::regnamespace`;
+  await workableOrder(sql, drops, ({ statement }) => statement);
+}
+
+/**
+ * A function whose body was not checked is created once more, now that all that it uses is there.
+ */
+async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<void> {
+  if (object.kind === "view") return;
+  await sql.unsafe(object.statements[0]!).simple().catch((error) => {
+    throw new SchemaFileError(object, error);
+  });
 }

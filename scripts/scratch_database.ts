@@ -34,7 +34,8 @@ export async function withScratchServer<T>(
   }
 }
 
-function scratchServer(server_url: string): ScratchServer {
+/** Databases on the server of a superuser's URL. */
+export function scratchServer(server_url: string): ScratchServer {
   return {
     async withDatabase(work, template) {
       const name = `pay_schema_${crypto.randomUUID().slice(0, 8)}`;

@@ -8,7 +8,6 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { ERROR_CATALOGUE } from "../shared/core/errors.ts";
 import { nextStatuses } from "../shared/domain/lifecycle.ts";
 import { TEST_CARDS } from "../shared/domain/test_values.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../shared/http/payments_function.ts";
@@ -121,13 +120,6 @@ Deno.test("docs/contract.md has every move of a payment, and no other", () => {
     )
   );
   assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
-});
-
-Deno.test("docs/contract.md shows status and type of every error code", () => {
-  const shown = tableRows(CONTRACT, "HTTP").flatMap(([status, type, codes]) =>
-    codeTexts(codes!).map((code) => [code, { status: Number(status), type: codeTexts(type!)[0] }])
-  );
-  assert.deepEqual(Object.fromEntries(shown), ERROR_CATALOGUE);
 });
 
 Deno.test("docs/reference.md lists every operation, and no other", () => {

@@ -34,8 +34,8 @@ export interface Evidence {
   replays: { replayed: number; faults: string[] };
   /** What was found while the run went on. */
   meanwhile: { audits: number; findings: string[] };
-  /** Ledger entries that were deleted or altered since the middle of the run. */
-  altered_entries: string[];
+  /** Ledger transactions that were deleted or altered since the middle of the run. */
+  altered_movements: string[];
   /** Deliveries that were asked for again, and those that ended otherwise than the schedule says. */
   drained: { redelivered: number; faults: string[] };
 }
@@ -215,20 +215,20 @@ function auditChanged(evidence: Evidence): Verdict {
 
 /** R4, besides the oracles: append-only, and no hot balance below zero, meanwhile and at the end. */
 async function auditLedger(evidence: Evidence): Promise<Verdict> {
-  const { meanwhile, altered_entries } = evidence;
+  const { meanwhile, altered_movements } = evidence;
   const overdrawn = await overdrawnBalances(evidence.sql, evidence.environments.transfers);
-  const [row] = await evidence.sql<{ transactions: string; transfers: string }[]>`
-    select (select count(*) from pay.ledger_transactions) as transactions,
+  const [row] = await evidence.sql<{ movements: string; transfers: string }[]>`
+    select (select count(*) from pay.ledger_movements) as movements,
       (select count(*) from pay.transfers) as transfers`;
   return {
     promise: "R4",
-    says: `${row!.transactions} ledger transactions, ${row!.transfers} transfers, ` +
+    says: `${row!.movements} movements of the ledger, ${row!.transfers} transfers, ` +
       `audited ${meanwhile.audits} times meanwhile`,
     findings: [
       ...overdrawn,
       ...(meanwhile.audits === 0 ? ["the books were never looked at meanwhile"] : []),
       ...meanwhile.findings,
-      ...altered_entries,
+      ...altered_movements,
       ...balanceFaults(evidence),
     ],
   };

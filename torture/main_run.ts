@@ -108,7 +108,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   if (counted === null) throw new Error("the clients ended before all was told");
   const told_ms = performance.now() - started;
   await killer.end();
-  const altered_entries = await auditor.end();
+  const altered_movements = await auditor.end();
 
   const proxy_report = await proxies.calm();
   for (const server of servers) await untilWell(server);
@@ -136,7 +136,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     ),
     replays: replayed,
     meanwhile: { audits: auditor.audits, findings: auditor.findings },
-    altered_entries,
+    altered_movements,
     drained,
   });
   if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);

@@ -25,14 +25,15 @@ export class Auditor {
     this.#auditing = this.#audit();
   }
 
-  /** Entries of the copy that the ledger no longer has as they were. */
+  /** Movements of the copy that were altered or deleted. */
   async end(): Promise<string[]> {
     this.#is_over = true;
     await this.#auditing;
     if (!this.#has_copy) return ["no copy of the ledger was made midway"];
     const rows = await this.#stage.sql`
-      select id from (table public.torture_ledger except table pay.ledger_entries) gone limit 5`;
-    return rows.map(({ id }) => `ledger entry ${id} was deleted or altered`);
+      select transaction_id as id
+      from (table public.torture_ledger except table pay.ledger_movements) gone limit 5`;
+    return rows.map(({ id }) => `ledger transaction ${id} was deleted or altered`);
   }
 
   async #audit(): Promise<void> {
@@ -50,7 +51,7 @@ export class Auditor {
         if (this.#wantsCopy()) {
           // It may be there, and the answer to it not.
           await sql`
-            create table if not exists public.torture_ledger as select * from pay.ledger_entries
+            create table if not exists public.torture_ledger as select * from pay.ledger_movements
             where environment_id not in (
               select id from pay.environments
               where public_id = ${this.#keys.resets.environment_id}

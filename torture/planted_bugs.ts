@@ -91,9 +91,9 @@ const BUGS: PlantedBug[] = [
     edits: [
       {
         file: `${SCHEMAS}/committing.sql`,
-        find: "from event e\n      join pay.webhook_endpoints t\n        on t.environment_id",
+        find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
         replace:
-          "from event e\n      join pay.webhook_endpoints t\n        on false and t.environment_id",
+          "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
       },
       {
         file: `${SCHEMAS}/committing.sql`,
@@ -147,18 +147,19 @@ const BUGS: PlantedBug[] = [
   {
     name: "a policy is missing",
     edits: [{
-      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "\n  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
-      replace: "\n);\n\ndo $$ begin",
+      file: `${MIGRATIONS}/20261120000950_policies.sql`,
+      find: ", 'webhook_deliveries'\n  ] loop",
+      replace: "\n  ] loop",
     }],
     noticed_by: "tests/webhook/delivery_test.ts",
   },
   {
     name: "a policy opens to everyone",
     edits: [{
-      file: `${MIGRATIONS}/20261120000450_webhooks.sql`,
-      find: "  or (select current_setting('pay.worker', true)) = 'on'\n);\n\ndo $$ begin",
-      replace: "  or true\n);\n\ndo $$ begin",
+      file: `${MIGRATIONS}/20261120000950_policies.sql`,
+      find: "to pay_owner using (environment_id %s or %s)',\n      v_table || '_of_environment'",
+      replace:
+        "to pay_owner using (environment_id %s or true or %s)',\n      v_table || '_of_environment'",
     }],
     noticed_by: "tests/database/row_level_security_test.ts",
   },
@@ -175,15 +176,15 @@ const BUGS: PlantedBug[] = [
     name: "a purge ignores the 24 hours",
     edits: [{
       file: `${SCHEMAS}/retention.sql`,
-      find: "where o.created_at <= v_at - pay.idempotency_retention()",
-      replace: "where o.created_at <= v_at",
+      find: "where o.created_at <= p_at - pay.idempotency_retention()",
+      replace: "where o.created_at <= p_at",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
   {
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
+      file: `${SCHEMAS}/idempotency.sql`,
       find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
       replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
     }],
@@ -200,20 +201,29 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/http/idempotency_twins_test.ts",
   },
   {
+    name: "a revoked key opens its environment",
+    edits: [{
+      file: `${SCHEMAS}/admission.sql`,
+      find: "      and s.revoked_at is null\n",
+      replace: "",
+    }],
+    noticed_by: "tests/database/admission_test.ts",
+  },
+  {
     name: "a twin is let through",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
-      find: "where c.idempotency_key is null or exists (\n      select from claimed k",
-      replace: "where c.idempotency_key is null or true or exists (\n      select from claimed k",
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "where not exists (\n    select from claimed k",
+      replace: "where false and not exists (\n    select from claimed k",
     }],
     noticed_by: "tests/races/twins_test.ts",
   },
   {
     name: "a replay has new bytes",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
-      find: "    body := v_request.body;",
-      replace: "    body := v_request.body || ' ';",
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "p_found[v_kept.n].body := v_kept.body;",
+      replace: "p_found[v_kept.n].body := v_kept.body || ' ';",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -236,13 +246,50 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/model/model_test.ts",
   },
   {
-    name: "the ledger's check is gone",
+    name: "the ledger takes a movement within one account",
     edits: [{
       file: `${MIGRATIONS}/20261120000400_ledger.sql`,
-      find: "  where c.is_unbalanced\n",
-      replace: "  where false\n",
+      find: "check (debit_account <> credit_account)",
+      replace: "check (debit_account = debit_account)",
     }],
     noticed_by: "tests/database/constraints_test.ts",
+  },
+  {
+    name: "the ledger adds one movement of a list to its total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "      sum(m.amount_minor) as amount_minor\n",
+      replace: "      max(m.amount_minor) as amount_minor\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger drops an amount when all stripes are taken",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find:
+        "      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));\n      exit;\n",
+      replace: "      return;\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger keeps one generation of a total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "else t.generation + 1 end",
+      replace: "else t.generation end",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger repeats the entry that a page begins after",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "where entry.id < v_before",
+      replace: "where entry.id <= v_before",
+    }],
+    noticed_by: "tests/http/ledger_test.ts",
   },
   {
     name: "transfers out of one balance do not wait for each other",

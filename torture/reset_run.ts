@@ -22,12 +22,11 @@ const TABLES = [
   "refunds",
   "transfers",
   "events",
-  "ledger_entries",
-  "ledger_transactions",
+  "ledger_movements",
   "webhook_deliveries",
 ];
-/** Sums of the entries, emptied with them; when they are made is the database's own affair. */
-const SUMS = ["ledger_deltas", "ledger_totals"];
+/** Sums of the movements, deleted with them. */
+const SUMS = ["ledger_totals"];
 
 /** Runs it. */
 export async function runResets(stage: Stage, resets: number): Promise<Verdict[]> {

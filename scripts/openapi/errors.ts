@@ -7,6 +7,7 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
 import type { Operation } from "../../shared/http/operation.ts";
 import { ERROR_CODES, ErrorBody } from "../../shared/schema/error.ts";
+import { ERROR_HELP } from "../error_help.ts";
 import { errorExampleName } from "./examples.ts";
 import { headerRefs, WITH_KEY } from "./headers.ts";
 import { type Json, schemaRef } from "./schemas.ts";
@@ -24,32 +25,6 @@ const TITLES: Record<number, string> = {
   429: "TooManyRequests",
   500: "InternalError",
   503: "ServiceUnavailable",
-};
-
-/** When each code is answered, for readers. */
-const WHEN: Record<ErrorCode, string> = {
-  invalid_parameter: "a field, parameter or header is wrong: `param` names it",
-  invalid_json: "the body is not one strict JSON object",
-  unauthorized: "the key is missing, malformed, unknown, revoked or expired",
-  payment_declined: "the issuer declined the payment",
-  insufficient_funds: "the card has insufficient funds",
-  aml_blocked: "the payment was blocked by fraud and money-laundering checks",
-  authentication_failed: "the payer failed to authenticate",
-  balance_insufficient: "the amount is more than the available balance",
-  test_key_required: "this takes test keys only",
-  permission_denied: "the key lacks a scope: `required_scope`",
-  origin_not_allowed: "a browser's origin is not on the list, or sent a live key",
-  not_found: "there is no such resource in the key's environment",
-  method_not_allowed: "the path takes other methods: see the header `Allow`",
-  idempotency_conflict: "the `Idempotency-Key` was used with a different request",
-  idempotency_in_progress: "a request with this `Idempotency-Key` is still under way",
-  invalid_state: "the resource cannot go there: see `current_status` and `allowed`",
-  payload_too_large: "the body is larger than 64 KiB",
-  unsupported_media_type: "the body is not `application/json`",
-  rate_limited: "too many requests",
-  internal_error: "something went wrong on our side",
-  service_unavailable: "the service is briefly unavailable",
-  provider_not_configured: "no live payment provider is configured: use a test key",
 };
 
 /** What every operation with a key can answer. */
@@ -131,7 +106,7 @@ function responseName(status: number, codes: readonly ErrorCode[]): string {
 
 function response(codes: readonly ErrorCode[]): Json {
   return {
-    description: codes.map((code) => `\`${code}\`: ${WHEN[code]}`).join("; "),
+    description: codes.map((code) => `\`${code}\`: ${ERROR_HELP[code].when}`).join("; "),
     headers: headerRefs([
       ...WITH_KEY,
       ...(codes.some((code) => KEPT.includes(code)) ? ["Idempotent-Replayed"] : []),

@@ -2,12 +2,13 @@
  * `paths`: every address of every operation, and what is served without an API key.
  */
 
-import { idPattern, type IdPrefix } from "../../shared/core/ids.ts";
+import { idPattern } from "../../shared/core/ids.ts";
 import {
   type Operation,
   PAYMENTS_FUNCTION,
   SANDBOX_FUNCTION,
 } from "../../shared/http/operation.ts";
+import { pathKind } from "../../shared/http/path_id.ts";
 import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../shared/schema/limits.ts";
 import { EmptyBody } from "../../shared/schema/payment.ts";
 import { Health, Purged, RelayAwake } from "../../shared/schema/service.ts";
@@ -16,18 +17,6 @@ import { examplesOf } from "./examples.ts";
 import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";
 import { type Address, ADDRESSES } from "./operations.ts";
 import { type Json, queryProperties, schemaRef } from "./schemas.ts";
-
-/** Prefix of the ids of each collection: what `{id}` in a path stands for. */
-const COLLECTIONS: Record<string, { prefix: IdPrefix; noun: string }> = {
-  payments: { prefix: "pay_", noun: "payment" },
-  sandbox: { prefix: "pay_", noun: "payment" },
-  refunds: { prefix: "re_", noun: "refund" },
-  transfers: { prefix: "tr_", noun: "transfer" },
-  api_keys: { prefix: "key_", noun: "API key" },
-  webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },
-  webhook_deliveries: { prefix: "whd_", noun: "delivery" },
-  events: { prefix: "evt_", noun: "event" },
-};
 
 /** Parameters that many operations share. */
 export const COMPONENT_PARAMETERS: Record<string, Json> = {
@@ -106,7 +95,7 @@ function parameters(operation: Operation, path: string): Json[] {
 }
 
 function idParameter(path: string): Json {
-  const { prefix, noun } = COLLECTIONS[path.split("/").at(path.split("/").indexOf("{id}") - 1)!]!;
+  const { prefix, noun } = pathKind(path)!;
   return {
     name: "id",
     in: "path",

@@ -60,6 +60,31 @@ export function minorUnitDigits(code: string): number {
   return digits;
 }
 
+/**
+ * An amount as people write it: 1999 EUR is `19.99 EUR`, 1999 JPY is `1999 JPY`.
+ *
+ * @param code one of `CURRENCIES`
+ */
+export function formatAmount(amount_minor: number, code: string): string {
+  const digits = minorUnitDigits(code);
+  if (digits === 0) return `${amount_minor} ${code}`;
+  const text = String(amount_minor).padStart(digits + 1, "0");
+  return `${text.slice(0, -digits)}.${text.slice(-digits)} ${code}`;
+}
+
+/**
+ * Minor units of a decimal text such as `19.99`, computed on the text. Null if the currency has
+ * fewer decimals, or if the text is no such number.
+ *
+ * @param code one of `CURRENCIES`
+ */
+export function parseDecimal(text: string, code: string): number | null {
+  const [, whole, fraction = ""] = /^(\d{1,13})(?:\.(\d+))?$/.exec(text) ?? [];
+  const digits = minorUnitDigits(code);
+  if (whole === undefined || /[1-9]/.test(fraction.slice(digits))) return null;
+  return Number(whole + fraction.slice(0, digits).padEnd(digits, "0"));
+}
+
 function codes(list: string, digits: number): [string, number][] {
   return list.trim().split(/\s+/).map((code) => [code, digits]);
 }

@@ -93,7 +93,7 @@ export interface EndpointUrl {
 export class EndpointUrlError extends Error {
   override readonly name = "EndpointUrlError";
   constructor(readonly reason: EndpointUrlReason, why: string) {
-    super(`Cannot use this webhook endpoint url: ${why}.`);
+    super(`This URL cannot be used for webhooks: ${why}`);
   }
 }
 
@@ -121,20 +121,20 @@ function parseStrictly(text: string, allow_private: boolean): URL {
     // deno-lint-ignore no-control-regex -- control characters are what is looked for
     /[\u0000-\u0020\u007f-\u00a0\ufeff\\]/.test(text) || !text.isWellFormed(),
     "characters",
-    "it holds spaces, control characters or backslashes",
+    "it contains spaces, control characters or backslashes",
   );
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
-  refuseWhen(scheme === undefined, "not_a_url", "it is not an absolute URL");
+  refuseWhen(scheme === undefined, "not_a_url", "it must begin with https://");
   const schemes = allow_private ? ["https", "http"] : ["https"];
   refuseWhen(
     !schemes.includes(scheme!),
     "scheme",
-    allow_private ? "only https and http are allowed" : "only https is allowed",
+    allow_private ? "it must begin with https:// or http://" : "it must begin with https://",
   );
   const authority = /^[a-z]+:\/\/([^/?#]+)/i.exec(text)?.[1];
-  refuseWhen(authority === undefined, "not_a_url", "it needs a host after `//`");
-  refuseWhen(authority!.includes("@"), "userinfo", "a user name or password is not allowed");
-  refuseWhen(text.includes("#"), "fragment", "a fragment (`#`) is not allowed");
+  refuseWhen(authority === undefined, "not_a_url", "a host name must follow //");
+  refuseWhen(authority!.includes("@"), "userinfo", "it contains a user name or password");
+  refuseWhen(text.includes("#"), "fragment", "it contains a fragment (#)");
   // The parser removes an empty port and refuses bad hosts without saying why.
   refuseWhen(authority!.endsWith(":"), "not_a_url", "the port is missing after the colon");
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -168,7 +168,11 @@ function checkHost(host: string, allow_private: boolean): void {
     "reserved_host",
     `"${host}" is a name of private networks, not of the internet`,
   );
-  refuseWhen(labels.length < 2, "host", `"${host}" has no dot`);
+  refuseWhen(
+    labels.length < 2,
+    "host",
+    `"${host}" is not a name of the public internet: it has no dot`,
+  );
 }
 
 function checkPort(port: number, protocol: string, allow_private: boolean): void {

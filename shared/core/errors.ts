@@ -1,6 +1,6 @@
 /**
  * The error catalogue of the wire contract (contract §6) and its one carrier, `ApiError`.
- * Every code has one row here; the renderer in `shared/http` is the only reader of the rows.
+ * Every code has one row here. `shared/domain/error_body.ts` renders errors.
  */
 
 /** HTTP status and `type` of each error code. */
@@ -32,6 +32,17 @@ export const ERROR_CATALOGUE = {
 /** Every code an error body can carry. */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
+/** The page of this repository that explains every code under a heading of its own. */
+export const ERROR_PAGE = "docs/errors.md";
+
+/**
+ * Where a code is explained. The project has no public address, so the URL is relative to the
+ * repository and the same for every deployment.
+ */
+export function docUrl(code: ErrorCode): string {
+  return `${ERROR_PAGE}#${code}`;
+}
+
 /** Members of an error body beyond type, code, message and request id. */
 export interface ErrorDetails {
   /** The field at fault, as a path: `card.number`, `metadata.order`, `Idempotency-Key`. */
@@ -46,7 +57,7 @@ export class ApiError extends Error {
 
   /**
    * @param code a row of the catalogue
-   * @param message what was attempted, the harmless value in quotes, a colon, the reason
+   * @param message for people: the fault and the remedy, without a period at the end
    * @param details members of the body beyond code and message
    * @param headers further response headers, such as `Retry-After`
    */
@@ -65,7 +76,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What passes by itself: the client is told to wait a second. */
+/** An error that passes by itself: the client is told to wait a second. */
 export function tryAgain(code: ErrorCode, message: string): ApiError {
   return new ApiError(code, message, {}, { "Retry-After": "1" });
 }

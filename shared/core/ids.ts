@@ -3,8 +3,9 @@
  *
  * The suffix is 9 characters of milliseconds (45 bits, until the year 3084), 16 random characters
  * (80 bits) and one ordinal, in Crockford's base 32. All ids of one change share time and
- * randomness and differ in the ordinal, so the events and ledger entries of one request sort in
- * the order in which they were made.
+ * randomness and differ in the ordinal, so the events and ledger transactions of one request sort in
+ * the order in which they were made. The ids of ledger entries are not minted: the database derives
+ * them from their transaction's id, with the ordinals that follow it.
  */
 
 /** Prefix of each kind of resource (contract §2). */
@@ -21,8 +22,12 @@ export type IdPrefix =
   | "req_"
   | "env_";
 
-/** Gives the next id of one change. */
-export type IdMint = (prefix: IdPrefix) => string;
+/**
+ * Gives the next id of one change.
+ * @param reserved how many ordinals after the id's stay unused, for ids that are derived from it; the
+ *   id's ordinal and these are always of the same randomness
+ */
+export type IdMint = (prefix: IdPrefix, reserved?: number) => string;
 
 /** Fills an array with random bytes; `crypto.getRandomValues` outside of tests. */
 export type RandomSource = (bytes: Uint8Array) => Uint8Array;
@@ -43,12 +48,14 @@ export function idMint(at_ms: number, random: RandomSource = systemRandom): IdMi
   const time = encodeTime(at_ms);
   let shared = time + randomCharacters(random);
   let ordinal = 0;
-  return (prefix) => {
-    if (ordinal === ALPHABET.length) {
+  return (prefix, reserved = 0) => {
+    if (ordinal + reserved >= ALPHABET.length) {
       shared = time + randomCharacters(random);
       ordinal = 0;
     }
-    return prefix + shared + ALPHABET[ordinal++];
+    const id = prefix + shared + ALPHABET[ordinal];
+    ordinal += 1 + reserved;
+    return id;
   };
 }
 

@@ -60,11 +60,14 @@ export function parseStrictJson(bytes: Uint8Array): StrictJson {
   try {
     text = UTF_8.decode(bytes);
   } catch {
-    throw new StrictJsonError("", "not valid UTF-8");
+    throw new StrictJsonError("", "it is not UTF-8 text");
   }
-  if (text.length === 0) throw new StrictJsonError("", "empty");
+  if (text.length === 0) throw new StrictJsonError("", "it is empty");
   if (text.charCodeAt(0) === BYTE_ORDER_MARK) {
-    throw new StrictJsonError("", "a byte order mark is not accepted");
+    throw new StrictJsonError(
+      "",
+      "it begins with a byte order mark (BOM): save it as UTF-8 without one",
+    );
   }
   return new Parser(text).parse();
 }
@@ -88,6 +91,8 @@ const BACKSLASH = 0x5c;
 const ZERO = 0x30;
 const NINE = 0x39;
 
+const ENDS_EARLY = "it ends too early: a quote or bracket is missing";
+
 /** One reading of one text. `charCodeAt` beyond the end is NaN, which no comparison accepts. */
 class Parser {
   #position = 0;
@@ -100,7 +105,7 @@ class Parser {
   parse(): StrictJson {
     const value = this.#value();
     this.#skipSpace();
-    if (this.#position < this.text.length) this.#fail("text after the value");
+    if (this.#position < this.text.length) this.#fail("there is more text after its end");
     return { value, literals: this.#literals };
   }
 
@@ -134,8 +139,8 @@ class Parser {
       const key = this.#string();
       this.#place.push(key);
       // Assigning this one key would change the prototype and store nothing.
-      if (key === "__proto__") this.#fail("the key __proto__ is not accepted");
-      if (Object.hasOwn(object, key)) this.#fail("duplicate key");
+      if (key === "__proto__") this.#fail('the name "__proto__" is not accepted');
+      if (Object.hasOwn(object, key)) this.#fail("this name is there twice");
       if (!this.#accept(":")) this.#failUnexpected();
       object[key] = this.#value();
       this.#place.pop();
@@ -160,7 +165,7 @@ class Parser {
   /** Steps over an opening bracket. The place has one step per container that is open. */
   #enter(): void {
     if (this.#place.length >= MAX_JSON_DEPTH) {
-      this.#fail(`nested deeper than ${MAX_JSON_DEPTH} levels`);
+      this.#fail(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
     }
     this.#position++;
   }
@@ -193,15 +198,17 @@ class Parser {
         at += this.text[at + 1] === "u" ? 5 : 1;
         from = at + 1;
       } else if (code === 0) {
-        this.#fail("U+0000 is not accepted");
+        this.#fail("text cannot contain the character U+0000");
       } else if (code < 0x20) {
-        this.#fail("a control character in a string must be escaped");
+        this.#fail("write a line break in text as \\n, and a tab as \\t");
       } else if (Number.isNaN(code)) {
-        this.#fail("unexpected end");
+        this.#fail(ENDS_EARLY);
       }
     }
     // Only an escape can write half of a pair: the raw text came through a UTF-8 decoder.
-    if (!result.isWellFormed()) this.#fail("a lone surrogate is not accepted");
+    if (!result.isWellFormed()) {
+      this.#fail("text contains half of a surrogate pair, such as \\ud800 alone");
+    }
     return result;
   }
 
@@ -210,11 +217,11 @@ class Parser {
     const letter = this.text.charAt(at + 1);
     if (letter === "u") {
       const hex = this.text.slice(at + 2, at + 6);
-      if (!FOUR_HEX_DIGITS.test(hex)) this.#fail("\\u must be followed by four hex digits");
-      if (hex === "0000") this.#fail("U+0000 is not accepted");
+      if (!FOUR_HEX_DIGITS.test(hex)) this.#fail("\\u in text must be followed by four hex digits");
+      if (hex === "0000") this.#fail("text cannot contain the character U+0000");
       return String.fromCharCode(parseInt(hex, 16));
     }
-    return SIMPLE_ESCAPES.get(letter) ?? this.#fail("unknown escape in a string");
+    return SIMPLE_ESCAPES.get(letter) ?? this.#fail("text contains a backslash: write it as \\\\");
   }
 
   #number(): number {
@@ -235,11 +242,11 @@ class Parser {
     }
     const length = this.#position - start;
     if (length > MAX_NUMBER_LENGTH) {
-      this.#fail(`a number longer than ${MAX_NUMBER_LENGTH} characters`);
+      this.#fail(`this number has more than ${MAX_NUMBER_LENGTH} characters`);
     }
     const literal = this.text.slice(start, this.#position);
     const value = Number(literal);
-    if (!(Math.abs(value) <= MAX_NUMBER)) this.#fail("a number beyond ±(2^53 - 1)");
+    if (!(Math.abs(value) <= MAX_NUMBER)) this.#fail(`this number is beyond ±${MAX_NUMBER}`);
     if (this.#position !== integerEnd || Object.is(value, -0)) {
       this.#literals.set(this.#param(), literal);
     }
@@ -284,9 +291,21 @@ class Parser {
     return path;
   }
 
+  /** Names the usual slips; for any other character, tells where it stands. */
   #failUnexpected(): never {
-    if (this.#position >= this.text.length) this.#fail("unexpected end");
-    this.#fail("unexpected character");
+    const character = this.text[this.#position];
+    if (character === undefined) this.#fail(ENDS_EARLY);
+    const before = this.text.slice(0, this.#position);
+    if ((character === "}" || character === "]") && before.trimEnd().endsWith(",")) {
+      this.#fail(`remove the comma before "${character}"`);
+    }
+    if (character === "'") this.#fail("write text in double quotes, not in single quotes");
+    const lines = before.split("\n");
+    this.#fail(
+      `the character in line ${lines.length}, column ${
+        lines.at(-1)!.length + 1
+      } is not allowed there`,
+    );
   }
 
   #fail(reason: string): never {

@@ -9,7 +9,6 @@
 
 import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../core/api_key.ts";
-import { formatTime } from "../core/clock.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
@@ -53,7 +52,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       if (expires_at_ms !== undefined && expires_at_ms <= request.context.at_ms) {
         throw invalidParameter(
           "expires_at",
-          `"${formatTime(expires_at_ms)}" is past: the key would not work`,
+          '"expires_at" must be a time in the future',
         );
       }
       return withSecret(request, caller, {
@@ -94,7 +93,7 @@ function refuseLive({ context }: ServiceRequest): void {
   if (!context.livemode) return;
   throw new ApiError(
     "test_key_required",
-    "Keys over HTTP are for sandboxes: live keys are managed by the operator's command",
+    "Only the operator's command (deno task keys) manages live keys: use a test key here",
   );
 }
 

@@ -35,7 +35,7 @@ export async function decideCreate(
   if (body.settlement === "manual" && instrument.kind === "card") {
     throw invalidParameter(
       "settlement",
-      `"manual" is for sepa, swift and stablecoin: not for card`,
+      '"settlement" cannot be "manual" for a card: only sepa, swift and stablecoin settle later',
     );
   }
   const authorization = await context.provider.authorize({
@@ -46,7 +46,7 @@ export async function decideCreate(
     manual: body.settlement === "manual",
   });
   const change = new ResourceChange(newPayment(body, amount_minor, instrument, context), context);
-  change.happen("created");
+  change.happen("payment.created");
   settle(change, authorization, context.base_url);
   return change.finish(
     authorization.result === "declined" && context.decline_is_error
@@ -58,7 +58,7 @@ export async function decideCreate(
 function checkMode(body: CreatePaymentBody, livemode: boolean): void {
   for (const field of ["outcome", "settlement"] as const) {
     if (livemode && body[field] !== undefined) {
-      throw invalidParameter(field, `"${field}" is for test keys only`);
+      throw invalidParameter(field, `"${field}" is for test keys only: leave it out`);
     }
   }
 }
@@ -103,7 +103,10 @@ function newPayment(
 function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
   const { customer, payer } = body;
   if (customer && payer && (customer.email !== payer.email || customer.name !== payer.name)) {
-    throw invalidParameter("payer", "Contradicts customer: give one, or the same in both");
+    throw invalidParameter(
+      "payer",
+      '"payer" is another name of "customer": send one of them, or the same in both',
+    );
   }
   return customer ?? payer ?? null;
 }

@@ -24,7 +24,7 @@ export async function decideTransfer(
   provider: Provider,
 ): Promise<Change> {
   if (context.livemode && body.settlement !== undefined) {
-    throw invalidParameter("settlement", `"settlement" is for test keys only`);
+    throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
   }
   const amount_minor = amountOf(body)!;
   const instrument = readDestination(body);
@@ -37,7 +37,7 @@ export async function decideTransfer(
   const transfer = newTransfer(body, amount_minor, instrument, context);
   const change = new ResourceChange(transfer, context);
   change.move("transfer", amount_minor);
-  change.happen("created");
+  change.happen("transfer.created");
   if (settled.result === "completed") complete(change);
   if (settled.result === "failed") fail(change, settled.code, settled.return_code ?? null);
   return change.finish({ status: 201, body: change.body });
@@ -48,7 +48,7 @@ export function decideCancelTransfer(transfer: Transfer, context: RequestContext
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
   const change = new ResourceChange(transfer, context);
   change.move("transfer_reversed", transfer.amount_minor);
-  change.happen("cancelled", { status: "cancelled", cancelled_at: change.at });
+  change.happen("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -73,7 +73,7 @@ export function decideAdvanceTransfer(
 function complete(change: TransferChange): void {
   const { amount_minor, currency, destination } = change.subject;
   change.move("transfer_completed", amount_minor);
-  change.happen("completed", {
+  change.happen("transfer.completed", {
     status: "completed",
     completed_at: change.at,
     ...(destination.type === "wallet" && {
@@ -91,7 +91,7 @@ function complete(change: TransferChange): void {
 /** The money comes back. */
 function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
   change.move("transfer_reversed", change.subject.amount_minor);
-  change.happen("failed", {
+  change.happen("transfer.failed", {
     status: "failed",
     failure_code: code,
     failure_message: FAILURES[code],
@@ -131,7 +131,10 @@ function newTransfer(
 function readDestination({ destination, currency }: CreateTransferBody): Instrument {
   const { iban, wallet } = destination;
   if (iban && wallet) {
-    throw invalidParameter("destination", "Give one destination: iban or wallet");
+    throw invalidParameter(
+      "destination",
+      '"destination" has both "iban" and "wallet": send one of them',
+    );
   }
   const at = { prefix: "destination." };
   if (iban) {
@@ -140,7 +143,10 @@ function readDestination({ destination, currency }: CreateTransferBody): Instrum
     return account;
   }
   if (wallet) return readWallet(wallet, currency, at);
-  throw invalidParameter("destination", "Required: destination.iban or destination.wallet");
+  throw invalidParameter(
+    "destination",
+    '"destination" must be an object with either "iban" or "wallet"',
+  );
 }
 
 function shownDestination({ method }: Instrument): TransferDestination {

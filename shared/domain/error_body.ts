@@ -2,9 +2,9 @@
  * The one renderer of error bodies (contract §6).
  */
 
-import { type ApiError, ERROR_CATALOGUE } from "../core/errors.ts";
+import { type ApiError, docUrl, ERROR_CATALOGUE } from "../core/errors.ts";
 
-/** `{"error":{type, code, message, param?, request_id, …}}` as JSON text. */
+/** `{"error":{type, code, message, param?, request_id, doc_url, …}}` as JSON text. */
 export function renderError(error: ApiError, request_id: string): string {
   const { param, ...more } = error.details;
   return JSON.stringify({
@@ -14,6 +14,7 @@ export function renderError(error: ApiError, request_id: string): string {
       message: error.message,
       ...(param !== undefined && { param }),
       request_id,
+      doc_url: docUrl(error.code),
       ...more,
     },
   });

@@ -4,6 +4,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { type IdMint, idMint, type RandomSource } from "../core/ids.ts";
+import type { EventType } from "../schema/event_type.ts";
 import type { EventRow } from "../store/change.ts";
 
 /** What an event is made in: a request, or the relay's own doing, which has no request id. */
@@ -26,7 +27,7 @@ const API_VERSION = "v1";
 
 /** What an event tells. */
 export interface EventFacts {
-  type: string;
+  type: EventType;
   /** The resource that changed; its events are ordered by `sequence`. */
   subject_id: string;
   sequence: number;

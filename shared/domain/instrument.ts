@@ -5,7 +5,7 @@
 
 import { cardBrand, normalizeCardNumber } from "../core/card_number.ts";
 import { type Stablecoin, STABLECOINS } from "../core/currency.ts";
-import { invalidParameter } from "../core/errors.ts";
+import { ERROR_PAGE, invalidParameter } from "../core/errors.ts";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../core/iban.ts";
 import { inferNetwork, isValidAddress } from "../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../schema/payment.ts";
@@ -29,7 +29,7 @@ export function readInstrument(
 ): Instrument {
   const given = (["card", "iban", "wallet"] as const).filter((name) => body[name] !== undefined);
   if (given.length > 1) {
-    throw invalidParameter(given[1]!, `Give one instrument: both ${given.join(" and ")} are set`);
+    throw invalidParameter(given[1]!, 'Send only one of "card", "iban" and "wallet"');
   }
   const asked = askedKind(body);
   const instrument = body.card
@@ -40,9 +40,10 @@ export function readInstrument(
     ? readWallet(body.wallet, body.currency)
     : { kind: asked?.kind ?? "card", method: null, behaviour: null };
   if (asked && asked.kind !== instrument.kind) {
+    const { param } = asked;
     throw invalidParameter(
-      asked.param,
-      `"${body[asked.param]}" contradicts the instrument: ${given[0]} is given`,
+      param,
+      `"${param}" is "${body[param]}", but the payment has "${given[0]}": leave one of them out`,
     );
   }
   checkCurrency(instrument.kind, body.currency);
@@ -55,7 +56,8 @@ function askedKind(body: CreatePaymentBody) {
   if (byCapability && body.method_kind && byCapability !== body.method_kind) {
     throw invalidParameter(
       "method_kind",
-      `"${body.method_kind}" contradicts capability "${body.capability}"`,
+      `"method_kind" is "${body.method_kind}", but "capability" is "${body.capability}": ` +
+        "send one of them",
     );
   }
   if (body.method_kind) return { kind: body.method_kind, param: "method_kind" as const };
@@ -74,32 +76,39 @@ export function capabilityOf(kind: MethodKind): Capability {
 /** Refuses a currency that a rail cannot carry. */
 export function checkCurrency(kind: MethodKind, currency: string): void {
   if (kind === "sepa" && currency !== "EUR") {
-    throw invalidParameter("currency", `"${currency}" cannot be paid by SEPA: it takes EUR only`);
+    throw invalidParameter("currency", `SEPA takes EUR only, not ${currency}`);
   }
   if (kind !== "stablecoin" && isStablecoin(currency)) {
-    throw invalidParameter("currency", `"${currency}" can only be paid by stablecoin`);
+    throw invalidParameter(
+      "currency",
+      `${currency} needs a "wallet": cards and banks do not take it`,
+    );
   }
 }
 
+const USE_A_TEST_CARD =
+  `Use a test card number such as 4242 4242 4242 4242. ${ERROR_PAGE}#test-values lists them`;
+const EXPIRED = "The card has expired: any month in the future works for a test card";
+
 function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
   if (livemode) {
-    throw invalidParameter("card.number", "Card numbers are not accepted in live mode");
+    throw invalidParameter("card.number", "Live keys take no card numbers: use a test key");
   }
   const number = normalizeCardNumber(card.number);
   const behaviour = TEST_CARDS.get(number);
   // The number is not repeated: it might be a real one.
-  if (!behaviour) throw invalidParameter("card.number", "Use a test card number");
+  if (!behaviour) throw invalidParameter("card.number", USE_A_TEST_CARD);
   const brand = cardBrand(number);
   if (brand !== "amex" && card.cvc.length !== 3) {
-    throw invalidParameter("card.cvc", "The CVC of this card has three digits");
+    throw invalidParameter("card.cvc", '"card.cvc" must have three digits for this card');
   }
   const now = new Date(at_ms);
   const year = now.getUTCFullYear();
   if (card.exp_year < year) {
-    throw invalidParameter("card.exp_year", `"${card.exp_year}" is past: the card has expired`);
+    throw invalidParameter("card.exp_year", EXPIRED);
   }
   if (card.exp_year === year && card.exp_month < now.getUTCMonth() + 1) {
-    throw invalidParameter("card.exp_month", `"${card.exp_month}" is past: the card has expired`);
+    throw invalidParameter("card.exp_month", EXPIRED);
   }
   const { exp_month, exp_year } = card;
   return {
@@ -129,7 +138,8 @@ export function readIban(
   if (!test && !isValidIban(iban)) {
     throw invalidParameter(
       `${prefix}iban.iban`,
-      "Not an IBAN: the check digits or the form are wrong",
+      "This is not an IBAN: a character is missing or wrong. A test IBAN is " +
+        "DE89 3704 0044 0532 0130 00",
     );
   }
   const inferred = test?.kind ?? (currency === "EUR" ? "sepa" : "swift");
@@ -152,21 +162,22 @@ export function readWallet(
   if (ZERO_ADDRESS.test(address)) {
     throw invalidParameter(
       `${prefix}wallet.address`,
-      "Nobody holds this address: money would be lost",
+      "Nobody holds this address, so the money would be lost: use another address",
     );
   }
   const network = wallet.network ?? inferNetwork(address) ?? "ethereum";
   if (!behaviour && !isValidAddress(network, address)) {
     throw invalidParameter(
       `${prefix}wallet.address`,
-      `Not an address on ${network}: check it and retry`,
+      `This is not a wallet address on ${network}: check each character, or name another "network". ` +
+        "A test wallet is 0x000000000000000000000000000000000000dEaD",
     );
   }
   const coin = isStablecoin(currency) ? currency : null;
   if (coin && wallet.asset && wallet.asset !== coin) {
     throw invalidParameter(
       `${prefix}wallet.asset`,
-      `"${wallet.asset}" contradicts currency "${coin}"`,
+      `The wallet's "asset" is ${wallet.asset}, but "currency" is ${coin}: send the same in both`,
     );
   }
   const asset = wallet.asset ?? coin ?? "USDC";

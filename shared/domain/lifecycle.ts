@@ -74,7 +74,7 @@ export function transferAdvances(transfer: Pick<Transfer, "status">): TransferSt
 export function invalidTransferState(action: string, transfer: Pick<Transfer, "status">): ApiError {
   return new ApiError(
     "invalid_state",
-    `Cannot ${action} this transfer: it is ${transfer.status}`,
+    `Cannot ${action}: the transfer is ${transfer.status}`,
     { current_status: transfer.status, allowed: transferAdvances(transfer) },
   );
 }
@@ -91,7 +91,7 @@ export function invalidState(
 ): ApiError {
   return new ApiError(
     "invalid_state",
-    `Cannot ${action} this payment: it is ${payment.status}`,
+    `Cannot ${action}: the payment is ${payment.status}`,
     { current_status: payment.status, allowed },
   );
 }

@@ -78,7 +78,7 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
     case "requires_action":
       return requireAction(change, base_url);
     case "processing":
-      return change.happen("processing", { status: "processing" });
+      return change.happen("payment.processing", { status: "processing" });
     case "cancelled":
       return cancel(change);
     case "declined":
@@ -100,7 +100,7 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
 }
 
 function cancel(change: PaymentChange): void {
-  change.happen("cancelled", {
+  change.happen("payment.cancelled", {
     status: "cancelled",
     cancelled_at: change.at,
     next_action: null,

@@ -3,6 +3,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import { formatAmount } from "../core/currency.ts";
 import { invalidParameter } from "../core/errors.ts";
 import type { Payment, PaymentStatus } from "../schema/payment.ts";
 import type { CreateRefundBody, Refund } from "../schema/refund.ts";
@@ -26,7 +27,7 @@ export function decideRefund(
   if (amount_minor !== undefined && amount_minor > rest) {
     throw invalidParameter(
       body.amount_minor === undefined ? "amount" : "amount_minor",
-      `"${amount_minor}" is more than is left to refund: ${rest}`,
+      `Only ${rest} is left to refund, which is ${formatAmount(rest, payment.currency)}`,
       { amount_refundable: rest },
     );
   }
@@ -46,7 +47,7 @@ export function addRefund(
   const status = amount_refunded === payment.amount_minor ? "refunded" : "partially_refunded";
   const refund = newRefund(payment, amount_minor, status, body, context);
   const text = change.refund(refund);
-  change.happen(status, { status, amount_refunded });
+  change.happen(`payment.${status}`, { status, amount_refunded });
   return text;
 }
 

@@ -17,6 +17,7 @@
 import type { Clock } from "../core/clock.ts";
 import { formatTime } from "../core/clock.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
+import type { DisabledReason } from "../schema/webhook.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../store/webhook_store.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
@@ -313,7 +314,11 @@ export class Relay {
   }
 
   /** Turns an endpoint off; false when it has been changed in between, or has moved elsewhere. */
-  async #disable(delivery: ClaimedDelivery, reason: string, at_ms: number): Promise<boolean> {
+  async #disable(
+    delivery: ClaimedDelivery,
+    reason: DisabledReason,
+    at_ms: number,
+  ): Promise<boolean> {
     const { store, random } = this.#options;
     const { environment_id, endpoint_id, livemode } = delivery;
     const stored = await store.loadEndpoint(environment_id, endpoint_id);

@@ -1,11 +1,12 @@
 /**
  * A change of one payment or transfer under construction: each event moves the resource one
- * `sequence` on and is written with the resource as of that event; money moves only through ledger
- * transactions of two equal sides. Pure; the result is what `pay.commit` writes.
+ * `sequence` on and is written with the resource as of that event; money moves only through
+ * movements from one account to another. Pure; the result is what `pay.commit` writes.
  */
 
 import { formatTime } from "../core/clock.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { EventType, EventTypeOf } from "../schema/event_type.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { Refund } from "../schema/refund.ts";
 import type { Transfer } from "../schema/transfer.ts";
@@ -19,6 +20,9 @@ export type Subject = Payment | Transfer;
 export type PaymentChange = ResourceChange<Payment>;
 /** A change of a transfer. */
 export type TransferChange = ResourceChange<Transfer>;
+
+/** The ids of a leg's entries follow the transaction's (`pay.ledger_entry_id`). */
+const ENTRIES_PER_LEG = 2;
 
 /** Which account each kind of movement debits, and which it credits (contract §3). */
 const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAccount }> = {
@@ -66,8 +70,8 @@ export class ResourceChange<T extends Subject> {
     return this.#at;
   }
 
-  /** The resource changes: one event, named `payment.<name>` or `transfer.<name>`. */
-  happen(name: string, patch: Partial<T> = {}): void {
+  /** The resource changes: one event of this type. */
+  happen(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
     this.#subject = {
       ...this.#subject,
       ...patch,
@@ -75,7 +79,7 @@ export class ResourceChange<T extends Subject> {
       updated_at: this.#at,
     };
     this.#body = JSON.stringify(this.#subject);
-    this.#record(`${this.#subject.object}.${name}`, this.#body);
+    this.#record(type, this.#body);
   }
 
   /** Money is given back: the refund, its ledger transaction and its event; the refund as text. */
@@ -91,16 +95,14 @@ export class ResourceChange<T extends Subject> {
 
   /** Money moves between two accounts of the ledger; minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
-    const { mint } = this.context;
     const { debit, credit } = MOVEMENTS[kind];
     this.#ledger.push({
-      id: mint("txn_"),
+      transaction_id: this.context.mint("txn_", ENTRIES_PER_LEG),
+      leg: 0,
       kind,
       subject_id: this.#subject.id,
       refund_id,
-      debit_id: mint("le_"),
       debit_account: debit,
-      credit_id: mint("le_"),
       credit_account: credit,
       amount_minor,
       currency: this.#subject.currency,
@@ -122,7 +124,7 @@ export class ResourceChange<T extends Subject> {
     };
   }
 
-  #record(type: string, object: string): void {
+  #record(type: EventType, object: string): void {
     const { id: subject_id, sequence } = this.#subject;
     this.#events.push(eventRow({ type, subject_id, sequence, object }, this.context));
   }

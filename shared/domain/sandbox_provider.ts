@@ -5,7 +5,9 @@
 
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../core/canonical_json.ts";
+import type { Stablecoin } from "../core/currency.ts";
 import { invalidParameter } from "../core/errors.ts";
+import type { Network } from "../core/wallet_address.ts";
 import type {
   Authorization,
   AuthorizationRequest,
@@ -40,7 +42,10 @@ function authorize(request: AuthorizationRequest): Authorization {
     case "aml_block":
       return { result: "declined", code: "aml_blocked" };
     case "expired":
-      throw invalidParameter("card.exp_year", "This test card has expired");
+      throw invalidParameter(
+        "card.exp_year",
+        "This test card stands for an expired card. Use another, such as 4242 4242 4242 4242",
+      );
     case "bank_return":
       return { result: "failed", code: "bank_return", return_code: "R01" };
     case "revert":
@@ -93,8 +98,8 @@ function approved(
 /** A chain's transaction hash: 32 bytes in hex, a function of what is paid and to where. */
 export function transactionHash(amount_minor: number, currency: string, wallet: {
   address: string;
-  network: string;
-  asset: string;
+  network: Network;
+  asset: Stablecoin;
 }): string {
   const { address, network, asset } = wallet;
   const paid = canonicalJson({

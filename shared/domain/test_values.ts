@@ -32,7 +32,7 @@ export const TEST_CARDS: ReadonlyMap<string, TestBehaviour> = new Map([
 ]);
 
 /** Test IBANs in normal form, with the rail that each one stands for. */
-const TEST_IBANS: ReadonlyMap<string, { behaviour: TestBehaviour; kind: "sepa" | "swift" }> =
+export const TEST_IBANS: ReadonlyMap<string, { behaviour: TestBehaviour; kind: "sepa" | "swift" }> =
   new Map([
     ["DE89370400440532013000", { behaviour: "approve", kind: "sepa" }],
     ["DE00000000000000000099", { behaviour: "bank_return", kind: "sepa" }],
@@ -40,7 +40,7 @@ const TEST_IBANS: ReadonlyMap<string, { behaviour: TestBehaviour; kind: "sepa" |
   ]);
 
 /** Test wallets in lower case; they work on every network. */
-const TEST_WALLETS: ReadonlyMap<string, TestBehaviour> = new Map([
+export const TEST_WALLETS: ReadonlyMap<string, TestBehaviour> = new Map([
   ["0x000000000000000000000000000000000000dead", "approve"],
   ["0x0000000000000000000000000000000000000bad", "revert"],
 ]);

@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../core/clock.ts";
-import { invalidParameter } from "../core/errors.ts";
+import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idMint } from "../core/ids.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { EventType } from "../schema/event_type.ts";
@@ -42,14 +42,16 @@ export function createTrigger(options: {
   const places = new TriggerPlaces();
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
-    const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency);
+    const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
+      .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
     const counted = countedAlready(access);
     const { url } = JSON.parse(loaded.body);
     const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
       loaded.detail!,
     );
-    const paid = await store.load(counted, "payments", body.payment_id);
+    const paid = await store.load(counted, "payments", body.payment_id)
+      .catch(missing('No payment has the id in "payment_id"'));
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
     const payment: Payment = JSON.parse(paid.body);
 
@@ -111,6 +113,15 @@ export function createTrigger(options: {
   }
 }
 
+/** Rejects with a 404 in these words in place of another one. */
+function missing(words: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof ApiError && error.code === "not_found"
+      ? new ApiError("not_found", words)
+      : error;
+  };
+}
+
 /** What the event shows: the payment, the endpoint, or a refund of the whole payment. */
 function objectOf(
   type: EventType,
@@ -122,5 +133,8 @@ function objectOf(
   if (type.startsWith("payment.")) return payment_body;
   if (type === "ping" || type === "webhook_endpoint.disabled") return endpoint_body;
   if (type === "refund.completed") return JSON.stringify(sampleRefund(payment, context));
-  throw invalidParameter("event", `"${type}" is not an event of a payment`);
+  throw invalidParameter(
+    "event",
+    "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",
+  );
 }

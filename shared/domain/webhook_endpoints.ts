@@ -209,12 +209,12 @@ function replyOf(written: Written, master_secret: string): Reply | null {
     case "calling_off":
       throw tryAgain(
         "service_unavailable",
-        "Deliveries to this endpoint from before it was turned off are still being called off: try again",
+        "Deliveries to this endpoint from before it was turned off are still being cancelled: try again",
       );
     case "full":
       throw new ApiError(
         "invalid_parameter",
-        `Cannot add an endpoint: there are ${MAX_ENDPOINTS} already`,
+        `There are ${MAX_ENDPOINTS} webhook endpoints already, which is the limit: delete one first`,
         { param: "url" },
       );
   }

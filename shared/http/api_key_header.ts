@@ -6,7 +6,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey, PUBLISHED_TEST_KEY } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
-import { rateLimited, unauthorized } from "../store/outcome.ts";
+import { rateLimited } from "../store/outcome.ts";
 import { AddressLimit, type Verdict } from "./address_limit.ts";
 import type { Env, PresentedKey, RequestState } from "./request_state.ts";
 
@@ -23,14 +23,17 @@ export function apiKeyHeader(
   const limit = options.limited ? new AddressLimit() : null;
   return async function readApiKey(c, next) {
     const state = c.get("state");
-    const sent = readKey(c);
-    const key = sent?.text === PUBLISHED_TEST_KEY && !options.local ? null : sent;
+    const key = readKey(c, options.local);
     const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
-    const settle = limit?.admit(address!, key?.hash, state.at_ms);
+    const settle = limit?.admit(
+      address!,
+      key instanceof ApiError ? undefined : key.hash,
+      state.at_ms,
+    );
     if (settle === null) throw rateLimited();
-    if (!key) {
+    if (key instanceof ApiError) {
       settle?.("refused");
-      throw unauthorized();
+      throw key;
     }
     state.key = key;
     try {
@@ -53,11 +56,42 @@ function verdictOf({ key_id, code }: RequestState): Verdict {
   return code === "unauthorized" ? "refused" : "unknown";
 }
 
-function readKey(c: Context<Env>): PresentedKey | null {
-  const header = c.req.header("Authorization") ?? "";
-  const text = /^bearer /i.test(header) ? header.slice(7).trim() : "";
+/** The key of a request, or the 401 that says what is wrong with its header. */
+function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
+  const header = c.req.header("Authorization")?.trim() ?? "";
+  if (header === "") {
+    return unauthorized(`The Authorization header is missing: send "${HEADER_FORM}"`);
+  }
+  const [scheme] = header.split(/\s/, 1);
+  if (scheme!.toLowerCase() !== "bearer") {
+    return unauthorized(
+      `The Authorization header must begin with the word Bearer: send "${HEADER_FORM}"`,
+    );
+  }
+  const text = header.slice(scheme!.length).trim();
   const key = parseApiKey(text);
-  return key && { hash: key.hash, livemode: key.mode === "live", text };
+  if (key === null) {
+    return unauthorized(
+      'The text after "Bearer" is not an API key of this service: copy the whole key, which ' +
+        'begins like "sk_test_" or "sk_live_", without quotes',
+    );
+  }
+  if (text === PUBLISHED_TEST_KEY && !local) return keyOpensNothing();
+  return { hash: key.hash, livemode: key.mode === "live", text };
+}
+
+/** The form of the header. */
+const HEADER_FORM = "Authorization: Bearer <API_KEY>";
+
+/** The one 401 of every key in good form: unknown, revoked and expired keys get the same. */
+export function keyOpensNothing(): ApiError {
+  return unauthorized(
+    "This API key opens nothing here: it is unknown, revoked or expired. Use another key",
+  );
+}
+
+function unauthorized(message: string): ApiError {
+  return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "Bearer" });
 }
 
 /** Who connects: the nearest proxy's word, or the connection's. */

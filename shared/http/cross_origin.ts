@@ -40,7 +40,10 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
     const origin = c.req.header("Origin");
     if (origin === undefined) return next();
     if (!options.allowed.some((pattern) => matches(pattern, origin))) {
-      throw new ApiError("origin_not_allowed", "Requests from this origin are not allowed");
+      throw new ApiError(
+        "origin_not_allowed",
+        "Browsers may not call from this origin: the operator lists allowed origins in CONSOLE_ORIGINS",
+      );
     }
     return headers(c, next);
   };

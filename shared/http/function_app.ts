@@ -6,30 +6,32 @@
 
 import { type Context, type Handler, Hono, type Next } from "hono";
 import { getPath } from "hono/utils/url";
-import { containsCardNumber } from "../core/card_number.ts";
-import { ApiError, invalidParameter } from "../core/errors.ts";
+import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
+import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
-import { apiKeyHeader } from "./api_key_header.ts";
+import { apiKeyHeader, keyOpensNothing } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
-import { asSent, parseBody, parseQuery, unknownParametersHeader } from "./parse_input.ts";
+import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.ts";
+import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
+import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
 
 /** Errors that are answered without asking the database whether the key opens anything. */
-const NEEDS_NO_KEY: ReadonlySet<string> = new Set([
+const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unauthorized",
   "test_key_required",
   "origin_not_allowed",
@@ -38,9 +40,6 @@ const NEEDS_NO_KEY: ReadonlySet<string> = new Set([
 
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
-
-/** 1 to 255 visible ASCII characters (contract §5). */
-const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${MAX_IDEMPOTENCY_KEY}}$`);
 
 /** What a function serves without an API key, besides its health. */
 export interface KeylessRoutes {
@@ -79,7 +78,15 @@ export function createFunctionApp(
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
-  app.notFound((c) => keyFirst(c, null, () => refuseRoute(c, routes, open_paths)));
+  const served = [
+    ...routes.map(({ operation: { method }, path }) => ({ method, path })),
+    ...open_paths.map((path) => ({ method: "GET", path })),
+  ];
+  app.notFound((c) =>
+    keyFirst(c, null, () => {
+      throw unknownRoute(c.req.path, served, deps.base_url);
+    })
+  );
   app.onError((error, c) => renderFailure(c, error));
   return app;
 }
@@ -104,15 +111,19 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   state.route = path;
   return keyFirst(c, operation.scope, async (access) => {
     if (operation.test_only && state.key!.livemode) {
-      throw new ApiError("test_key_required", "The sandbox takes test keys only");
+      throw new ApiError(
+        "test_key_required",
+        'The sandbox takes test keys only: use a key that has "_test_" in its text',
+      );
     }
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
-    const idempotency_key = mutating ? readIdempotencyKey(c) : null;
-    const query = parseQuery(operation.query, new URL(c.req.url).searchParams);
-    const body = sent ? parseBody(operation.body, sent) : null;
-    const unknown = unknownParametersHeader([...query.unknown, ...(body?.unknown ?? [])]);
+    const { searchParams } = new URL(c.req.url);
+    const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) c.header("Unknown-Parameters", unknown);
+    const idempotency_key = mutating ? readIdempotencyKey(c.req.raw.headers) : null;
+    const query = parseQuery(operation.query, searchParams);
+    const body = sent ? parseBody(operation.body, sent) : undefined;
 
     const sent_id = c.req.param("id") ?? "";
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
@@ -135,10 +146,12 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       },
       key_text: state.key!.text,
       id,
-      body: body?.input,
-      query: query.input,
+      body,
+      query,
     }).catch((error) => {
-      throw asSent(error, sent);
+      const kind = pathKind(path);
+      const is_missing = error instanceof ApiError && error.code === "not_found";
+      throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
     return respond(c, outcome);
   });
@@ -154,7 +167,7 @@ const UNKNOWN_ID = "unknown";
  */
 async function keyFirst(
   c: Ctx,
-  scope: string | null,
+  scope: Scope | null,
   run: (access: Access) => Promise<Response> | Response,
 ): Promise<Response> {
   const state = c.get("state");
@@ -174,28 +187,18 @@ async function keyFirst(
   } catch (error) {
     const unasked = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
-    if (unasked) await c.get("deps").store.authenticate(access);
-    throw error;
+    if (unasked) {
+      await c.get("deps").store.authenticate(access).catch((refusal) => {
+        throw inKeyWords(refusal);
+      });
+    }
+    throw inKeyWords(error);
   }
 }
 
-function readIdempotencyKey(c: Ctx): string | null {
-  const key = c.req.header("Idempotency-Key");
-  if (key === undefined) return null;
-  if (!IDEMPOTENCY_KEY.test(key)) {
-    throw invalidParameter(
-      "Idempotency-Key",
-      `Invalid Idempotency-Key: 1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters`,
-    );
-  }
-  // The key is stored, and the events of the request send it to the endpoints.
-  if (containsCardNumber(key)) {
-    throw invalidParameter(
-      "Idempotency-Key",
-      "Invalid Idempotency-Key: it looks like a card number; send a UUID",
-    );
-  }
-  return key;
+/** The database refuses a key without a reason: one answer for all keys that open nothing. */
+function inKeyWords(error: unknown): unknown {
+  return error instanceof ApiError && error.code === "unauthorized" ? keyOpensNothing() : error;
 }
 
 /** The fingerprint of a request: the operation's own path, so that an alias is the same request. */
@@ -213,35 +216,9 @@ function respond(c: Ctx, outcome: Reply | Answer): Response {
   return c.body(answer.body, answer.status as 200, { "Content-Type": "application/json" });
 }
 
-/** Collection of each kind of resource that a create answers. */
-const COLLECTIONS: Record<string, string> = {
-  pay: "payments",
-  re: "refunds",
-  tr: "transfers",
-  key: "api_keys",
-  whe: "webhook_endpoints",
-};
-
 function locationOf(answer: Answer, base_url: string): string {
-  const [, id, prefix] = /^\{"id":"(([a-z]+)_[0-9a-z]+)"/.exec(answer.body)!;
-  return `${base_url}/${PAYMENTS_FUNCTION}/v1/${COLLECTIONS[prefix!]}/${id}`;
-}
-
-function refuseRoute(
-  c: Ctx,
-  routes: readonly { operation: Operation; path: string }[],
-  open_paths: readonly string[],
-): never {
-  const asked = c.req.path.split("/");
-  const open = open_paths.map((path) => ({ path, operation: { method: "GET" } }));
-  const methods = [...routes, ...open].filter(({ path }) => {
-    const parts = path.split("/");
-    return parts.length === asked.length &&
-      parts.every((part, i) => part === asked[i] || (part.startsWith(":") && asked[i] !== ""));
-  }).map(({ operation }) => operation.method);
-  if (methods.length === 0) throw new ApiError("not_found", "No such route");
-  const allow = [...new Set(methods)].sort().join(", ");
-  throw new ApiError("method_not_allowed", `This route takes ${allow} only`, {}, { Allow: allow });
+  const [, id] = /^\{"id":"([a-z]+_[0-9a-z]+)"/.exec(answer.body)!;
+  return `${base_url}/${PAYMENTS_FUNCTION}${pathOfResource(id!)}`;
 }
 
 function renderFailure(c: Ctx, error: Error): Response {

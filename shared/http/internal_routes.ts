@@ -6,8 +6,8 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Hono } from "hono";
+import { ApiError } from "../core/errors.ts";
 import type { Purged, RelayAwake } from "../schema/service.ts";
-import { unauthorized } from "../store/outcome.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
@@ -41,7 +41,15 @@ function admitToken(c: Context<Env>, deps: Dependencies): void {
   const header = c.req.header("Authorization") ?? "";
   const expected = `Bearer ${deps.relay_token}`;
   const is_right = timingSafeEqual(digest(header), digest(expected));
-  if (deps.relay_token === null || !is_right) throw unauthorized();
+  if (deps.relay_token === null || !is_right) {
+    throw new ApiError(
+      "unauthorized",
+      "This path is for the operator's clock: send the RELAY_TOKEN of the functions as the " +
+        "Bearer token",
+      {},
+      { "WWW-Authenticate": "Bearer" },
+    );
+  }
 }
 
 /** Equal lengths, so that the comparison tells nothing of the token's. */

@@ -10,7 +10,7 @@ import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
-/** Seconds of the rate limit's window; as in the database (pay.count_request). */
+/** Seconds of the rate limit's window; as in the database (pay.requests_used). */
 const WINDOW_S = 2;
 
 /** Methods that the log names; any other is the caller's own text. */

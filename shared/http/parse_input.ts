@@ -1,74 +1,97 @@
 /**
- * From what was sent to what an operation takes: a zod schema applied to a body or a query, with
- * the field at fault named, and with the fields that were not understood.
+ * Applies the schemas of an operation to the body and the query of a request. An error names the
+ * first field at fault; a response header names the fields that the operation does not take.
  */
 
 import * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
+import { memberOf } from "../schema/requirement.ts";
+import { issueMessage, literalMessage } from "./issue_message.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** Names reported in `Unknown-Parameters`, at most. */
 const MAX_UNKNOWN = 20;
-
-/** An input that was understood, and the names of the fields that were ignored. */
-export interface Parsed<T> {
-  input: T;
-  unknown: string[];
-}
-
-interface UnknownField {
-  path: string;
-  value: unknown;
-}
+const NO_LITERALS: ReadBody["literals"] = new Map();
 
 /** Applies a schema to a body. Throws `invalid_parameter` naming the first field at fault. */
-export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): Parsed<T> {
-  const input = check(schema, body.value);
-  for (const path of body.literals.keys()) {
+export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
+  const input = check(schema, body.value, body.literals);
+  for (const [path, literal] of body.literals) {
     // 1.0, 1e3 and -0 are numbers to JSON but not amounts to us: judged on the text.
-    if (typeof at(input, path) === "number") {
-      throw invalidParameter(path, `Invalid "${path}": write it as a plain integer`);
-    }
+    const sent = at(input, path);
+    if (typeof sent !== "number") continue;
+    const { currency } = body.value;
+    throw invalidParameter(path, literalMessage({ param: path, sent, literal, currency }));
   }
-  const unknown = unknownFields(body.value, input);
   // The operation does not take these fields, so a place such as card.number is no exception here.
   // Other texts were checked when the body was read.
-  for (const { path, value } of unknown) refuseCardNumbers(value, path, "in_places");
-  return { input, unknown: unknown.map(({ path }) => path) };
+  for (const { path, value } of unknownFields(schema, body.value)) {
+    refuseCardNumbers(value, path, "in_places");
+  }
+  return input;
 }
 
 /** Applies a schema to a query. Throws `invalid_parameter` naming the first parameter at fault. */
-export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): Parsed<T> {
+export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
   const values: Record<string, string> = {};
   for (const [name, value] of query) {
     if (containsCardNumber(name)) {
-      throw new ApiError("invalid_parameter", "A parameter's name looks like a card number");
+      throw new ApiError("invalid_parameter", "The name of a parameter looks like a card number");
     }
     const shown = printable(name);
     if (containsCardNumber(value)) {
-      throw invalidParameter(shown, `Invalid "${shown}": it looks like a card number`);
+      throw invalidParameter(shown, `"${shown}" looks like a card number: send none in a URL`);
     }
-    if (Object.hasOwn(values, name)) throw invalidParameter(shown, `"${shown}" is given twice`);
-    if (value.includes("\0")) throw invalidParameter(shown, `"${shown}" contains U+0000`);
+    if (Object.hasOwn(values, name)) {
+      throw invalidParameter(shown, `"${shown}" is in the URL twice: send it once`);
+    }
+    if (value.includes("\0")) {
+      throw invalidParameter(shown, `"${shown}" contains the character U+0000: remove it`);
+    }
     Object.defineProperty(values, name, { value, enumerable: true });
   }
-  const input = check(schema, values);
-  return { input, unknown: unknownFields(values, input).map(({ path }) => path) };
+  return check(schema, values, NO_LITERALS);
 }
 
-/** The value of the response header that names ignored fields, or null. */
-export function unknownParametersHeader(unknown: readonly string[]): string | null {
-  return unknown.length === 0 ? null : unknown.slice(0, MAX_UNKNOWN).map(printable).join(", ");
+/**
+ * The value of the response header that names the fields and parameters that an operation does not
+ * take, or null. It needs no valid request, so that a 400 has the header too: a misspelled name is
+ * often the reason for one.
+ */
+export function unknownParameters(
+  takes: { body: z.ZodType; query: z.ZodType },
+  body: ReadBody | null,
+  query: URLSearchParams,
+): string | null {
+  const names = [
+    ...[...query.keys()].filter((name) => memberOf(takes.query, name) === undefined),
+    ...(body ? unknownFields(takes.body, body.value).map(({ path }) => path) : []),
+  ].filter((name) => !containsCardNumber(name));
+  if (names.length === 0) return null;
+  return [...new Set(names.map(printable))].slice(0, MAX_UNKNOWN).join(", ");
 }
 
-function check<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
+function check<T>(
+  schema: z.ZodType<T>,
+  value: Record<string, unknown>,
+  literals: ReadBody["literals"],
+): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0]!;
   const param = paramOf(value, issue.path);
-  throw invalidParameter(param, `Invalid "${param}": ${reasonOf(issue, value)}`);
+  const sent = issue.path.reduce<unknown>(
+    // An IBAN or address that is sent as plain text stands for the object that has it.
+    (inner, step) => typeof inner === "string" ? inner : (inner as Members | undefined)?.[step],
+    value,
+  );
+  const { currency } = value;
+  const fault = { param, sent, literal: literals.get(param), currency };
+  throw invalidParameter(param, issueMessage(schema, issue, fault));
 }
+
+type Members = Record<PropertyKey, unknown>;
 
 /** An error of a rule, naming its field as it was sent: `iban`, not `iban.iban`, of plain text. */
 export function asSent(error: unknown, sent: ReadBody | null): unknown {
@@ -93,22 +116,18 @@ function paramOf(value: unknown, path: readonly PropertyKey[]): string {
   return printable(name);
 }
 
-function reasonOf(issue: z.core.$ZodIssue, value: unknown): string {
-  const sent = issue.path.reduce<unknown>(
-    (inner, step) => (inner as Record<PropertyKey, unknown> | undefined)?.[step],
-    value,
-  );
-  if (issue.code === "invalid_type" && sent === undefined) return "is required";
-  return issue.message.charAt(0).toLowerCase() + issue.message.slice(1);
+interface UnknownField {
+  path: string;
+  value: unknown;
 }
 
-function unknownFields(sent: unknown, taken: unknown, path = ""): UnknownField[] {
-  if (!isRecord(sent) || !isRecord(taken)) return [];
-  return Object.keys(sent).flatMap((name) => {
+/** The fields of a body that a schema does not have. */
+function unknownFields(schema: z.ZodType, sent: unknown, path = ""): UnknownField[] {
+  if (!isRecord(sent)) return [];
+  return Object.entries(sent).flatMap(([name, value]) => {
     const inner = path ? `${path}.${name}` : name;
-    return Object.hasOwn(taken, name)
-      ? unknownFields(sent[name], taken[name], inner)
-      : [{ path: inner, value: sent[name] }];
+    const member = memberOf(schema, name);
+    return member ? unknownFields(member, value, inner) : [{ path: inner, value }];
   });
 }
 

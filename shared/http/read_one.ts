@@ -4,7 +4,7 @@
 
 import { EmptyQuery } from "../schema/list.ts";
 import { EmptyBody } from "../schema/payment.ts";
-import type { ResourceKind } from "../store/store.ts";
+import type { ResourceKind } from "../store/load_statement.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 
 /** `GET <path>`, where the path ends in `:id`. One round trip. */

@@ -29,23 +29,26 @@ export async function readBody(
 ): Promise<ReadBody> {
   const bytes = await withinDeadline(readBytes(request), deadline_ms).catch((error) => {
     if (error instanceof ApiError) throw error;
-    throw new ApiError("invalid_json", "Cannot read the body: it ended early");
+    throw new ApiError("invalid_json", "The body ended early: send it again");
   });
   if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
   checkMediaType(request.headers);
   try {
     const { value, literals } = parseStrictJson(bytes);
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw new ApiError("invalid_json", "The body is not a JSON object");
+      throw new ApiError("invalid_json", `The body must be a JSON object such as {"amount": 1999}`);
     }
     refuseCardNumbers(value, "");
     return { value, literals };
   } catch (error) {
     if (!(error instanceof StrictJsonError)) throw error;
+    const is_named = error.param !== "" && !containsCardNumber(error.param);
     throw new ApiError(
       "invalid_json",
-      `Cannot read the body as JSON: ${error.reason}`,
-      error.param === "" || containsCardNumber(error.param) ? {} : { param: error.param },
+      is_named
+        ? `The body cannot be read as JSON at "${error.param}": ${error.reason}`
+        : `The body cannot be read as JSON: ${error.reason}`,
+      is_named ? { param: error.param } : {},
     );
   }
 }
@@ -55,7 +58,10 @@ async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Prom
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     late.reject(
-      new ApiError("invalid_json", `Cannot read the body: it took over ${deadline_ms / 1000} s`),
+      new ApiError(
+        "invalid_json",
+        `The body took longer than ${deadline_ms / 1000} seconds to arrive: send it again`,
+      ),
     );
   }, deadline_ms);
   try {
@@ -93,17 +99,26 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 }
 
 function tooLarge(): ApiError {
-  return new ApiError("payload_too_large", `The body is larger than ${MAX_BODY_BYTES} bytes`);
+  return new ApiError(
+    "payload_too_large",
+    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the limit`,
+  );
 }
 
 function checkMediaType(headers: Headers): void {
   const type = headers.get("Content-Type") ?? "";
   if (!/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type)) {
-    throw new ApiError("unsupported_media_type", "Send the body as Content-Type: application/json");
+    throw new ApiError(
+      "unsupported_media_type",
+      'The body must be JSON: send it with the header "Content-Type: application/json"',
+    );
   }
   const encoding = headers.get("Content-Encoding") ?? "identity";
   if (encoding.toLowerCase() !== "identity") {
-    throw new ApiError("unsupported_media_type", "Send the body without a Content-Encoding");
+    throw new ApiError(
+      "unsupported_media_type",
+      'The body must not be compressed: send it without the header "Content-Encoding"',
+    );
   }
 }
 
@@ -148,7 +163,7 @@ export function refuseCardNumbers(
 }
 
 function cardNumberIn(path: string): ApiError {
-  const message = "Looks like a card number: card numbers are accepted in card.number only";
+  const message = 'This looks like a card number, which only the field "card.number" may have';
   // The joined names may form a card number as well.
   return path === "" || containsCardNumber(path)
     ? new ApiError("invalid_parameter", message)

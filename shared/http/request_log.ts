@@ -4,6 +4,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import type { ErrorCode } from "../core/errors.ts";
 import type { DeliveryAttempt } from "../schema/webhook.ts";
 import type { ClaimedDelivery } from "../store/webhook_store.ts";
 
@@ -20,8 +21,8 @@ export interface LogLine {
   status: number;
   /** Milliseconds from the first middleware to the answer. */
   ms: number;
-  /** The error's code, or null. */
-  code: string | null;
+  /** The code of an error, or the fault of an attempt; null if there is none. */
+  code: ErrorCode | DeliveryAttempt["error"];
   /** Only with `internal_error`: class, SQLSTATE and place of what was thrown. */
   fault?: string;
   /** Only of an attempt: what was sent, to be found again among events and deliveries. */

@@ -3,8 +3,9 @@
  */
 
 import * as z from "zod";
-import { CURSOR, Limit } from "./list.ts";
+import { cursor, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
+import { mustBe } from "./requirement.ts";
 import { id, Instant, Time } from "./values.ts";
 
 /** What a key may do. */
@@ -32,9 +33,12 @@ export const DEFAULT_KEY_OVERLAP_S = 86_400;
 /** `POST /v1/api_keys`: a test key, for the caller's own sandbox. */
 export const CreateApiKeyBody = z.object({
   name: z.string().min(1).max(MAX_KEY_NAME),
-  scopes: z.array(Scope).min(1).max(SCOPES.length)
-    .transform((scopes) => [...new Set(scopes)]).optional()
-    .describe("At most those of the key that asks; by default the same"),
+  scopes: mustBe(
+    z.array(Scope).min(1).max(SCOPES.length)
+      .transform((scopes) => [...new Set(scopes)]).optional()
+      .describe("At most those of the key that asks; by default the same"),
+    `a list of 1 to ${SCOPES.length} scopes, such as ["payments:read"]`,
+  ),
   expires_at: Time.optional()
     .describe(
       "When the key ends, at the latest when the caller's key ends. By default it ends with the " +
@@ -45,11 +49,14 @@ export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;
 
 /** `POST /v1/api_keys/{id}/rotate`: seconds for which the older secrets are still accepted. */
 export const RotateApiKeyBody = z.object({
-  expires_in: z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
-    .describe(
-      "Seconds for which the older secrets still work; `0` ends all of them at once. At most 5 " +
-        "secrets work: a rotation that would make a sixth ends the oldest",
-    ),
+  expires_in: mustBe(
+    z.number().int().min(0).max(MAX_KEY_OVERLAP_S).default(DEFAULT_KEY_OVERLAP_S)
+      .describe(
+        "Seconds for which the older secrets still work; `0` ends all of them at once. At most 5 " +
+          "secrets work: a rotation that would make a sixth ends the oldest",
+      ),
+    `a whole number of seconds from 0 to ${MAX_KEY_OVERLAP_S}, which is 7 days`,
+  ),
 });
 
 /** A key as every answer shows it; `secret` only on creation and rotation. */
@@ -77,5 +84,5 @@ export type ApiKey = z.infer<typeof ApiKey>;
 /** `GET /v1/api_keys` */
 export const ListApiKeysQuery = z.object({
   limit: Limit,
-  starting_after: id("key_").optional().describe(CURSOR),
+  starting_after: cursor("key_"),
 });

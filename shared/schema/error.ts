@@ -24,6 +24,8 @@ export const ErrorBody = z.object({
     param: z.string().optional()
       .describe("The field, parameter or header at fault, as a path: `card.number`"),
     request_id: id("req_").describe("The same as in the header `Request-Id`"),
+    doc_url: z.string().meta({ format: "uri-reference" })
+      .describe("Where the code is explained: a page of the project's repository"),
     payment: Payment.optional().describe("With a decline: the payment, which is stored"),
     required_scope: z.string().nullable().optional()
       .describe("With `permission_denied`: what the key lacks"),

@@ -3,6 +3,8 @@
  */
 
 import * as z from "zod";
+import { ERROR_PAGE } from "../core/errors.ts";
+import { mustBe } from "./requirement.ts";
 
 /** Kinds whose events show a payment. */
 export const PAYMENT_EVENT_TYPES = [
@@ -39,5 +41,11 @@ export const EVENT_TYPES = [
   ...TRANSFER_EVENT_TYPES,
   ...ENDPOINT_EVENT_TYPES,
 ] as const;
-export const EventType = z.enum(EVENT_TYPES).describe("Kind of an event");
+export const EventType = mustBe(
+  z.enum(EVENT_TYPES).describe("Kind of an event"),
+  `an event type such as "payment.completed". ${ERROR_PAGE}#event-types lists them`,
+);
 export type EventType = z.infer<typeof EventType>;
+
+/** The event types of one kind of resource: `payment.created` and so on of `payment`. */
+export type EventTypeOf<Kind extends string> = Extract<EventType, `${Kind}.${string}`>;

@@ -3,32 +3,39 @@
  */
 
 import * as z from "zod";
+import type { IdPrefix } from "../core/ids.ts";
 import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
 import { TransferStatus } from "./transfer.ts";
+import { mustBe } from "./requirement.ts";
 import { Currency, id, Time } from "./values.ts";
 
+const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
 /** `limit` as plain decimal digits. */
-export const Limit = z.string().regex(/^\d{1,3}$/, {
-  error: `is not a whole number from 1 to ${MAX_PAGE}`,
-})
-  .transform(Number)
-  .refine((limit) => limit >= 1 && limit <= MAX_PAGE, {
-    error: `is not a whole number from 1 to ${MAX_PAGE}`,
-  })
-  .default(DEFAULT_PAGE);
+export const Limit = mustBe(
+  z.string().regex(/^\d{1,3}$/)
+    .transform(Number)
+    .refine((limit) => limit >= 1 && limit <= MAX_PAGE, { error: `must be ${LIMIT_WORDS}` })
+    .default(DEFAULT_PAGE),
+  LIMIT_WORDS,
+);
 
 const After = Time.optional().describe("Only those created after this RFC 3339 time");
 const Before = Time.optional().describe("Only those created before this RFC 3339 time");
 
-/** What a cursor is, for readers. */
-export const CURSOR = "The `next_cursor` of the page before";
+/** The cursor of a list of resources of this kind. */
+export function cursor(prefix: IdPrefix) {
+  return mustBe(
+    id(prefix).optional().describe("The `next_cursor` of the page before"),
+    `the "next_cursor" of the page before, which begins with "${prefix}"`,
+  );
+}
 
 /** `GET /v1/payments` */
 export const ListPaymentsQuery = z.object({
   limit: Limit,
-  starting_after: id("pay_").optional().describe(CURSOR),
+  starting_after: cursor("pay_"),
   status: PaymentStatus.optional().describe("Only payments in this status"),
   currency: Currency.optional().describe("Only those in this currency"),
   method_kind: MethodKind.optional().describe("Only payments made this way"),
@@ -41,7 +48,7 @@ export const ListPaymentsQuery = z.object({
 /** `GET /v1/refunds` */
 export const ListRefundsQuery = z.object({
   limit: Limit,
-  starting_after: id("re_").optional().describe(CURSOR),
+  starting_after: cursor("re_"),
   payment_id: id("pay_").optional().describe("Only those of this payment"),
 });
 
@@ -51,7 +58,7 @@ export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true 
 /** `GET /v1/ledger_entries` */
 export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
-  starting_after: id("le_").optional().describe(CURSOR),
+  starting_after: cursor("le_"),
   payment_id: id("pay_").optional().describe("Only those of this payment"),
   transfer_id: id("tr_").optional().describe("Only those of this transfer"),
   transaction_id: id("txn_").optional().describe("Only those of this ledger transaction"),
@@ -61,14 +68,14 @@ export const ListLedgerEntriesQuery = z.object({
   context.addIssue({
     code: "custom",
     path: ["transfer_id"],
-    message: "cannot be combined with payment_id: an entry is of one of them",
+    message: 'cannot be combined with "payment_id": a ledger entry belongs to one of them',
   });
 });
 
 /** `GET /v1/transfers` */
 export const ListTransfersQuery = z.object({
   limit: Limit,
-  starting_after: id("tr_").optional().describe(CURSOR),
+  starting_after: cursor("tr_"),
   status: TransferStatus.optional().describe("Only transfers in this status"),
   currency: Currency.optional().describe("Only those in this currency"),
   created_after: After,

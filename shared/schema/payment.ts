@@ -4,7 +4,9 @@
  */
 
 import * as z from "zod";
+import { ERROR_PAGE } from "../core/errors.ts";
 import { MAX_NAME, MAX_REFERENCE } from "./limits.ts";
+import { mustBe } from "./requirement.ts";
 import {
   AmountMinor,
   AmountTwin,
@@ -78,38 +80,57 @@ export type FailureCode = typeof FAILURE_CODES[number];
 
 /** A card as a create takes it. Only published test numbers are accepted, in the sandbox alone. */
 export const CardInput = z.object({
-  number: z.string().min(12).max(40)
-    .describe("A published test card number; spaces and dashes do not matter"),
+  number: mustBe(
+    z.string().min(12).max(40)
+      .describe("A published test card number; spaces and dashes do not matter"),
+    `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
+  ),
   exp_month: z.number().int().min(1).max(12),
   exp_year: z.number().int().min(2000).max(2100),
-  cvc: z.string().regex(/^\d{3,4}$/, { error: "is not three digits (four for American Express)" })
-    .describe("Three digits, four for American Express. Never stored"),
+  cvc: mustBe(
+    z.string().regex(/^\d{3,4}$/)
+      .describe("Three digits, four for American Express. Never stored"),
+    'three digits as text, such as "123" (four digits for American Express)',
+  ),
   postal_code: z.string().max(20).optional(),
 }).describe("A test card. Live keys take no card numbers");
 export type CardInput = z.infer<typeof CardInput>;
 
 /** A bank account as a create takes it; the plain IBAN is accepted too. */
-export const IbanInput = z.preprocess(
-  (value) => typeof value === "string" ? { iban: value } : value,
-  z.object({
-    iban: z.string().min(5).max(60).describe("Spaces and case do not matter"),
-    bic: z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/, {
-      error: "is not a BIC of 8 or 11 characters",
-    }).optional(),
-    holder_name: z.string().min(1).max(MAX_NAME).optional(),
-  }),
-).describe("A bank account; the plain IBAN as a string is accepted too");
+export const IbanInput = mustBe(
+  z.preprocess(
+    (value) => typeof value === "string" ? { iban: value } : value,
+    z.object({
+      iban: mustBe(
+        z.string().min(5).max(60).describe("Spaces and case do not matter"),
+        'an IBAN as text, such as "DE89 3704 0044 0532 0130 00"',
+      ),
+      bic: mustBe(
+        z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/),
+        'a BIC of 8 or 11 characters, such as "COBADEFF"',
+      ).optional(),
+      holder_name: z.string().min(1).max(MAX_NAME).optional(),
+    }),
+  ).describe("A bank account; the plain IBAN as a string is accepted too"),
+  'an IBAN as text, or an object with "iban"',
+);
 export type IbanInput = z.infer<typeof IbanInput>;
 
 /** A wallet as a create takes it; the plain address is accepted too. */
-export const WalletInput = z.preprocess(
-  (value) => typeof value === "string" ? { address: value } : value,
-  z.object({
-    address: z.string().min(20).max(120),
-    network: Network.optional().describe("By default what the form of the address says"),
-    asset: Stablecoin.optional().describe("By default the currency of the payment, else `USDC`"),
-  }),
-).describe("A wallet; the plain address as a string is accepted too");
+export const WalletInput = mustBe(
+  z.preprocess(
+    (value) => typeof value === "string" ? { address: value } : value,
+    z.object({
+      address: mustBe(
+        z.string().min(20).max(120),
+        'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
+      ),
+      network: Network.optional().describe("By default what the form of the address says"),
+      asset: Stablecoin.optional().describe("By default the currency of the payment, else `USDC`"),
+    }),
+  ).describe("A wallet; the plain address as a string is accepted too"),
+  'a wallet address as text, or an object with "address"',
+);
 export type WalletInput = z.infer<typeof WalletInput>;
 
 /** The body of a create: variants A and B, mixed field by field. */

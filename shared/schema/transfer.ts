@@ -4,6 +4,7 @@
 
 import * as z from "zod";
 import { FAILURE_CODES, IbanInput, ShownIban, ShownWallet, WalletInput } from "./payment.ts";
+import { mustBe } from "./requirement.ts";
 import {
   AmountMinor,
   AmountTwin,
@@ -29,8 +30,11 @@ export const CreateTransferBody = z.object({
   amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
-  destination: z.object({ iban: IbanInput.optional(), wallet: WalletInput.optional() })
-    .describe("One of `iban` and `wallet`"),
+  destination: mustBe(
+    z.object({ iban: IbanInput.optional(), wallet: WalletInput.optional() })
+      .describe("One of `iban` and `wallet`"),
+    'an object with either "iban" or "wallet"',
+  ),
   description: Description.optional(),
   metadata: Metadata.optional(),
   settlement: Settlement.optional(),

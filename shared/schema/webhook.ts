@@ -3,9 +3,11 @@
  */
 
 import * as z from "zod";
+import { ERROR_PAGE } from "../core/errors.ts";
 import { EVENT_TYPES, EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
-import { CURSOR, Limit } from "./list.ts";
+import { cursor, Limit } from "./list.ts";
+import { mustBe } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Patterns that stand for several kinds. */
@@ -17,13 +19,22 @@ export const MAX_SECRET_OVERLAP_S = 604_800;
 const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + PATTERNS.length;
 
 /** What an endpoint can ask for: a kind, or a pattern of kinds. */
-export const EventSubscription = z.enum([...EVENT_TYPES, ...PATTERNS])
-  .describe("A kind of event, or a pattern of kinds; `*` is all");
+export const EventSubscription = mustBe(
+  z.enum([...EVENT_TYPES, ...PATTERNS])
+    .describe("A kind of event, or a pattern of kinds; `*` is all"),
+  `an event type such as "payment.completed" or "payment.*". ${ERROR_PAGE}#event-types lists them`,
+);
 
-const Subscriptions = z.array(EventSubscription).min(1).max(MAX_SUBSCRIPTIONS)
-  .transform((types) => [...new Set(types)]);
-const Url = z.string()
-  .describe("`https` on a public host; where the operator allows it, `http` and private hosts");
+const Subscriptions = mustBe(
+  z.array(EventSubscription).min(1).max(MAX_SUBSCRIPTIONS)
+    .transform((types) => [...new Set(types)]),
+  `a list of 1 to ${MAX_SUBSCRIPTIONS} event types, such as ["payment.completed", "refund.*"]`,
+);
+const Url = mustBe(
+  z.string()
+    .describe("`https` on a public host; where the operator allows it, `http` and private hosts"),
+  'a URL such as "https://example.com/webhooks"',
+);
 const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
 
 /** `POST /v1/webhook_endpoints`. The address is judged by rules of its own. */
@@ -51,15 +62,19 @@ export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody
 
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret`: seconds for which the older secret still signs. */
 export const RotateWebhookSecretBody = z.object({
-  expires_in: z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
-    .describe(
-      "Seconds for which the older secrets still sign, beside the new one; `0` ends all of them " +
-        "at once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
-    ),
+  expires_in: mustBe(
+    z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
+      .describe(
+        "Seconds for which the older secrets still sign, beside the new one; `0` ends all of them " +
+          "at once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
+      ),
+    `a whole number of seconds from 0 to ${MAX_SECRET_OVERLAP_S}, which is 7 days`,
+  ),
 });
 
 /** Why an endpoint is off. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
+export type DisabledReason = typeof DISABLED_REASONS[number];
 
 /** A webhook endpoint as every answer shows it; `secret` only on creation and rotation. */
 export const WebhookEndpoint = z.object({
@@ -124,22 +139,22 @@ export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
 /** `POST /webhooks/trigger` */
 export const TriggerWebhookBody = z.object({
-  endpoint_id: z.string(),
+  endpoint_id: mustBe(z.string(), 'the id of a webhook endpoint, which begins with "whe_"'),
   event: EventType.describe("Any kind but those of transfers"),
-  payment_id: z.string(),
+  payment_id: mustBe(z.string(), 'the id of a payment, which begins with "pay_"'),
 });
 export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
 /** `GET /v1/webhook_endpoints` */
 export const ListWebhookEndpointsQuery = z.object({
   limit: Limit,
-  starting_after: id("whe_").optional().describe(CURSOR),
+  starting_after: cursor("whe_"),
 });
 
 /** `GET /v1/webhook_deliveries` */
 export const ListWebhookDeliveriesQuery = z.object({
   limit: Limit,
-  starting_after: id("whd_").optional().describe(CURSOR),
+  starting_after: cursor("whd_"),
   endpoint_id: id("whe_").optional().describe("Only those of this webhook endpoint"),
   event_id: id("evt_").optional().describe("Only those of this event"),
   payment_id: id("pay_").optional().describe("Only those of this payment"),
@@ -149,7 +164,7 @@ export const ListWebhookDeliveriesQuery = z.object({
 /** `GET /v1/events` */
 export const ListEventsQuery = z.object({
   limit: Limit,
-  starting_after: id("evt_").optional().describe(CURSOR),
+  starting_after: cursor("evt_"),
   type: EventType.optional().describe("Only events of this kind"),
   payment_id: id("pay_").optional().describe("Only those of this payment"),
 });

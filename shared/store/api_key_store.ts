@@ -6,7 +6,7 @@ import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Answer } from "./change.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { type Access, answerOf, type Idempotency, keyedParameters } from "./outcome.ts";
+import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
 /** Most keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
 export const MAX_LIVE_KEYS = 100;
@@ -50,13 +50,8 @@ export interface ApiKeyStore {
 }
 
 const CHANGE = `select * from pay.change_api_key(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_status => $8::int::smallint, p_action => $9::text,
-  p_id => $10::text, p_name => $11::text, p_scopes => $12::text, p_secret_hash => $13::text,
-  p_prefix => $14::text, p_last_four => $15::text, p_expires_at => $16::text::timestamptz,
-  p_older_expire_at => $17::text::timestamptz, p_secret => $18::text,
-  p_refusal => $19::text)`;
+  p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
+  p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
 
 /** Keys over one database. */
 export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
@@ -64,18 +59,16 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   return {
     async change(access, change, idempotency) {
       const row = await calls.ask(access, CHANGE, [
-        ...keyedParameters(access, idempotency),
-        change.status,
+        requestParameter(access, idempotency, { status: change.status, body: "" }),
         change.action,
         change.id,
-        change.name ?? null,
-        change.scopes ? JSON.stringify(change.scopes) : null,
-        change.secret?.hash ?? null,
-        change.secret?.prefix ?? null,
-        change.secret?.last_four ?? null,
-        time(change.expires_at_ms),
+        JSON.stringify({
+          name: change.name,
+          scopes: change.scopes,
+          expires_at: time(change.expires_at_ms),
+        }),
+        change.secret ? JSON.stringify(change.secret) : null,
         time(change.older_expire_at_ms),
-        change.secret?.reference ?? null,
         change.refusal?.body ?? null,
       ]);
       const refused = REFUSALS[row.outcome];

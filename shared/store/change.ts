@@ -61,15 +61,18 @@ export type MovementKind =
   | "transfer_completed"
   | "transfer_reversed";
 
-/** A ledger transaction of two entries: the amount leaves one account's side for the other's. */
+/**
+ * A row of `pay.ledger_movements`: an amount moves from one account to another, as one leg of a ledger
+ * transaction. The API shows it as two entries.
+ */
 export interface MovementRow {
-  id: string;
+  transaction_id: string;
+  /** Numbers the legs of a transaction: 0, 1, 2 … */
+  leg: number;
   kind: MovementKind;
   subject_id: string;
   refund_id: string | null;
-  debit_id: string;
   debit_account: LedgerAccount;
-  credit_id: string;
   credit_account: LedgerAccount;
   amount_minor: number;
   currency: string;

@@ -1,7 +1,7 @@
 /** The committing statement: `pay.commit` over a list of changes. */
 
 import type { Change } from "./change.ts";
-import { type Access, type Idempotency, listedAccess } from "./outcome.ts";
+import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
 /** A change, and who asks for it. */
 export interface RequestedChange {
@@ -31,13 +31,11 @@ export function commitParameters(
     return rows.length === 0 ? "[]" : JSON.stringify(rows);
   };
   const changes = list.map(({ access, change, idempotency }, i) => ({
-    ...listedAccess(access, i),
-    request_id: access.request_id,
-    idempotency_key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null,
-    ...(idempotency && change.answer),
-    expects_id: change.expects?.id ?? null,
-    expects_sequence: change.expects?.sequence ?? null,
+    ...keyedRequest(access, idempotency, change.answer, i),
+    ...(change.expects && {
+      expects_id: change.expects.id,
+      expects_sequence: change.expects.sequence,
+    }),
   }));
   return [
     JSON.stringify(changes),

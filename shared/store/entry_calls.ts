@@ -10,7 +10,7 @@
 import { Coalescer } from "./coalescer.ts";
 import type { Database } from "./database.ts";
 import { KnownEnvironments } from "./known_environments.ts";
-import { LOAD_PAYMENTS, loadParameter, type RequestedPayment } from "./load_statement.ts";
+import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
 import { type Access, type Row, unauthorized, untilFresh } from "./outcome.ts";
 
 /** How many calls may be under way. */
@@ -34,7 +34,7 @@ export class EntryCalls {
   readonly environments = new KnownEnvironments();
   readonly #database: Database;
   readonly #limits: CallLimits;
-  readonly #owners: Coalescer<RequestedPayment>;
+  readonly #owners: Coalescer<RequestedResource>;
   /** By tenant, each in order of arrival; the first queue has the next turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   /** Keys of the calls under way. The tenant of a key may become known later. */
@@ -46,7 +46,7 @@ export class EntryCalls {
     this.#limits = limits;
     this.#owners = new Coalescer(
       {
-        send: (list) => database.attempt(LOAD_PAYMENTS, [loadParameter(list)]),
+        send: (list) => database.attempt(LOAD, [loadParameter(list)]),
         weigh: () => 0,
       },
       this.environments,
@@ -76,7 +76,7 @@ export class EntryCalls {
     if (known !== undefined) return known;
     // Not counted: the request itself will be.
     const asked = { ...access, scope: null, rate_limits: null };
-    const row = await this.#owners.ask({ access: asked, id: "", idempotency: null });
+    const row = await this.#owners.ask({ access: asked, kind: null, id: null, idempotency: null });
     if (row.environment_id === null) throw unauthorized();
     return row.environment_id;
   }

@@ -1,24 +1,33 @@
-/**
- * The statement that loads payments for requests that were made at the same time (`pay.load_payments`).
- */
+/** The statement that loads resources for requests that were made at the same time (`pay.load`). */
 
-import { type Access, type Idempotency, listedAccess } from "./outcome.ts";
+import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
-export const LOAD_PAYMENTS = `select * from pay.load_payments(p_requests => $1::text)`;
+/** Kinds of resources that can be read by id. */
+export type ResourceKind =
+  | "payments"
+  | "refunds"
+  | "transfers"
+  | "events"
+  | "api_keys"
+  | "webhook_endpoints"
+  | "webhook_deliveries";
 
-/** A payment to load, and who asks for it. */
-export interface RequestedPayment {
+export const LOAD = `select * from pay.load(p_requests => $1::text)`;
+
+/** A resource to load, and who asks for it. */
+export interface RequestedResource {
   access: Access;
-  id: string;
+  /** Null: the request is only admitted. */
+  kind: ResourceKind | null;
+  id: string | null;
   idempotency: Idempotency | null;
 }
 
 /** The parameter of the statement. */
-export function loadParameter(list: readonly RequestedPayment[]): string {
-  return JSON.stringify(list.map(({ access, id, idempotency }, i) => ({
-    ...listedAccess(access, i),
+export function loadParameter(list: readonly RequestedResource[]): string {
+  return JSON.stringify(list.map(({ access, kind, id, idempotency }, i) => ({
+    ...keyedRequest(access, idempotency, null, i),
+    kind,
     id,
-    idempotency_key: idempotency?.key ?? null,
-    fingerprint: idempotency?.fingerprint ?? null,
   })));
 }

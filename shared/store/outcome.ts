@@ -36,20 +36,10 @@ export interface Idempotency {
   fingerprint: string;
 }
 
-/** The parameters that the entry functions begin with that write one by one. */
-export function keyedParameters(access: Access, idempotency: Idempotency | null) {
-  return [
-    access.key_hash,
-    access.scope,
-    formatTime(access.at_ms),
-    rateParameter(access),
-    access.request_id,
-    idempotency?.key ?? null,
-    idempotency?.fingerprint ?? null,
-  ];
-}
-
-/** What each request of a list begins with that goes to an entry function; `n` ties a row to it. */
+/**
+ * A request as the entry functions take it in a list (supabase/schemas/admission.sql); `n` ties a row
+ * to it. A writing request has more (`keyedRequest`).
+ */
 export function listedAccess(access: Access, index: number) {
   return {
     n: index + 1,
@@ -60,9 +50,31 @@ export function listedAccess(access: Access, index: number) {
   };
 }
 
-/** The limits as a parameter of the entry functions: the text of an `integer[]`, or null. */
-export function rateParameter({ rate_limits }: Access): string | null {
-  return rate_limits && `{${rate_limits.key},${rate_limits.environment}}`;
+/**
+ * A request that may have an idempotency key.
+ * @param answer to store under the key when the request claims it; null if it only looks for one
+ */
+export function keyedRequest(
+  access: Access,
+  idempotency: Idempotency | null,
+  answer: Answer | null,
+  index = 0,
+) {
+  return {
+    ...listedAccess(access, index),
+    ...(answer && { request_id: access.request_id }),
+    ...(idempotency && { idempotency_key: idempotency.key, fingerprint: idempotency.fingerprint }),
+    ...(idempotency && answer),
+  };
+}
+
+/** The parameter of an entry function that writes one request: a list of one. */
+export function requestParameter(
+  access: Access,
+  idempotency: Idempotency | null = null,
+  answer: Answer = { status: 200, body: "" },
+): string {
+  return JSON.stringify([keyedRequest(access, idempotency, answer)]);
 }
 
 /** A row of an entry function. */

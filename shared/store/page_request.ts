@@ -2,7 +2,7 @@
  * A request for a page of a list, and whether it can cost the database more than its items.
  */
 
-import type { ResourceKind } from "./store.ts";
+import type { ResourceKind } from "./load_statement.ts";
 
 /** Kinds of resources that can be listed. */
 export type ListKind = ResourceKind | "ledger_entries";
@@ -23,8 +23,14 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   payments: ["reference", "status"],
   refunds: ["payment_id"],
   transfers: ["status"],
+  ledger_entries: ["subject_id", "transaction_id"],
   webhook_deliveries: ["subject_id", "endpoint_id"],
 };
+
+/** Whether the page is one of payments without filters: many of them share a statement (ADR 0024). */
+export function isPlain({ kind, filters, parent_id }: PageRequest): boolean {
+  return kind === "payments" && Object.keys(filters).length === 0 && parent_id === undefined;
+}
 
 /**
  * Whether the database reads no more rows for the page than it shows. This is true if an index has

@@ -6,7 +6,6 @@
  * is told the API key's id once the database has named it, for the log.
  */
 
-import { formatTime } from "../core/clock.ts";
 import { idMint } from "../core/ids.ts";
 import type { Answer, Change } from "./change.ts";
 import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
@@ -18,29 +17,23 @@ import {
 } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { LOAD_PAYMENTS, loadParameter, type RequestedPayment } from "./load_statement.ts";
-import { isCheap, type PageRequest } from "./page_request.ts";
+import { LIST, listParameter, type RequestedPage } from "./list_statement.ts";
+import {
+  LOAD,
+  loadParameter,
+  type RequestedResource,
+  type ResourceKind,
+} from "./load_statement.ts";
+import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { ReadLane } from "./read_lane.ts";
 import {
   type Access,
   answerOf,
   type Idempotency,
-  keyedParameters,
-  listedAccess,
-  rateParameter,
-  type Row,
+  requestParameter,
   untilFresh,
 } from "./outcome.ts";
 
-/** Kinds of resources that can be read by id. */
-export type ResourceKind =
-  | "payments"
-  | "refunds"
-  | "transfers"
-  | "events"
-  | "api_keys"
-  | "webhook_endpoints"
-  | "webhook_deliveries";
 /** A stored resource, or the kept answer of an earlier request with the same key. */
 export type Loaded =
   /**
@@ -86,35 +79,15 @@ export interface Store {
   ping(): Promise<void>;
 }
 
-const LOAD = `select * from pay.load(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_kind => $5::text, p_id => $6::text,
-  p_idempotency_key => $7::text, p_fingerprint => $8::text)`;
-const LIST_PAYMENTS = `select * from pay.list_payments(p_requests => $1::text)`;
-const LIST = `select * from pay.list(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_kind => $5::text, p_limit => $6::int,
-  p_starting_after => $7::text, p_filters => $8::text, p_parent_id => $9::text)`;
-const BALANCE = `select * from pay.balance(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[])`;
+const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_environment_id => $8::text)`;
+  p_request => $1::text, p_environment_id => $2::text)`;
 
 /** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
 const HURRIED_MS = 50;
 
-/** A page of payments to list without filters, and who asks for it. */
-interface RequestedPage {
-  access: Access;
-  limit: number;
-  starting_after: string | null;
-}
-
 /** A row of `pay.list`: a page, and the environment of the key. */
-type PageRow = Row & Page & { environment_id: string | null };
+type PageRow = ListRow & Page;
 
 /** About how many characters a payment has, with room. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -145,50 +118,32 @@ export function createStore(
     environments,
     limits,
   );
-  const payments = new Coalescer<RequestedPayment>(
+  const payments = new Coalescer<RequestedResource>(
     {
-      send: (list) => database.attempt<ListRow>(LOAD_PAYMENTS, [loadParameter(list)]),
+      send: (list) => database.attempt<ListRow>(LOAD, [loadParameter(list)]),
       weigh: () => 0,
     },
     environments,
     limits,
   );
-  const pages = new Coalescer<RequestedPage, ListRow & Page>(
+  const pages = new Coalescer<RequestedPage, PageRow>(
     {
-      send: (list) => database.attempt<ListRow & Page>(LIST_PAYMENTS, [pageParameter(list)]),
-      weigh: ({ limit }) => limit * PAYMENT_CHARACTERS,
+      send: (list) => database.attempt<PageRow>(LIST, [listParameter(list)]),
+      weigh: ({ page }) => page.limit * PAYMENT_CHARACTERS,
     },
     environments,
     limits,
   );
 
-  async function load(
-    access: Access,
-    kind: ResourceKind | null,
-    id: string | null,
-    idempotency: Idempotency | null = null,
-  ): Promise<Row> {
-    return await calls.ask(access, LOAD, [
-      access.key_hash,
-      access.scope,
-      formatTime(access.at_ms),
-      rateParameter(access),
-      kind,
-      id,
-      idempotency?.key ?? null,
-      idempotency?.fingerprint ?? null,
-    ]);
-  }
-
   /** As `calls.ask`, in the read lane. */
-  function readInLane(
-    access: Access,
-    text: string,
-    parameters: readonly (string | number | null)[],
-  ): Promise<PageRow> {
+  function readInLane(asked: RequestedPage): Promise<PageRow> {
+    const { access } = asked;
     return untilFresh(access, async () => {
       const tenant = await calls.environmentOf(access);
-      const [row] = await lane.run(tenant, () => reads.query<PageRow>(text, parameters));
+      const [row] = await lane.run(
+        tenant,
+        () => reads.query<PageRow>(LIST, [listParameter([asked])]),
+      );
       environments.learn(access.key_hash, row?.environment_id ?? null);
       return row;
     });
@@ -196,39 +151,26 @@ export function createStore(
 
   return {
     async authenticate(access) {
-      await load(access, null, null);
+      const asked = { access, kind: null, id: null, idempotency: null };
+      await calls.ask(access, LOAD, [loadParameter([asked])]);
     },
 
-    async load(access, kind, id, idempotency) {
+    async load(access, kind, id, idempotency = null) {
+      const asked = { access, kind, id, idempotency };
       const row = kind === "payments"
-        ? await untilFresh(
-          access,
-          () => payments.ask({ access, id, idempotency: idempotency ?? null }),
-        )
-        : await load(access, kind, id, idempotency);
+        ? await untilFresh(access, () => payments.ask(asked))
+        : await calls.ask(access, LOAD, [loadParameter([asked])]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
 
-    async list(access, request) {
-      const { kind, limit, starting_after, filters, parent_id = null } = request;
-      const is_plain = kind === "payments" && Object.keys(filters).length === 0;
-      const parameters = [
-        access.key_hash,
-        access.scope,
-        formatTime(access.at_ms),
-        rateParameter(access),
-        kind,
-        limit,
-        starting_after,
-        JSON.stringify(filters),
-        parent_id,
-      ];
-      const { data, has_more, next_cursor } = is_plain
-        ? await untilFresh(access, () => pages.ask({ access, limit, starting_after }))
-        : isCheap(request)
-        ? await calls.ask<PageRow>(access, LIST, parameters)
-        : await readInLane(access, LIST, parameters);
+    async list(access, page) {
+      const asked = { access, page };
+      const { data, has_more, next_cursor } = isPlain(page)
+        ? await untilFresh(access, () => pages.ask(asked))
+        : isCheap(page)
+        ? await calls.ask<PageRow>(access, LIST, [listParameter([asked])])
+        : await readInLane(asked);
       return { data, has_more, next_cursor };
     },
 
@@ -241,18 +183,13 @@ export function createStore(
     },
 
     async balance(access) {
-      const row = await calls.ask(access, BALANCE, [
-        access.key_hash,
-        access.scope,
-        formatTime(access.at_ms),
-        rateParameter(access),
-      ]);
+      const row = await calls.ask(access, BALANCE, [requestParameter(access)]);
       return row.body!;
     },
 
     async resetSandbox(access, idempotency) {
       const row = await calls.ask(access, RESET, [
-        ...keyedParameters(access, idempotency),
+        requestParameter(access, idempotency),
         idMint(access.at_ms)("env_"),
       ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
@@ -265,12 +202,4 @@ export function createStore(
       await pinging;
     },
   };
-}
-
-function pageParameter(list: readonly RequestedPage[]): string {
-  return JSON.stringify(list.map(({ access, limit, starting_after }, i) => ({
-    ...listedAccess(access, i),
-    limit,
-    starting_after,
-  })));
 }

@@ -7,7 +7,7 @@ import { formatTime } from "../core/clock.ts";
 import type { Answer } from "./change.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { type Access, answerOf, type Idempotency, keyedParameters, type Row } from "./outcome.ts";
+import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
 /** What a secret is derived from, beside the master secret and the endpoint's id. */
 export interface SecretSource {
@@ -176,24 +176,15 @@ export interface DisabledEndpoint {
 }
 
 const CHANGE_ENDPOINT = `select * from pay.change_webhook_endpoint(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_status => $8::int::smallint, p_body => $9::text,
-  p_id => $10::text, p_expects_revision => $11::int, p_endpoint => $12::text)`;
+  p_request => $1::text, p_id => $2::text, p_expects_revision => $3::int,
+  p_endpoint => $4::text)`;
 const REDELIVER = `select * from pay.redeliver(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_rate => $4::text::int[], p_request_id => $5::text, p_idempotency_key => $6::text,
-  p_fingerprint => $7::text, p_id => $8::text, p_refusal => $9::text)`;
+  p_request => $1::text, p_id => $2::text, p_refusal => $3::text)`;
 const BEGIN_TRIGGER = `select * from pay.begin_trigger(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_fingerprint => $6::text,
-  p_endpoint_id => $7::text, p_event_id => $8::text, p_type => $9::text,
-  p_subject_id => $10::text, p_body => $11::text, p_delivery_id => $12::text,
-  p_leased_until => $13::text::timestamptz)`;
+  p_request => $1::text, p_trigger => $2::text)`;
 const END_TRIGGER = `select * from pay.end_trigger(
-  p_key_hash => $1::text, p_scope => $2::text, p_at => $3::text::timestamptz,
-  p_request_id => $4::text, p_idempotency_key => $5::text, p_delivery_id => $6::text,
-  p_delivered => $7::text::boolean, p_attempt => $8::text)`;
+  p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
+  p_attempt => $4::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
@@ -206,6 +197,9 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
   p_at => $4::text::timestamptz, p_endpoint_body => $5::text, p_event_id => $6::text,
   p_event_body => $7::text, p_delivery_id => $8::text) as outcome`;
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
+
+/** Stands for the answer under an idempotency key while the triggered attempt is under way. */
+const IN_PROGRESS: Answer = { status: 102, body: "" };
 
 /**
  * Webhooks over one database.
@@ -220,9 +214,7 @@ export function createWebhookStore(
   return {
     async changeEndpoint(access, change, idempotency) {
       const row = await calls.ask(access, CHANGE_ENDPOINT, [
-        ...keyedParameters(access, idempotency),
-        change.answer.status,
-        change.answer.body,
+        requestParameter(access, idempotency, change.answer),
         change.id,
         change.expects_revision,
         change.endpoint && JSON.stringify(change.endpoint),
@@ -231,7 +223,7 @@ export function createWebhookStore(
     },
 
     async redeliver(access, id, refusal, idempotency) {
-      const parameters = [...keyedParameters(access, idempotency), id, refusal.body];
+      const parameters = [requestParameter(access, idempotency), id, refusal.body];
       const row = await calls.ask(access, REDELIVER, parameters);
       if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
@@ -239,31 +231,17 @@ export function createWebhookStore(
     },
 
     async beginTrigger(access, delivery, idempotency) {
+      const { leased_until_ms, ...trigger } = delivery;
       const row = await calls.ask(access, BEGIN_TRIGGER, [
-        access.key_hash,
-        access.scope,
-        formatTime(access.at_ms),
-        access.request_id,
-        idempotency?.key ?? null,
-        idempotency?.fingerprint ?? null,
-        delivery.endpoint_id,
-        delivery.event_id,
-        delivery.type,
-        delivery.subject_id,
-        delivery.body,
-        delivery.delivery_id,
-        formatTime(delivery.leased_until_ms),
+        requestParameter(access, idempotency, IN_PROGRESS),
+        JSON.stringify({ ...trigger, leased_until: formatTime(leased_until_ms) }),
       ]);
       return row.outcome === "replay" ? answerOf(row) : null;
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
       const row = await calls.ask(access, END_TRIGGER, [
-        access.key_hash,
-        access.scope,
-        formatTime(access.at_ms),
-        access.request_id,
-        idempotency?.key ?? null,
+        requestParameter(access, idempotency),
         delivery_id,
         String(delivered),
         attempt,

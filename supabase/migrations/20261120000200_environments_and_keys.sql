@@ -1,11 +1,7 @@
 -- Purpose: environments (the data space that keys open), API keys and their secrets.
 -- These small tables are what every node would hold if the tenants' tables were distributed.
 --
--- Row-level security here and in every later file compares with two settings that an entry
--- function makes for its own transaction:
---   pay.key_hashes       hashes of the keys that were presented; a secret is seen by whom has it
---   pay.environment_ids  the environments that those keys open
--- With nothing set every table shows no row, to its owner as well.
+-- Row-level security: 20261120000950_policies.sql makes the policies of every table.
 --
 -- The entry functions also pin how they are planned: each touches few rows by an index. Cached plans
 -- made while a table was empty would otherwise read it whole until the next analyze (measured: a
@@ -31,10 +27,12 @@ create table pay.environments (
   constraint environments_name_length check (length(name) between 1 and 100)
 );
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
-comment on column pay.environments.id is 'What its rows begin with. A reset opens a new one to the keys.';
-comment on column pay.environments.public_id is 'What operators know it by, before and after resets.';
-comment on column pay.environments.retired_at is 'When a reset took its place; no key opens it, and retention empties it.';
-comment on column pay.environments.account is 'Whose environment this is; the operator''s own name for it.';
+comment on column pay.environments.name is 'Name for people.';
+comment on column pay.environments.created_at is 'Time of creation.';
+comment on column pay.environments.id is 'The first column of every row of a tenant. A reset gives the keys a new one.';
+comment on column pay.environments.public_id is 'The id that operators see; resets keep it.';
+comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
+comment on column pay.environments.account is 'The operator''s name for the owner.';
 comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
 
 -- One live environment per account (contract §5).
@@ -63,8 +61,14 @@ create table pay.api_keys (
   ])
 );
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
-comment on column pay.api_keys.scopes is 'What the key may do; null: everything.';
-comment on column pay.api_keys.expires_at is 'When the key ends, with all its secrets; null: never.';
+comment on column pay.api_keys.id is 'The id in answers.';
+comment on column pay.api_keys.environment_id is 'The environment that the key opens.';
+comment on column pay.api_keys.livemode is 'The mode of the environment.';
+comment on column pay.api_keys.name is 'Name for people.';
+comment on column pay.api_keys.created_at is 'Time of creation.';
+comment on column pay.api_keys.revoked_at is 'Time of revocation; null: not revoked.';
+comment on column pay.api_keys.scopes is 'Operations that the key allows; null: all.';
+comment on column pay.api_keys.expires_at is 'Time at which the key and its secrets end; null: never.';
 comment on column pay.api_keys.last_used_at is
   'Last use of the secrets that have been deleted; exact to the hour.';
 
@@ -92,15 +96,45 @@ create table pay.api_key_secrets (
   ),
   constraint api_key_secrets_last_four_length check (length(last_four) = 4)
 );
-comment on table pay.api_key_secrets is 'What a client presents, as a hash. Rotation adds one and lets the older expire.';
+comment on table pay.api_key_secrets is 'A secret of an API key, as a hash. A rotation adds one and lets the older ones expire.';
+comment on column pay.api_key_secrets.api_key_id is 'The key of the secret.';
+comment on column pay.api_key_secrets.environment_id is 'The environment of the key.';
+comment on column pay.api_key_secrets.livemode is 'The mode of the environment.';
+comment on column pay.api_key_secrets.last_four is
+  'The last four characters, to recognise the secret.';
+comment on column pay.api_key_secrets.created_at is 'Time of creation.';
+comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.hash is 'SHA-256 of the whole key text; the text itself is stored nowhere.';
 comment on column pay.api_key_secrets.expires_at is
-  'When the secret ends: at the end of its overlap or of the key, whichever is earlier.';
-comment on column pay.api_key_secrets.last_used_at is 'Coarse: written at most once an hour.';
+  'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
+comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
 -- Rotation and revocation find the secrets of a key.
 create index api_key_secrets_api_key on pay.api_key_secrets (api_key_id);
+
+-- One request of a call of an entry function: what admission, locks and the idempotency key have
+-- made of it so far, and at the end its answer.
+create type pay.admission as (
+  n integer,
+  outcome text,
+  api_key_id text collate "C",
+  environment_id text collate "C",
+  at timestamptz,
+  remaining integer,
+  status smallint,
+  body text
+);
+comment on type pay.admission is 'A request of a list: whether it may go on, and its answer.';
+comment on column pay.admission.n is 'The place of the request in the list, from 1.';
+comment on column pay.admission.outcome is '"ok" while the request may go on.';
+comment on column pay.admission.api_key_id is 'Null if no valid key was presented.';
+comment on column pay.admission.environment_id is 'The environment that the key opens; null without a valid key.';
+comment on column pay.admission.at is 'The time of the request.';
+comment on column pay.admission.remaining is
+  'Requests that the key and its environment have left after this one, the smaller; null without a limit.';
+comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
+comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
 
 alter table pay.environments enable row level security;
 alter table pay.environments force row level security;
@@ -108,33 +142,6 @@ alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
-
--- Two settings open rows: the environments of the caller's keys, and pay.worker, which is the relay's,
--- the retention's and the operator's. One policy for both, and each setting read in a select that holds
--- nothing else: Supabase's advisors take several policies, or any other form, for a read per row.
-create policy environments_read on pay.environments for select to pay_owner using (
-  id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-
-create policy environments_write on pay.environments for insert to pay_owner with check (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy environments_change on pay.environments for update to pay_owner using (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy environments_delete on pay.environments for delete to pay_owner using (
-  id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy api_keys_of_environment on pay.api_keys to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy api_key_secrets_presented on pay.api_key_secrets to pay_owner using (
-  hash = any ((select nullif(current_setting('pay.key_hashes', true), '')::bytea[])::bytea[])
-  or environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -32,6 +32,13 @@ create unlogged table pay.rate_counters (
   constraint rate_counters_stripe_in_range check (stripe between 0 and 63)
 ) with (fillfactor = 50);
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
+comment on column pay.rate_counters.environment_id is 'The environment of the key.';
+comment on column pay.rate_counters.api_key_id is 'The key that made the requests.';
+comment on column pay.rate_counters.stripe is
+  '0 to 63; requests at the same time count in different stripes.';
+comment on column pay.rate_counters.window_number is 'Number of the two-second window since 1970.';
+comment on column pay.rate_counters.current_count is 'Requests in that window.';
+comment on column pay.rate_counters.previous_count is 'Requests in the window before it.';
 
 -- Sums the use of an environment's keys: reads only the rows of the last two windows, however many
 -- keys were active before. A row changes its entry once in a window, so most updates stay
@@ -40,11 +47,6 @@ create index rate_counters_recent on pay.rate_counters (environment_id, window_n
 
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;
-
-create policy rate_counters_of_environment on pay.rate_counters to pay_owner using (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

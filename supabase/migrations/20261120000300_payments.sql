@@ -42,9 +42,17 @@ create table pay.payments (
   constraint payments_sequence_positive check (sequence > 0)
 ) with (fillfactor = 90);
 comment on table pay.payments is 'A payment as it stands now.';
+comment on column pay.payments.environment_id is 'The environment of the row.';
+comment on column pay.payments.id is 'The id in answers; sorts by time.';
+comment on column pay.payments.status is 'Status, as in answers.';
+comment on column pay.payments.amount_minor is 'Amount in minor units.';
+comment on column pay.payments.currency is 'ISO 4217 code.';
+comment on column pay.payments.method_kind is 'Payment method.';
+comment on column pay.payments.created_at is 'Time of creation.';
+comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds, minor units.';
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
-comment on column pay.payments.sequence is 'Number of the payment''s newest event; what a change compares and sets.';
+comment on column pay.payments.sequence is 'Number of the payment''s newest event. A change compares it and sets it.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
@@ -70,6 +78,13 @@ create table pay.refunds (
   constraint refunds_amount_minor_positive check (amount_minor > 0)
 );
 comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+comment on column pay.refunds.environment_id is 'The environment of the row.';
+comment on column pay.refunds.id is 'The id in answers; sorts by time.';
+comment on column pay.refunds.payment_id is 'The payment that is refunded.';
+comment on column pay.refunds.amount_minor is 'Amount in minor units.';
+comment on column pay.refunds.currency is 'Currency of the payment.';
+comment on column pay.refunds.created_at is 'Time of creation.';
+comment on column pay.refunds.body is 'The refund as JSON text, as it is answered.';
 
 -- Lists the refunds of a payment.
 create index refunds_payment on pay.refunds (payment_id, environment_id, id);
@@ -86,8 +101,12 @@ create table pay.events (
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
   constraint events_sequence_positive check (sequence > 0)
 );
-comment on table pay.events is 'An immutable fact, written in the transaction of the change it tells of.';
-comment on column pay.events.subject_id is 'What changed; events of one subject are ordered by sequence.';
+comment on table pay.events is 'A change of a resource. Written in the transaction of the change; never changes.';
+comment on column pay.events.environment_id is 'The environment of the row.';
+comment on column pay.events.id is 'The id in answers; sorts by time.';
+comment on column pay.events.type is 'Type, for example payment.completed.';
+comment on column pay.events.created_at is 'Time of creation.';
+comment on column pay.events.subject_id is 'The resource that changed. Events of one subject are ordered by sequence.';
 comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
 comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
 
@@ -105,9 +124,14 @@ create table pay.idempotency_keys (
   constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
 );
 comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
-comment on column pay.idempotency_keys.status is 'Of the answer; 102 while a triggered attempt is under way.';
+comment on column pay.idempotency_keys.environment_id is 'The environment of the row.';
+comment on column pay.idempotency_keys.api_key_id is 'The API key of the request.';
+comment on column pay.idempotency_keys.key is 'The Idempotency-Key header.';
+comment on column pay.idempotency_keys.body is 'The answers body, byte for byte.';
+comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
+comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
-comment on column pay.idempotency_keys.request_id is 'The first request; tells the winner of twins apart.';
+comment on column pay.idempotency_keys.request_id is 'The first request; identifies the winner of concurrent twins.';
 
 -- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
 -- whole, and the table with it, once vacuumed room is used again (a block's summary then reaches from
@@ -124,23 +148,6 @@ alter table pay.events enable row level security;
 alter table pay.events force row level security;
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
-
-create policy payments_of_environment on pay.payments to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy refunds_of_environment on pay.refunds to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy events_of_environment on pay.events to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy idempotency_keys_of_environment on pay.idempotency_keys to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -1,120 +1,94 @@
--- Purpose: the double-entry ledger. A ledger transaction is a set of entries that sums to zero in
--- every currency; a trigger proves it for each statement, whoever wrote the rows.
--- Entries are append-only: no policy lets anyone update them, and only sandboxes may delete.
+-- Purpose: the double-entry ledger. One row is one movement: an amount leaves the debit account's side
+-- for the credit account's side. So every movement is balanced by its form, and no check has to add up
+-- its two entries. The API shows a movement as two entries (view pay.ledger_entries).
+-- Movements are append-only: no policy lets anyone update them, and only rows of sandboxes can be
+-- deleted.
+--
+-- Totals: what the movements between two accounts sum to. The statement that writes movements adds
+-- them to the totals (pay.add_to_total, which explains stripes and generations).
+-- ADR 0038.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
-create table pay.ledger_transactions (
+-- Columns of fixed width stand first: between texts of odd lengths they would be padded.
+create table pay.ledger_movements (
+  amount_minor bigint not null,
+  created_at timestamptz not null,
+  leg smallint not null,
   environment_id text collate "C" not null,
-  id text collate "C" not null,
+  transaction_id text collate "C" not null,
   kind text collate "C" not null,
   subject_id text collate "C" not null,
   refund_id text collate "C",
-  created_at timestamptz not null,
-  constraint ledger_transactions_pkey primary key (environment_id, id),
-  constraint ledger_transactions_kind_known check (
+  debit_account text collate "C" not null,
+  credit_account text collate "C" not null,
+  currency text collate "C" not null,
+  constraint ledger_movements_pkey primary key (environment_id, transaction_id, leg),
+  -- Each leg has two entries, whose ids take the next two ordinals after the transaction's
+  -- (pay.ledger_entry_id). An id has 32 of them, so a transaction has up to 15 legs.
+  constraint ledger_movements_leg_in_range check (
+    leg >= 0
+    and strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(transaction_id, 30)) between 1 and 30 - 2 * leg
+  ),
+  constraint ledger_movements_kind_known check (
     kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'transfer',
       'transfer_completed', 'transfer_reversed')
-  )
-);
-comment on table pay.ledger_transactions is 'One movement of money; its entries sum to zero.';
-comment on column pay.ledger_transactions.subject_id is 'The payment or transfer whose money moves.';
-
-create table pay.ledger_entries (
-  environment_id text collate "C" not null,
-  id text collate "C" not null,
-  transaction_id text collate "C" not null,
-  subject_id text collate "C" not null,
-  refund_id text collate "C",
-  account text collate "C" not null,
-  direction text collate "C" not null,
-  amount_minor bigint not null,
-  currency text collate "C" not null,
-  created_at timestamptz not null,
-  constraint ledger_entries_pkey primary key (environment_id, id),
-  constraint ledger_entries_account_known check (
-    account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
   ),
-  constraint ledger_entries_direction_known check (direction in ('debit', 'credit')),
-  constraint ledger_entries_amount_minor_positive check (amount_minor > 0)
+  constraint ledger_movements_accounts_known check (
+    debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
+    and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
+  ),
+  constraint ledger_movements_accounts_differ check (debit_account <> credit_account),
+  constraint ledger_movements_amount_minor_positive check (amount_minor > 0)
 );
-comment on table pay.ledger_entries is 'One side of a ledger transaction. Append-only.';
+comment on table pay.ledger_movements is 'One leg of a ledger transaction: an amount that moves from one account to another. Append-only.';
+comment on column pay.ledger_movements.amount_minor is 'Minor units of the currency; both entries of the movement have this amount.';
+comment on column pay.ledger_movements.created_at is 'The instant of the request that moved the money.';
+comment on column pay.ledger_movements.leg is 'The number of the leg in its ledger transaction, from 0 to at most 14.';
+comment on column pay.ledger_movements.environment_id is 'The environment that the money belongs to.';
+comment on column pay.ledger_movements.transaction_id is 'The ledger transaction (txn_…). Movements with the same one are its legs.';
+comment on column pay.ledger_movements.kind is 'The reason for the movement.';
+comment on column pay.ledger_movements.subject_id is 'The payment or transfer whose money moves.';
+comment on column pay.ledger_movements.refund_id is 'The refund that moves the money; null for other kinds.';
+comment on column pay.ledger_movements.debit_account is 'The account that is debited.';
+comment on column pay.ledger_movements.credit_account is 'The account that is credited.';
+comment on column pay.ledger_movements.currency is 'ISO 4217 code.';
 
--- Lists the entries of a payment, and of a transaction of it; the balance check reads it too.
-create index ledger_entries_subject on pay.ledger_entries (environment_id, subject_id, transaction_id);
+-- Lists the entries of a payment or transfer in their order; finds its money.
+create index ledger_movements_subject
+  on pay.ledger_movements (subject_id, environment_id, transaction_id, leg);
 
-alter table pay.ledger_transactions enable row level security;
-alter table pay.ledger_transactions force row level security;
-alter table pay.ledger_entries enable row level security;
-alter table pay.ledger_entries force row level security;
+-- Half of each page stays free, so that a total is updated within its page.
+create table pay.ledger_totals (
+  environment_id text collate "C" not null,
+  currency text collate "C" not null,
+  debit_account text collate "C" not null,
+  credit_account text collate "C" not null,
+  stripe smallint not null,
+  generation integer not null,
+  updates smallint not null,
+  amount_minor numeric not null,
+  constraint ledger_totals_pkey primary key (
+    environment_id, currency, debit_account, credit_account, stripe, generation
+  ),
+  constraint ledger_totals_stripe_in_range check (stripe between 0 and 63)
+) with (fillfactor = 50);
+comment on table pay.ledger_totals is 'Sums of the movements between two accounts, spread over stripes. A sum stays when retention deletes its movements.';
+comment on column pay.ledger_totals.environment_id is 'The environment that the money belongs to.';
+comment on column pay.ledger_totals.currency is 'ISO 4217 code.';
+comment on column pay.ledger_totals.debit_account is 'The account that the movements debit.';
+comment on column pay.ledger_totals.credit_account is 'The account that the movements credit.';
+comment on column pay.ledger_totals.stripe is 'The number of the stripe. The total is the sum over all stripes.';
+comment on column pay.ledger_totals.generation is 'Grows with every 64th update of the row, so that the newest version is found by the index.';
+comment on column pay.ledger_totals.updates is 'Updates of the row since its generation began.';
+comment on column pay.ledger_totals.amount_minor is 'The sum in minor units; numeric, because it can exceed a bigint.';
 
-create policy ledger_transactions_read on pay.ledger_transactions for select to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy ledger_transactions_write on pay.ledger_transactions for insert to pay_owner with check (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy ledger_transactions_delete_in_sandbox on pay.ledger_transactions for delete to pay_owner using (
-  environment_id in (select e.id from pay.environments e where not e.livemode)
-);
-create policy ledger_entries_read on pay.ledger_entries for select to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy ledger_entries_write on pay.ledger_entries for insert to pay_owner with check (
-  environment_id = any ((select nullif(s.ids, '')::text[] from (select current_setting('pay.environment_ids', true) as ids) s)::text[])
-);
-create policy ledger_entries_delete_in_sandbox on pay.ledger_entries for delete to pay_owner using (
-  environment_id in (select e.id from pay.environments e where not e.livemode)
-);
-
--- At the end of each statement that writes entries: every ledger transaction they belong to sums to
--- zero in every currency. Entries are append-only, so what holds then holds at the commit too; once
--- for a statement, because a call for each row was a fifth of the price of a create (ADR 0022).
--- Entries of one transaction that named different subjects would each have to balance alone, which
--- is stricter still. Seeing no entry at all (no environment open) is refused too.
-create function pay.check_ledger_transactions()
-returns trigger
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
-as $$
-declare
-  v_unbalanced text;
-begin
-  select t.transaction_id into v_unbalanced
-  from (
-    select distinct n.environment_id, n.subject_id, n.transaction_id from new_entries n
-  ) t
-  cross join lateral (
-    select coalesce(bool_or(per_currency.total <> 0), true) as is_unbalanced
-    from (
-      select sum(case e.direction when 'debit' then e.amount_minor else -e.amount_minor end) as total
-      from pay.ledger_entries e
-      where e.environment_id = t.environment_id
-        and e.subject_id = t.subject_id
-        and e.transaction_id = t.transaction_id
-      group by e.currency
-    ) per_currency
-  ) c
-  where c.is_unbalanced
-  limit 1;
-  if found then
-    raise exception 'ledger transaction % does not sum to zero', v_unbalanced
-      using errcode = 'PAY01';
-  end if;
-  return null;
-end
-$$;
-
-create trigger ledger_entries_sum_to_zero
-  after insert on pay.ledger_entries
-  referencing new table as new_entries
-  for each statement execute function pay.check_ledger_transactions();
+alter table pay.ledger_movements enable row level security;
+alter table pay.ledger_movements force row level security;
+alter table pay.ledger_totals enable row level security;
+alter table pay.ledger_totals force row level security;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

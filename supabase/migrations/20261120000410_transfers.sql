@@ -21,7 +21,14 @@ create table pay.transfers (
   constraint transfers_sequence_positive check (sequence > 0)
 ) with (fillfactor = 90);
 comment on table pay.transfers is 'A transfer as it stands now.';
-comment on column pay.transfers.sequence is 'Number of the transfer''s newest event; what a change compares and sets.';
+comment on column pay.transfers.environment_id is 'The environment of the row.';
+comment on column pay.transfers.id is 'The id in answers; sorts by time.';
+comment on column pay.transfers.status is 'Status, as in answers.';
+comment on column pay.transfers.amount_minor is 'Amount in minor units.';
+comment on column pay.transfers.currency is 'ISO 4217 code.';
+comment on column pay.transfers.created_at is 'Time of creation.';
+comment on column pay.transfers.updated_at is 'Time of the last change.';
+comment on column pay.transfers.sequence is 'Number of the transfer''s newest event. A change compares it and sets it.';
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
 
 -- Lists with status=.
@@ -29,11 +36,6 @@ create index transfers_status on pay.transfers (status, environment_id, id);
 
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;
-
-create policy transfers_of_environment on pay.transfers to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -1,13 +1,10 @@
 -- Purpose: webhook endpoints and the outbox of deliveries.
 --
--- A delivery is an event on its way to one endpoint. It is written in the transaction of the change
--- that the event tells of, and it is the record: whoever wakes the relay (a nudge after the commit,
--- a clock, an operator) only makes it look here. The relay claims what is due with a lease; an
--- attempt that outlives its lease cannot overwrite what a later one has recorded, because recording
--- compares the attempt's number.
---
--- Row-level security: beside the environment of a key, the setting pay.worker opens these tables to
--- the relay and to retention, which work for every environment.
+-- A delivery is an event on its way to one endpoint. The transaction of a change writes its events and
+-- their deliveries. These rows are the record; a wake (a nudge after the commit, a timer, an operator)
+-- only makes the relay read them. The relay claims due deliveries with a lease. An attempt that
+-- outlives its lease cannot overwrite the record of a later one, because the relay records an attempt
+-- only while its number is the newest.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -32,13 +29,18 @@ create table pay.webhook_endpoints (
   constraint webhook_endpoints_status_known check (status in ('enabled', 'disabled')),
   constraint webhook_endpoints_url_length check (length(url) <= 2048)
 );
-comment on table pay.webhook_endpoints is 'Where a merchant wants events delivered.';
+comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
+comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
+comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_endpoints.url is 'The address that receives the events.';
+comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
+comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
 comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
 comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
 comment on column pay.webhook_endpoints.secrets is
-  '[{version, salt, expires_at}], newest first: what secrets are derived from, with the master secret that is not here.';
+  '[{version, salt, expires_at}], newest first. The functions derive each secret from these and the master secret, which is not in the database.';
 comment on column pay.webhook_endpoints.failing_since is 'The first failure since the last success; null when the last attempt succeeded.';
-comment on column pay.webhook_endpoints.revision is 'Counts changes; what an update compares and sets.';
+comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
 comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
 
 create table pay.webhook_deliveries (
@@ -73,14 +75,23 @@ create table pay.webhook_deliveries (
 -- The usual fifth of a table that keeps 30 days would be millions of them.
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
-comment on column pay.webhook_deliveries.sequence is 'The event''s; null for a triggered event, which waits for nothing.';
-comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; the number of the one under way.';
+comment on column pay.webhook_deliveries.environment_id is 'The environment of the row.';
+comment on column pay.webhook_deliveries.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_deliveries.event_id is 'The event that is delivered.';
+comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
+comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
+comment on column pay.webhook_deliveries.subject_id is
+  'The subject of the event; its events arrive in order.';
+comment on column pay.webhook_deliveries.status is 'pending, delivered, failed or cancelled.';
+comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.sequence is 'Sequence of the event; null for a triggered event, which waits for no other.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
-comment on column pay.webhook_deliveries.next_attempt_at is 'When the relay is to look, unless the row is leased.';
+comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
-  'Set while a relay has the row; once it is over another may take it. In no index.';
+  'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is
-  'Claims that expired without a record since the last one. From 3 on it has crashed: the count stays.';
+  'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
@@ -115,19 +126,68 @@ create index webhook_deliveries_subject
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 
+create type pay.due_delivery as (
+  environment_id text collate "C",
+  id text collate "C",
+  endpoint_id text collate "C",
+  subject_id text collate "C",
+  sequence integer,
+  event_id text collate "C",
+  rank_of_endpoint bigint,
+  is_lost boolean
+);
+comment on type pay.due_delivery is 'A delivery that a turn of the relay has locked.';
+comment on column pay.due_delivery.environment_id is 'Its environment.';
+comment on column pay.due_delivery.id is 'The delivery.';
+comment on column pay.due_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay.due_delivery.subject_id is 'The subject of its event.';
+comment on column pay.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
+comment on column pay.due_delivery.event_id is 'Its event.';
+comment on column pay.due_delivery.rank_of_endpoint is
+  'The turn serves lower ranks first, so that endpoints share its places.';
+comment on column pay.due_delivery.is_lost is 'Its lease has expired without a record.';
+
+create type pay.claimed_delivery as (
+  environment_id text collate "C",
+  public_id text,
+  account text,
+  id text collate "C",
+  endpoint_id text collate "C",
+  event_id text collate "C",
+  subject_id text collate "C",
+  attempt integer,
+  url text,
+  secrets text,
+  livemode boolean,
+  failing_since timestamptz,
+  suspect boolean,
+  crashed boolean,
+  body text
+);
+comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
+comment on column pay.claimed_delivery.environment_id is 'Its environment.';
+comment on column pay.claimed_delivery.public_id is 'The public id of the environment, which a reset keeps.';
+comment on column pay.claimed_delivery.account is 'The account of the environment.';
+comment on column pay.claimed_delivery.id is 'The delivery.';
+comment on column pay.claimed_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay.claimed_delivery.event_id is 'Its event.';
+comment on column pay.claimed_delivery.subject_id is 'The subject of its event.';
+comment on column pay.claimed_delivery.attempt is 'The number of the attempt that the claim begins.';
+comment on column pay.claimed_delivery.url is 'The address of the endpoint.';
+comment on column pay.claimed_delivery.secrets is 'webhook_endpoints.secrets.';
+comment on column pay.claimed_delivery.livemode is 'The mode of the environment.';
+comment on column pay.claimed_delivery.failing_since is
+  'webhook_endpoints.failing_since in the time of the relay''s clock.';
+comment on column pay.claimed_delivery.suspect is
+  'It has a lost claim, so it may have ended the process of its relay.';
+comment on column pay.claimed_delivery.crashed is
+  'The relay records a crashed attempt under this number and does not send the delivery.';
+comment on column pay.claimed_delivery.body is 'The event as JSON text.';
+
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 alter table pay.webhook_deliveries enable row level security;
 alter table pay.webhook_deliveries force row level security;
-
-create policy webhook_endpoints_of_environment on pay.webhook_endpoints to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
-create policy webhook_deliveries_of_environment on pay.webhook_deliveries to pay_owner using (
-  environment_id = any ((select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
-  or (select current_setting('pay.worker', true)) = 'on'
-);
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

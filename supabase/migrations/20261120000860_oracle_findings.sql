@@ -20,15 +20,15 @@ create table pay.oracle_findings (
   found_at timestamptz not null default now(),
   constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
 );
-comment on table pay.oracle_findings is 'What the hourly check has found, until pay.forget_findings. Empty for as long as every promise is kept.';
+comment on table pay.oracle_findings is 'Findings of the hourly check, until pay.forget_findings. Empty while every promise holds.';
+comment on column pay.oracle_findings.environment_id is 'The environment of the subject.';
+comment on column pay.oracle_findings.subject_id is 'The resource that the finding is about.';
+comment on column pay.oracle_findings.detail is 'The finding in words.';
 comment on column pay.oracle_findings.oracle is 'The view that found it.';
-comment on column pay.oracle_findings.found_at is 'When it was found first.';
+comment on column pay.oracle_findings.found_at is 'Time at which it was found first.';
 
 alter table pay.oracle_findings enable row level security;
 alter table pay.oracle_findings force row level security;
-
-create policy oracle_findings_of_worker on pay.oracle_findings to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -18,13 +18,12 @@ create table pay.settings (
   )
 );
 comment on table pay.settings is
-  'Where the relay is and the token that wakes it (pay.configure_relay), and when the books were checked last, in seconds since 1970 (pay.note_findings).';
+  'The address and token of the relay (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
+comment on column pay.settings.name is 'Name of the setting.';
+comment on column pay.settings.value is 'Value of the setting, as text.';
 
 alter table pay.settings enable row level security;
 alter table pay.settings force row level security;
-
-create policy settings_of_worker on pay.settings to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 -- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.relay_wakes (
@@ -35,13 +34,11 @@ create unlogged table pay.relay_wakes (
 
 comment on table pay.relay_wakes is
   'Requests of the last hour with which pg_net has woken the relay.';
+comment on column pay.relay_wakes.woken_at is 'Time of the request.';
 comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
 
 alter table pay.relay_wakes enable row level security;
 alter table pay.relay_wakes force row level security;
-
-create policy relay_wakes_of_worker on pay.relay_wakes to pay_owner
-  using ((select current_setting('pay.worker', true)) = 'on');
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -8,7 +8,7 @@ set check_function_bodies = off;
 
 create or replace function pay.note_use(p_hashes bytea[], p_at timestamptz)
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -17,187 +17,87 @@ begin
   from (
     select o.hash from pay.api_key_secrets o
     where o.hash = any (p_hashes)
-      and o.revoked_at is null
       and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
     for update skip locked
   ) idle
   where s.hash = idle.hash;
 end
 $$;
-comment on function pay.note_use is 'Internal.';
 
-create or replace function pay.open_environments(p_requests json)
-returns text[]
-language plpgsql volatile security definer
+create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_found pay.admission[];
   v_hashes bytea[];
+  v_ats timestamptz[];
+  v_scopes text[];
+  v_has_keys boolean;
+  v_key_rates integer[];
+  v_environment_rates integer[];
+  v_api_keys text[];
   v_environments text[];
-  v_is_idle boolean;
+  v_opened text[];
+  v_idle bytea[];
+  v_set text;
 begin
-  select array_agg(distinct decode(c.key_hash, 'hex')) into v_hashes
-  from json_to_recordset(p_requests) as c (key_hash text);
-  perform set_config('pay.key_hashes', v_hashes::text, true);
-  select
-    array_agg(e.environment_id) filter (
-      where e.livemode or pg_try_advisory_xact_lock_shared(
-        hashtextextended('environment ' || e.environment_id, 0))),
-    bool_or(e.is_idle)
-  into v_environments, v_is_idle
-  from (
-    select s.environment_id, s.livemode,
-      bool_or(s.revoked_at is null
-        and (s.last_used_at is null or s.last_used_at < now() - interval '1 hour')) as is_idle
-    from pay.api_key_secrets s where s.hash = any (v_hashes)
-    group by s.environment_id, s.livemode
-  ) e;
-  perform set_config('pay.environment_ids', coalesce(v_environments::text, ''), true);
-  if v_is_idle then
-    perform pay.note_use(v_hashes, now());
-  end if;
-  return coalesce(v_environments, '{}');
-end
-$$;
-comment on function pay.open_environments is 'Internal.';
-
-create or replace function pay.enter(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_hold text,
-  out outcome text,
-  out api_key_id text,
-  out environment_id text,
-  out remaining integer
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
-as $$
-declare
-  v_hash bytea := decode(p_key_hash, 'hex');
-  v_used_at timestamptz;
-  v_livemode boolean;
-  v_held text := '';
-begin
-  perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  loop
-    select s.api_key_id, s.environment_id, s.last_used_at, s.livemode
-    into api_key_id, environment_id, v_used_at, v_livemode
+  select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
+    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
+  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (
+    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  v_set := set_config('pay.key_hashes', v_hashes::text, true);
+  select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
+    array_agg(distinct s.environment_id) filter (where s.is_held),
+    array_agg(s.hash) filter (where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_idle
+  from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
+  left join lateral (
+    select s.*, s.livemode or case p_hold
+        when 'shared' then pg_try_advisory_xact_lock_shared(
+          hashtextextended('environment ' || s.environment_id, 0))
+        when 'alone' then pg_advisory_xact_lock(
+          hashtextextended('environment ' || s.environment_id, 0)) is not null
+        else true
+      end as is_held
     from pay.api_key_secrets s
-    where s.hash = v_hash
+    where s.hash = a.hash
       and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > p_at);
-    -- Once more under the lock: a reset may have moved the key before.
-    exit when api_key_id is null or v_livemode or p_hold is null or environment_id = v_held;
-    v_held := environment_id;
-    if p_hold = 'alone' then
-      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
-    elsif not pg_try_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0)) then
-      -- Not waited for: a connection that waits is one that others have not.
-      outcome := 'resetting';
-      return;
-    end if;
-  end loop;
-  if api_key_id is null then
-    perform set_config('pay.environment_ids', '', true);
-    outcome := 'unauthorized';
-    return;
+      and (s.expires_at is null or s.expires_at > a.at)
+    limit 1
+  ) s on true;
+  v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
+  -- A new snapshot under the locks. A key that is not there is in an environment that is not open, or a
+  -- reset has moved it since.
+  v_found := array(
+    select row(a.n, case
+        when a.api_key_id is null then 'unauthorized'
+        when k.id is null then 'resetting'
+        when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
+        else 'forbidden'
+      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
+    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
+      as a (scope, at, api_key_id, environment_id, n)
+    left join lateral (
+      select k.id, k.scopes from pay.api_keys k
+      where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
+    ) k on true
+    order by a.n);
+  if v_idle is not null then
+    perform pay.note_use(v_idle, now());
   end if;
-  perform set_config('pay.environment_ids', array[environment_id]::text, true);
-  outcome := case
-    when p_scope is null then 'ok'
-    when exists (
-      select from pay.api_keys k
-      where k.id = enter.api_key_id and (k.scopes is null or p_scope = any (k.scopes))
-    ) then 'ok'
-    else 'forbidden'
-  end;
-  if v_used_at is null or v_used_at < p_at - interval '1 hour' then
-    perform pay.note_use(array[v_hash], p_at);
+  if p_is_read and v_has_keys then
+    v_found := pay.find_answers(p_requests, v_found, true);
   end if;
-  if p_rate is not null then
-    remaining := pay.count_request(environment_id, api_key_id, p_at, p_rate, true);
-    if remaining < 0 then
-      outcome := 'rate_limited';
-      remaining := 0;
-    end if;
+  if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
+    v_found := pay.limit_requests(v_found, v_key_rates, v_environment_rates, p_is_read);
   end if;
+  return v_found;
 end
 $$;
-comment on function pay.enter is 'Internal: authenticates a key hash and opens its environment.';
-
-create or replace function pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform set_config('pay.environment_ids', array[p_id]::text, true);
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_id, p_id, p_account, p_livemode, p_name);
-end
-$$;
-grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
-
-create or replace function pay.hold_environment(p_public_id text)
-returns text
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_held text := '';
-  v_environment record;
-begin
-  perform set_config('pay.worker', 'on', true);
-  loop
-    select e.id, e.livemode into v_environment from pay.environments e
-    where e.public_id = p_public_id and e.retired_at is null;
-    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
-    v_held := v_environment.id;
-    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
-  end loop;
-  return v_environment.id;
-end
-$$;
-
-create or replace function pay.create_api_key(
-  p_id text,
-  p_environment_id text,
-  p_name text,
-  p_scopes text[],
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_expires_at timestamptz
-)
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_environment text := pay.hold_environment(p_environment_id);
-  v_livemode boolean;
-begin
-  perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select livemode into v_livemode from pay.environments where id = v_environment;
-  if v_livemode is null then
-    raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
-  end if;
-  if not pay.take_key_place(v_environment, now()) then
-    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
-      using errcode = 'program_limit_exceeded';
-  end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
-  insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
-  values
-    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
-end
-$$;
-grant execute on function
-  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.api_key_body(k pay.api_keys, p_at timestamptz)
 returns text
@@ -280,6 +180,43 @@ begin
 end
 $$;
 
+create or replace function pay.create_api_key(
+  p_id text,
+  p_environment_id text,
+  p_name text,
+  p_scopes text[],
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_expires_at timestamptz
+)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_environment_id);
+  v_livemode boolean;
+begin
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  select livemode into v_livemode from pay.environments where id = v_environment;
+  if v_livemode is null then
+    raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
+  end if;
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+  values
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
+end
+$$;
+grant execute on function
+  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+
 create or replace function pay.list_api_keys()
 returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
@@ -309,22 +246,6 @@ begin
 end
 $$;
 grant execute on function pay.list_api_keys() to pay_operator;
-
-create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return (
-    select e.public_id from pay.environments e
-    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
-    order by e.public_id limit 1
-  );
-end
-$$;
-grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text,
@@ -400,142 +321,300 @@ as $$
   end
 $$;
 
-create or replace function pay.change_api_key(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_status smallint,
+create or replace function pay.write_key_change(
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
   p_action text,
-  p_id text,
-  p_name text,
-  p_scopes text,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_expires_at timestamptz,
-  p_older_expire_at timestamptz,
-  p_secret text,
-  p_refusal text
+  p_at timestamptz,
+  p_secret json,
+  p_older_expire_at timestamptz
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
+returns text
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
-declare
-  v_environment text;
-  v_caller pay.api_keys;
-  v_key pay.api_keys;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      p_status, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-
-  select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
-  if p_action = 'create' then
-    v_key.id := p_id;
-    v_key.scopes := case when p_scopes is not null then
-      array(select json_array_elements_text(p_scopes::json))
-    end;
-  else
-    select * into v_key from pay.api_keys k
-    where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
-    for update;
-  end if;
-  outcome := pay.judge_key_change(p_action, v_caller, v_key, p_at);
-  if outcome = 'ended' then
-    status := 409;
-    body := p_refusal;
-    perform pay.keep_answer(
-      v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
-  elsif outcome <> 'committed' then
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-  end if;
-  if outcome <> 'committed' then
-    return next;
-    return;
-  end if;
-
   if p_action = 'create' then
     insert into pay.api_keys
       (id, environment_id, livemode, name, scopes, created_at, expires_at)
     values
-      (p_id, v_environment, v_caller.livemode, p_name, v_key.scopes, p_at,
-        least(p_expires_at, v_caller.expires_at));
+      (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
+        least(p_key.expires_at, p_caller.expires_at));
   end if;
   if p_action = 'revoke' then
-    perform pay.end_api_key(p_id, p_at);
+    perform pay.end_api_key(p_key.id, p_at);
   else
     perform pay.add_api_key_secret(
-      p_id, p_at, p_secret_hash, p_prefix, p_last_four, coalesce(p_older_expire_at, p_at));
+      p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
+      coalesce(p_older_expire_at, p_at));
   end if;
-  select pay.api_key_body(k, p_at) into body from pay.api_keys k
-  where k.environment_id = v_environment and k.id = p_id;
-  if p_secret is not null then
-    body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
+  return (
+    select pay.api_key_body(k, p_at) from pay.api_keys k
+    where k.environment_id = p_caller.environment_id and k.id = p_key.id
+  );
+end
+$$;
+
+create or replace function pay.change_api_key(
+  p_request text,
+  p_action text,
+  p_id text,
+  p_key text,
+  p_secret text,
+  p_older_expire_at timestamptz,
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_secret json := p_secret::json;
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
-  perform pay.keep_answer(
-    v_environment, api_key_id, p_request_id, p_idempotency_key, p_status, body);
-  return next;
+  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  if p_action = 'create' then
+    v_key := json_populate_record(null::pay.api_keys, p_key::json);
+    v_key.id := p_id;
+  else
+    select * into v_key from pay.api_keys k
+    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    for update;
+  end if;
+  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  case v_access.outcome
+    when 'ended' then
+      v_access.status := 409;
+      v_access.body := p_refusal;
+    when 'committed' then
+      v_access.body := pay.write_key_change(
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at);
+      if v_secret is not null then
+        v_access.body := left(v_access.body, -1) || ',"secret":'
+          || to_json(v_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay.release_key(p_request, v_access);
+      return v_access;
+  end case;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
 end
 $$;
 grant execute on function pay.change_api_key(
-  text, text, timestamptz, integer[], text, text, text, smallint, text, text, text, text, text, text,
-  text, timestamptz, timestamptz, text, text) to pay_api;
+  text, text, text, text, text, timestamptz, text) to pay_api;
 
-create or replace function pay.lock_funds(p_changes json, p_transfers json)
-returns integer[]
-language plpgsql volatile security definer
+create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, c.expects_id, c.expects_sequence, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
+        on c.n = f.n
+      where f.outcome = 'ok' and c.expects_id is not null
+    ),
+    payment as materialized (
+      select c.n, p.id
+      from asked c
+      join pay.payments p
+        on p.environment_id = c.environment_id
+        and p.id = c.expects_id
+        and p.sequence = c.expects_sequence
+      order by p.environment_id, p.id
+      for update of p
+    ),
+    transfer as materialized (
+      select c.n, t.id
+      from asked c
+      join pay.transfers t
+        on t.environment_id = c.environment_id
+        and t.id = c.expects_id
+        and t.sequence = c.expects_sequence
+      order by t.environment_id, t.id
+      for update of t
+    )
+    select c.n from asked c
+    except
+    select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.lock_funds(
+  p_changes json, p_transfers json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_draw record;
   v_fund text := '';
   v_left numeric;
-  v_short integer[] := '{}';
 begin
   for v_draw in
-    with asked as materialized (
-      select c.n, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_changes) as c (n integer, key_hash text, expects_id text)
-      where c.expects_id is null
-    )
-    select c.n, s.environment_id, t.currency, t.amount_minor
-    from asked c
-    join pay.api_key_secrets s on s.hash = c.hash
+    select c.n, f.environment_id, t.currency, t.amount_minor
+    from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, expects_id text) on c.n = f.n
     join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
       on t.n = c.n
-    order by s.environment_id, t.currency, c.n
+    where f.outcome = 'ok' and c.expects_id is null
+    order by f.environment_id, t.currency, c.n
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
-      perform pay.roll_up_if_many(v_draw.environment_id);
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
     if v_draw.amount_minor > v_left then
-      v_short := v_short || v_draw.n;
+      p_found[v_draw.n].outcome := 'insufficient';
     else
       v_left := v_left - v_draw.amount_minor;
     end if;
   end loop;
-  return v_short;
+  return p_found;
+end
+$$;
+
+create or replace function pay.write_payments(
+  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.payments
+    (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
+      sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
+    p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+  from json_to_recordset(p_payments) as p (
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+    method_kind text, reference text, sequence integer, created_at timestamptz,
+    updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  where p.n <> all (p_moved);
+  if p_moved <> '{}' then
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
+      updated_at = p.updated_at, body = p.body
+    from json_to_recordset(p_payments) as p (
+      n integer, id text, status text, amount_refunded bigint, sequence integer,
+      updated_at timestamptz, body text
+    )
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+  end if;
+end
+$$;
+
+create or replace function pay.write_transfers(
+  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.transfers
+    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+    r.updated_at, r.body
+  from json_to_recordset(p_transfers) as r (
+    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+    created_at timestamptz, updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  where r.n <> all (p_moved);
+  if p_moved <> '{}' then
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from json_to_recordset(p_transfers) as r (
+      n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+    )
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+    where r.n = any (p_moved) and t.environment_id = w.environment_id and t.id = r.id;
+  end if;
+end
+$$;
+
+create or replace function pay.write_refunds(
+  p_refunds json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+  from json_to_recordset(p_refunds) as r (
+    n integer, id text, payment_id text, amount_minor bigint, currency text,
+    created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n;
+end
+$$;
+
+create or replace function pay.write_events(
+  p_events json, p_won integer[], p_environments text[]
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_deliveries bigint;
+begin
+  with
+  event as materialized (
+    select w.environment_id, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = e.n
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
 end
 $$;
 
@@ -554,361 +633,123 @@ returns table (
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off
-set enable_material = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set plan_cache_mode = force_generic_plan
 -- How long a twin waits for the first request (contract §5).
 set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
-  v_now timestamptz := pay.server_time();
-  v_opened text[];
+  v_found pay.admission[];
+  v_moved integer[] := '{}';
+  v_won integer[];
   v_environments text[];
-  v_committed integer[];
-  v_api_keys text[];
-  v_ats timestamptz[];
   v_deliveries bigint := 0;
-  v_locked integer[] := '{}';
-  v_short integer[] := '{}';
-  -- The remainder for each request of the list, by its n; null without a limit.
-  v_left integer[];
-  v_limited integer[] := '{}';
-  -- Asked once: the text is long.
-  v_has_rates boolean := p_changes like '%"rate":%';
-  v_request record;
 begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_opened := pay.open_environments(v_changes);
-
-  -- What most changes need not pay for stands in statements of its own, here and below.
-  if exists (
-    select from json_to_recordset(v_changes) as c (expects_id text) where c.expects_id is not null
-  ) then
-    with
-    asked as materialized (
-      select c.n, c.expects_id, c.expects_sequence, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, expects_id text, expects_sequence integer
-      )
-      where c.expects_id is not null
-    ),
-    payment as materialized (
-      select c.n, p.id
-      from asked c
-      join pay.api_key_secrets s on s.hash = c.hash
-      join pay.payments p
-        on p.environment_id = s.environment_id
-        and p.id = c.expects_id
-        and p.sequence = c.expects_sequence
-      order by p.environment_id, p.id
-      for update of p
-    ),
-    transfer as materialized (
-      select c.n, t.id
-      from asked c
-      join pay.api_key_secrets s on s.hash = c.hash
-      join pay.transfers t
-        on t.environment_id = s.environment_id
-        and t.id = c.expects_id
-        and t.sequence = c.expects_sequence
-      order by t.environment_id, t.id
-      for update of t
-    )
-    -- Of several changes of one resource in the list the first goes through.
-    select coalesce(array_agg(l.n), '{}') into v_locked
-    from (
-      select min(x.n) as n from (select * from payment union all select * from transfer) x group by x.id
-    ) l;
-  end if;
-  if v_has_rates then
-    v_left := pay.requests_left(v_changes);
-    v_limited := array(
-      select l.n from unnest(v_left) with ordinality as l (requests, n) where l.requests < 0);
+  v_found := pay.admit(v_changes, 'shared', false);
+  -- Most lists of changes need only some of these steps.
+  if strpos(p_changes, '"expects_id"') > 0 then
+    v_moved := array(
+      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
+      where c.expects_id is not null);
+    v_found := pay.lock_subjects(v_changes, v_found);
   end if;
   if p_transfers <> '[]' then
-    v_short := pay.lock_funds(v_changes, p_transfers::json);
+    v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
+  v_found := pay.claim(v_changes, v_found);
 
-  with
-  -- Decoded here: in a join with a table under row-level security the call would bar the index.
-  asked as materialized (
-    select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
-    from json_to_recordset(v_changes) as c (
-      n integer, key_hash text, scope text, at timestamptz, request_id text, idempotency_key text,
-      fingerprint text, status smallint, body text,
-      expects_id text, expects_sequence integer
-    )
-  ),
-  change as materialized (
-    select c.*, s.api_key_id, s.environment_id
-    from asked c
-    join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-      and s.environment_id = any (v_opened)
-    join pay.api_keys k
-      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-  ),
-  ready as materialized (
-    select * from change c
-    where (c.expects_id is null or c.n = any (v_locked))
-      and c.n <> all (v_short) and c.n <> all (v_limited)
-  ),
-  claimed as (
-    insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-    select c.environment_id, c.api_key_id, c.idempotency_key, c.fingerprint_hash,
-      c.request_id, c.status, c.body, v_now
-    from ready c
-    where c.idempotency_key is not null
-    order by c.api_key_id, c.idempotency_key, c.n
-    on conflict on constraint idempotency_keys_pkey do nothing
-    returning api_key_id, key, request_id
-  ),
-  won as (
-    select * from ready c
-    where c.idempotency_key is null or exists (
-      select from claimed k
-      where k.api_key_id = c.api_key_id
-        and k.key = c.idempotency_key
-        and k.request_id = c.request_id
-    )
-  )
-  select array_agg(w.n), array_agg(w.api_key_id), array_agg(w.environment_id), array_agg(w.at)
-  into v_committed, v_api_keys, v_environments, v_ats
-  from won w;
-
-  -- A list of replays writes nothing: what it would have written is not even read.
-  if v_committed is not null then
-    with
-    won as materialized (
-      select * from unnest(v_committed, v_environments) as w (n, environment_id)
-    ),
-    payment_made as (
-      insert into pay.payments
-        (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-          sequence, created_at, updated_at, body)
-      select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
-        p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-      from json_to_recordset(p_payments::json) as p (
-        n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
-        method_kind text, reference text, sequence integer, created_at timestamptz,
-        updated_at timestamptz, body text
-      )
-      join won w on w.n = p.n and w.n <> all (v_locked)
-    ),
-    movement as materialized (
-      select l.*, w.environment_id
-      from json_to_recordset(p_ledger::json) as l (
-        n integer, id text, kind text, subject_id text, refund_id text, debit_id text,
-        debit_account text, credit_id text, credit_account text, amount_minor bigint, currency text,
-        created_at timestamptz
-      )
-      join won w on w.n = l.n
-    ),
-    ledger_transaction_made as (
-      insert into pay.ledger_transactions (environment_id, id, kind, subject_id, refund_id, created_at)
-      select environment_id, id, kind, subject_id, refund_id, created_at from movement
-    ),
-    ledger_delta_made as (
-      insert into pay.ledger_deltas
-        (environment_id, id, currency, debit_account, credit_account, amount_minor)
-      select environment_id, id, currency, debit_account, credit_account, amount_minor from movement
-    ),
-    ledger_entries_made as (
-      insert into pay.ledger_entries
-        (environment_id, id, transaction_id, subject_id, refund_id, account, direction, amount_minor,
-          currency, created_at)
-      select m.environment_id, side.id, m.id, m.subject_id, m.refund_id, side.account,
-        side.direction, m.amount_minor, m.currency, m.created_at
-      from movement m
-      cross join lateral (
-        values (m.debit_id, m.debit_account, 'debit'), (m.credit_id, m.credit_account, 'credit')
-      ) as side (id, account, direction)
-    ),
-    event as materialized (
-      select w.environment_id, e.*
-      from json_to_recordset(p_events::json) as e (
-        n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-        delivery_id text, body text
-      )
-      join won w on w.n = e.n
-    ),
-    event_made as (
-      insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-      select environment_id, id, type, subject_id, sequence, created_at, body from event
-    ),
-    delivery_made as (
-      insert into pay.webhook_deliveries
-        (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-          next_attempt_at, created_at)
-      select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-        e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
-      from event e
-      join pay.webhook_endpoints t
-        on t.environment_id = e.environment_id
-        and t.status = 'enabled'
-        and t.events && pay.patterns_of(e.type)
-      returning 1
-    )
-    select count(*) into v_deliveries from delivery_made;
-  end if;
-
-  if v_locked <> '{}' and p_payments <> '[]' then
-    update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
-      updated_at = p.updated_at, body = p.body
-    from json_to_recordset(p_payments::json) as p (
-      n integer, id text, status text, amount_refunded bigint, sequence integer,
-      updated_at timestamptz, body text
-    )
-    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = p.n
-    where p.n = any (v_locked) and t.environment_id = w.environment_id and t.id = p.id;
-  end if;
-  if p_refunds <> '[]' then
-    insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
-    select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
-    from json_to_recordset(p_refunds::json) as r (
-      n integer, id text, payment_id text, amount_minor bigint, currency text,
-      created_at timestamptz, body text
-    )
-    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n;
-  end if;
-  if p_transfers <> '[]' then
-    insert into pay.transfers
-      (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
-    select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
-      r.updated_at, r.body
-    from json_to_recordset(p_transfers::json) as r (
-      n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
-      created_at timestamptz, updated_at timestamptz, body text
-    )
-    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
-    where r.n <> all (v_locked);
-    update pay.transfers t
-    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
-    from json_to_recordset(p_transfers::json) as r (
-      n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-    )
-    join unnest(v_committed, v_environments) as w (n, environment_id) on w.n = r.n
-    where r.n = any (v_locked) and t.environment_id = w.environment_id and t.id = r.id;
-  end if;
-
-  if cardinality(v_committed) = json_array_length(v_changes) then
-    if v_has_rates then
-      perform pay.add_requests(t.environment_id, t.api_key_id, max(t.at), count(*)::integer)
-      from unnest(v_committed, v_api_keys, v_environments, v_ats)
-        as t (n, api_key_id, environment_id, at)
-      where v_left[t.n] is not null
-      group by t.environment_id, t.api_key_id;
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  -- A list of replays writes nothing: its rows are not even read.
+  if v_won is not null then
+    if p_payments <> '[]' then
+      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
     end if;
-    return query
-      select t.n, 'committed', t.api_key_id, t.environment_id, v_left[t.n], null::smallint,
-        null::text, v_deliveries
-      from unnest(v_committed, v_api_keys, v_environments) as t (n, api_key_id, environment_id);
-    return;
-  end if;
-
-  -- A new statement and so a new snapshot: it sees the answers that the losers waited for. Looked up
-  -- one by one, by the whole key: without statistics a join would read all keys of the environment.
-  for v_request in
-    with asked as materialized (
-      select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
-      from json_to_recordset(v_changes) as c (
-        n integer, key_hash text, scope text, at timestamptz, idempotency_key text,
-        fingerprint text, expects_id text
-      )
-    )
-    select c.n, c.at, c.idempotency_key, s.environment_id, s.api_key_id, i.status, i.body,
-      i.created_at as kept_at,
-      case
-        when c.n = any (v_committed) then 'committed'
-        when s.hash is null then 'unauthorized'
-        when s.environment_id <> all (v_opened) then 'resetting'
-        when k.id is null and c.n = any (v_limited) then 'rate_limited'
-        when k.id is null then 'forbidden'
-        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
-        when i.key is not null and i.fingerprint = c.fingerprint_hash then 'replay'
-        when c.n = any (v_limited) then 'rate_limited'
-        when i.key is not null then 'conflict'
-        when c.n = any (v_short) then 'insufficient'
-        when c.expects_id is not null then 'stale'
-        else 'expired'
-      end as outcome
-    from asked c
-    left join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-    left join pay.api_keys k
-      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join lateral (
-      select o.key, o.fingerprint, o.status, o.body, o.created_at
-      from pay.idempotency_keys o
-      where o.environment_id = s.environment_id
-        and o.api_key_id = s.api_key_id
-        and o.key = c.idempotency_key
-      limit 1
-    ) i on true
-  loop
-    n := v_request.n;
-    outcome := v_request.outcome;
-    api_key_id := v_request.api_key_id;
-    environment_id := v_request.environment_id;
-    status := v_request.status;
-    body := v_request.body;
-    remaining := null;
-    deliveries := v_deliveries;
-    if outcome in ('committed', 'forbidden', 'conflict', 'insufficient', 'replay') then
-      if v_left[n] is not null then
-        remaining := greatest(0, v_left[n] + case outcome when 'replay' then 1 else 0 end);
-        if outcome <> 'replay' then
-          perform pay.add_requests(environment_id, api_key_id, v_request.at, 1);
-        end if;
-      end if;
-    elsif outcome = 'rate_limited' then
-      remaining := 0;
-    elsif outcome = 'expired' then
-      delete from pay.idempotency_keys o
-      where o.environment_id = v_request.environment_id
-        and o.api_key_id = v_request.api_key_id
-        and o.key = v_request.idempotency_key
-        -- Not one that a twin has claimed meanwhile.
-        and o.created_at = v_request.kept_at;
+    if p_transfers <> '[]' then
+      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
-    return next;
-  end loop;
+    if p_refunds <> '[]' then
+      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
+      f.environment_id, f.remaining, f.status, f.body, v_deliveries
+    from unnest(v_found) f;
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
 
-create or replace function pay.read_health()
+create or replace function pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids', array[p_id]::text, true);
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_id, p_id, p_account, p_livemode, p_name);
+end
+$$;
+grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+
+create or replace function pay.hold_environment(p_public_id text)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  return v_environment.id;
+end
+$$;
+
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+    order by e.public_id limit 1
+  );
+end
+$$;
+grant execute on function pay.find_environment(text, boolean) to pay_operator;
+
+create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
   oldest_due_seconds double precision,
   pending_deliveries bigint,
   failed_deliveries_last_hour bigint,
-  failing_endpoints bigint,
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
-  oracle_findings bigint,
-  books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint,
-  is_retention_behind boolean,
-  test_keys bigint,
-  live_keys bigint,
-  is_relay_configured boolean
+  failing_endpoints bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_most constant integer := 100000;
-  v_hour_ago constant timestamptz := now() - interval '1 hour';
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
@@ -944,32 +785,30 @@ begin
     (
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
-        and d.id >= pay.id_floor('whd_', v_hour_ago)
+        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
       where d.status = 'failed' and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
       where t.status = 'enabled' and t.failing_since is not null
-    ),
-    (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
+    );
+end
+$$;
+grant execute on function pay.read_outbox() to pay_operator;
+
+create or replace function pay.read_books()
+returns table (
+  oracle_findings bigint,
+  books_checked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
@@ -979,8 +818,24 @@ begin
     (
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
-    ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
+    );
+end
+$$;
+grant execute on function pay.read_books() to pay_operator;
+
+create or replace function pay.read_service()
+returns table (
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     exists (
       select from pay.environments e
       cross join lateral (
@@ -993,7 +848,7 @@ begin
     (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $$;
-grant execute on function pay.read_health() to pay_operator;
+grant execute on function pay.read_service() to pay_operator;
 
 create or replace function pay.read_cron()
 returns table (
@@ -1055,113 +910,177 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
-create or replace function pay.claim_idempotency_key(
-  p_environment_id text,
-  p_api_key_id text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_key text,
-  p_fingerprint text,
-  p_status smallint,
-  p_body text,
-  out outcome text,
-  out remaining integer,
-  out status smallint,
-  out body text
+create or replace function pay.idempotency_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '24 hours' $$;
+
+create or replace function pay.find_answers(
+  p_requests json, p_found pay.admission[], p_is_read boolean
 )
-language plpgsql volatile security definer
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := pay.server_time();
   v_kept record;
 begin
-  outcome := 'ok';
-  if p_rate is not null then
-    remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
-  end if;
-  if p_key is not null and (remaining is null or remaining >= 0) then
-    insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-    values
-      (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, v_now)
-    on conflict on constraint idempotency_keys_pkey do nothing;
-  end if;
-  -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
-  if p_key is null or (found and (remaining is null or remaining >= 0)) then
-    if remaining < 0 then
-      outcome := 'rate_limited';
-      remaining := 0;
-    elsif remaining is not null then
-      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
+  -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
+  -- environment.
+  for v_kept in
+    with asked as materialized (
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+        decode(r.fingerprint, 'hex') as fingerprint
+      from unnest(p_found) f
+      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+        on r.n = f.n
+      where r.idempotency_key is not null
+        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and (p_is_read or f.outcome <> 'ok')
+    )
+    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+      case
+        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
+        when i.fingerprint = a.fingerprint then 'replay'
+        when a.outcome = 'rate_limited' then 'rate_limited'
+        else 'conflict'
+      end as outcome
+    from asked a
+    cross join lateral (
+      select o.fingerprint, o.status, o.body, o.created_at
+      from pay.idempotency_keys o
+      where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
+      limit 1
+    ) i
+    where not (p_is_read
+      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+  loop
+    p_found[v_kept.n].outcome := v_kept.outcome;
+    if v_kept.outcome = 'replay' then
+      p_found[v_kept.n].status := v_kept.status;
+      p_found[v_kept.n].body := v_kept.body;
+    elsif v_kept.outcome = 'expired' then
+      delete from pay.idempotency_keys o
+      where o.environment_id = v_kept.environment_id
+        and o.api_key_id = v_kept.api_key_id
+        and o.key = v_kept.key
+        -- Not one that a twin has claimed meanwhile.
+        and o.created_at <= v_now - pay.idempotency_retention();
     end if;
-    return;
-  end if;
-  select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
-  into v_kept
-  from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > v_now - pay.idempotency_retention() then
-    if v_kept.same then
-      outcome := 'replay';
-      remaining := remaining + 1;
-      status := v_kept.status;
-      body := v_kept.body;
-      return;
-    end if;
-    outcome := 'conflict';
-  end if;
-  if remaining < 0 then
-    outcome := 'rate_limited';
-    remaining := 0;
-    return;
-  end if;
-  if outcome = 'conflict' then
-    if remaining is not null then
-      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
-    end if;
-    return;
-  end if;
-  delete from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= v_now - pay.idempotency_retention();
-  outcome := 'expired';
+  end loop;
+  return p_found;
 end
 $$;
 
-create or replace function pay.keep_answer(
-  p_environment_id text,
-  p_api_key_id text,
-  p_request_id text,
-  p_key text,
-  p_status smallint,
-  p_body text
-)
-returns void
-language sql volatile security definer
+create or replace function pay.claim(p_requests json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  update pay.idempotency_keys k set status = p_status, body = p_body
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.request_id = p_request_id
+declare
+  v_now timestamptz := pay.server_time();
+  v_lost integer[];
+  v_n integer;
+  v_are_refused boolean;
+  v_are_limited boolean;
+begin
+  with
+  asked as materialized (
+    select f.environment_id, f.api_key_id, r.*
+    from unnest(p_found) f
+    join json_to_recordset(p_requests) as r (
+      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+    ) on r.n = f.n
+    where f.outcome = 'ok' and r.idempotency_key is not null
+  ),
+  claimed as (
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
+      a.request_id, a.status, a.body, v_now
+    from asked a
+    order by a.api_key_id, a.idempotency_key, a.n
+    on conflict on constraint idempotency_keys_pkey do nothing
+    returning api_key_id, key, request_id
+  )
+  select coalesce(array_agg(a.n), '{}'),
+    (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
+    (select bool_or(f.remaining is not null) from unnest(p_found) f)
+  into v_lost, v_are_refused, v_are_limited
+  from asked a
+  where not exists (
+    select from claimed k
+    where k.api_key_id = a.api_key_id
+      and k.key = a.idempotency_key
+      and k.request_id = a.request_id
+  );
+  -- If no answer is found below, the one that was in the way is gone: the request is sent again.
+  foreach v_n in array v_lost loop
+    p_found[v_n].outcome := 'expired';
+  end loop;
+  if v_are_refused or v_lost <> '{}' then
+    p_found := pay.find_answers(p_requests, p_found, false);
+  end if;
+  if v_are_limited then
+    p_found := pay.count_requests(p_found);
+  end if;
+  return p_found;
+end
 $$;
 
-create or replace function pay.release_idempotency_key(
-  p_environment_id text,
-  p_api_key_id text,
-  p_request_id text,
-  p_key text
-)
-returns void
-language sql volatile security definer
+create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
+returns pay.admission
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, p_hold, false);
+begin
+  return v_found[1];
+end
+$$;
+
+create or replace function pay.claim_one(p_request text, p_access pay.admission)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay.claim(p_request::json, array[p_access]);
+begin
+  return v_found[1];
+end
+$$;
+
+create or replace function pay.keep_answer(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
+  update pay.idempotency_keys k set status = coalesce(p_access.status, k.status), body = p_access.body
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
+$$;
+
+create or replace function pay.release_key(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
   delete from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.request_id = p_request_id
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
 $$;
 
 create or replace function pay.max_live_keys()
@@ -1310,27 +1229,284 @@ begin
 end
 $$;
 
+create or replace function pay.ledger_entry_id(
+  p_transaction_id text, p_leg smallint, p_direction text
+)
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+begin
+  return 'le_' || substr(p_transaction_id, 5, 25) || substr(
+    v_ordinals,
+    strpos(v_ordinals, substr(p_transaction_id, 30)) + 2 * p_leg
+      + case p_direction when 'debit' then 1 else 2 end,
+    1
+  );
+end
+$$;
+
+create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.ledger_entries e
+    where e.environment_id = p_environment_id
+      and e.transaction_id >= 'txn_' || substr(p_id, 4, 25)
+      and e.transaction_id < 'txn_' || substr(p_id, 4)
+      and e.id = p_id
+  )
+$$;
+
+create or replace function pay.page_movements(
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
+  p_limit integer
+)
+returns table (movement pay.ledger_movements, n bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_rows constant integer := pay.page_rows() / 2;
+  v_before constant text := replace(p_before, 'le_', 'txn_');
+  -- The transactions of the change that the entry belongs to begin with this.
+  v_change constant text := substr(v_before, 1, 29);
+  -- Computed here: in the comparison, below row-level security, a call would be a filter.
+  v_first constant text := coalesce(p_transaction_id, '');
+  v_last constant text := coalesce(p_transaction_id, '~');
+begin
+  if p_subject_id is null or p_transaction_id is not null then
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.environment_id = any (array[p_environment_id])
+          and t.transaction_id between v_first and v_last
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+          and (p_subject_id is null or t.subject_id = p_subject_id)
+        window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
+        order by t.environment_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  else
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+        window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
+        order by t.subject_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  end if;
+end
+$$;
+
+create or replace function pay.ledger_page(
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before constant text := coalesce(p_starting_after, '~');
+  v_account constant text := p_filters ->> 'account';
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  select
+    string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
+    bool_or(p.is_match and not p.is_shown),
+    min(p.id) filter (where p.is_shown),
+    min(p.id) filter (where p.n = pay.page_rows() / 2)
+  into data, v_is_left, v_last_shown, v_last_read
+  from (
+    select e.*, b.body,
+      e.is_match and (e.place = 1 or (
+        e.place <= p_limit
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+      )) as is_shown
+    from (
+      select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
+        entry.is_match,
+        count(*) filter (where entry.is_match) over (order by entry.id desc) as place
+      from pay.page_movements(
+        p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
+        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+      ) m
+      cross join lateral (
+        values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
+      ) as side (direction, account)
+      cross join lateral (
+        select coalesce(side.account = v_account, true) as is_match,
+          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+      ) entry
+      where entry.id < v_before
+    ) e
+    -- The body in the order of the contract (§3), only for entries that can be shown.
+    left join lateral (
+      select row_to_json(w)::text as body from (
+        select e.id, 'ledger_entry' as object, (e.movement).transaction_id, e.account, e.direction,
+          (e.movement).amount_minor, (e.movement).currency,
+          case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+          (e.movement).refund_id,
+          case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+          pay.wire_time((e.movement).created_at) as created_at
+      ) w
+    ) b on e.is_match and e.place <= p_limit
+  ) p;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+create or replace function pay.add_to_total(
+  p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
+  p_amount_minor numeric
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max_updates constant smallint := 63;
+  v_lock text := concat_ws(
+    ' ', 'total', p_environment_id, p_currency, p_debit_account, p_credit_account);
+  v_stripe smallint := 0;
+begin
+  while not pg_try_advisory_xact_lock(hashtextextended(v_lock, v_stripe)) loop
+    v_stripe := v_stripe + 1;
+    if v_stripe = 64 then
+      v_stripe := floor(random() * 64);
+      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));
+      exit;
+    end if;
+  end loop;
+  update pay.ledger_totals t
+  set amount_minor = t.amount_minor + p_amount_minor,
+    updates = case when t.updates < v_max_updates then t.updates + 1 else 0 end,
+    generation = case when t.updates < v_max_updates then t.generation else t.generation + 1 end
+  where t.ctid = (
+    select o.ctid from pay.ledger_totals o
+    where o.environment_id = p_environment_id and o.currency = p_currency
+      and o.debit_account = p_debit_account and o.credit_account = p_credit_account
+      and o.stripe = v_stripe
+    order by o.generation desc limit 1
+  );
+  if not found then
+    insert into pay.ledger_totals (
+      environment_id, currency, debit_account, credit_account, stripe, generation, updates,
+      amount_minor
+    )
+    values (
+      p_environment_id, p_currency, p_debit_account, p_credit_account, v_stripe, 0, 0,
+      p_amount_minor
+    );
+  end if;
+end
+$$;
+
+create or replace function pay.record_movements(
+  p_ledger json, p_changes integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_total record;
+begin
+  for v_total in
+    with movement as (
+      insert into pay.ledger_movements (
+        environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+        credit_account, amount_minor, currency, created_at
+      )
+      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+        l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
+        l.created_at
+      from json_to_recordset(p_ledger) as l (
+        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
+        debit_account text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      where l.n = any (p_changes)
+      returning environment_id, currency, debit_account, credit_account, amount_minor
+    )
+    select m.environment_id, m.currency, m.debit_account, m.credit_account,
+      sum(m.amount_minor) as amount_minor
+    from movement m
+    group by m.environment_id, m.currency, m.debit_account, m.credit_account
+    order by m.environment_id, m.currency, m.debit_account, m.credit_account
+  loop
+    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
+      v_total.credit_account, v_total.amount_minor);
+  end loop;
+end
+$$;
+
+create or replace function pay.read_totals(p_environment_id text)
+returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+  with recursive newest as (
+    (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    )
+    union all
+    select o.currency, o.debit_account, o.credit_account, o.stripe, o.amount_minor
+    from newest n
+    cross join lateral (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+        and (t.currency, t.debit_account, t.credit_account, t.stripe)
+          < (n.currency, n.debit_account, n.credit_account, n.stripe)
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    ) o
+  )
+  select n.currency, n.debit_account, n.credit_account, sum(n.amount_minor)
+  from newest n
+  group by n.currency, n.debit_account, n.credit_account
+$$;
+
 create or replace function pay.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select x.currency, x.account, sum(x.debits_minor), sum(x.credits_minor)
-  from (
-    select t.currency, t.account, t.debits_minor, t.credits_minor
-    from pay.ledger_totals t where t.environment_id = p_environment_id
-    union all
-    select d.currency, side.account, side.debits_minor, side.credits_minor
-    from (
-      select d.currency, d.debit_account, d.credit_account, sum(d.amount_minor) as amount_minor
-      from pay.ledger_deltas d where d.environment_id = p_environment_id
-      group by d.currency, d.debit_account, d.credit_account
-    ) d
-    cross join lateral (
-      values (d.debit_account, d.amount_minor, 0::numeric), (d.credit_account, 0::numeric, d.amount_minor)
-    ) as side (account, debits_minor, credits_minor)
-  ) x
-  group by x.currency, x.account
+  select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
+  from pay.read_totals(p_environment_id) t
+  cross join lateral (
+    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+  ) as side (account, debits_minor, credits_minor)
+  group by t.currency, side.account
 $$;
 
 create or replace function pay.available_minor(p_environment_id text, p_currency text)
@@ -1341,106 +1517,6 @@ as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
   from pay.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
-$$;
-
-create or replace function pay.roll_up_deltas(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with taken as materialized (
-    delete from pay.ledger_deltas d
-    using (
-      select o.id from pay.ledger_deltas o
-      where o.environment_id = p_environment_id
-      order by o.id limit p_batch for update skip locked
-    ) old
-    where d.environment_id = p_environment_id and d.id = old.id
-    returning d.currency, d.debit_account, d.credit_account, d.amount_minor
-  ),
-  added as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, s.currency, s.account, sum(s.debits_minor), sum(s.credits_minor)
-    from (
-      select currency, debit_account as account, amount_minor as debits_minor, 0 as credits_minor from taken
-      union all
-      select currency, credit_account, 0, amount_minor from taken
-    ) s
-    group by s.currency, s.account
-    order by s.currency, s.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from taken;
-  return v_rows;
-end
-$$;
-
-create or replace function pay.roll_up_if_many(p_environment_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if (
-    select count(*) from (
-      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
-    ) few
-  ) = 5000 then
-    perform pay.roll_up_deltas(p_environment_id, 100000);
-  end if;
-end
-$$;
-
-create or replace function pay.roll_up_balances(p_batch integer default 10000)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_environment_id text;
-  v_total bigint := 0;
-begin
-  perform set_config('pay.worker', 'on', true);
-  -- One index probe for each environment that has deltas.
-  loop
-    select min(d.environment_id) into v_environment_id from pay.ledger_deltas d
-    where d.environment_id > coalesce(v_environment_id, '');
-    exit when v_environment_id is null;
-    v_total := v_total + pay.roll_up_deltas(v_environment_id, p_batch);
-  end loop;
-  return v_total;
-end
-$$;
-grant execute on function pay.roll_up_balances(integer) to pay_api, pay_operator;
-
-create or replace function pay.ledger_entry_body(e pay.ledger_entries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      e.id,
-      'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
-  ) t
 $$;
 
 create or replace function pay.page_rows()
@@ -1502,19 +1578,14 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows text := 'select t.* from pay.%I t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  if p_filters ? 'transaction_id' then
-    v_rows := v_rows || '
-      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-  end if;
-  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
-    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
   execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
@@ -1577,11 +1648,8 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of a transaction's entries and of an event's deliveries has an index.
-  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
-  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.events x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
   end if;
@@ -1606,7 +1674,6 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
     end
   )
@@ -1622,152 +1689,225 @@ begin
 end
 $$;
 
-create or replace function pay.list(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_kind text,
-  p_limit integer,
-  p_starting_after text,
-  p_filters text,
-  p_parent_id text
+create or replace function pay.filtered_page(
+  p_environment_id text, p_at timestamptz, p_request json,
+  out outcome text, out data text, out has_more boolean, out next_cursor text
 )
-returns table (
-  outcome text, api_key_id text, environment_id text, remaining integer, data text,
-  has_more boolean, next_cursor text
-)
-language plpgsql volatile security definer
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off set enable_sort = off
-set enable_incremental_sort = off set jit = off
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_known boolean;
+  v_kind text := p_request ->> 'kind';
+  v_parent_id text := p_request ->> 'parent_id';
+  v_limit integer := p_request ->> 'limit';
+  v_starting_after text := p_request ->> 'starting_after';
+  v_filters jsonb := coalesce(p_request -> 'filters', '{}');
+  v_is_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  environment_id := v_access.environment_id;
-  remaining := v_access.remaining;
-  if outcome = 'ok' and p_parent_id is not null and not exists (
-    select from pay.payments t
-    where t.environment_id = v_access.environment_id and t.id = p_parent_id
+  outcome := 'ok';
+  if v_parent_id is not null and not exists (
+    select from pay.payments t where t.environment_id = p_environment_id and t.id = v_parent_id
   ) then
     outcome := 'not_found';
+    return;
   end if;
-  if outcome = 'ok' and p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
-    if not v_known then
+  if v_starting_after is not null then
+    if v_kind = 'ledger_entries' then
+      v_is_known := pay.has_ledger_entry(p_environment_id, v_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
+      ) into v_is_known using p_environment_id, v_starting_after;
+    end if;
+    if not v_is_known then
       outcome := 'unknown_cursor';
+      return;
     end if;
   end if;
-  if outcome = 'ok' then
+  if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.list_page(
-      v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
-      coalesce(p_filters, '{}')::jsonb
-    ) p;
+    from pay.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
+  else
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
-  return next;
 end
 $$;
-grant execute on function
-  pay.list(text, text, timestamptz, integer[], text, integer, text, text, text) to pay_api;
 
-create or replace function pay.list_payments(p_requests text)
+create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
   has_more boolean, next_cursor text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_has_rates boolean := p_requests like '%"rate":%';
-  v_opened text[] := pay.open_environments(p_requests::json);
-  v_row record;
+  v_requests json := p_requests::json;
+  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
 begin
-  for v_row in
+  return query
     with asked as materialized (
-      select c.*, decode(c.key_hash, 'hex') as hash,
+      select f.*, r."limit", r.starting_after, r.is_plain,
         -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
         -- security, a coalesce is a filter and not an index condition, and a deep page would read
         -- all rows before it.
-        coalesce(c.starting_after, 'pay_~') as before
-      from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
-        starting_after text
-      )
+        coalesce(r.starting_after, 'pay_~') as before
+      from unnest(v_found) f
+      join (
+        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        from json_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        )
+      ) r on r.n = f.n
     )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
-      case
-        when s.hash is null then 'unauthorized'
-        when s.environment_id <> all (v_opened) then 'resetting'
-        when k.id is null then 'forbidden'
-        when not cursor.is_known then 'unknown_cursor'
-        else 'ok'
-      end as outcome
-    from asked c
-    left join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-    left join pay.api_keys k
-      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join lateral (
-      select c.starting_after is null or exists (
+    select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
+      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor
+    from asked a
+    cross join lateral (
+      select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
         select from pay.payments t
-        where t.environment_id = s.environment_id and t.id = c.starting_after
+        where t.environment_id = a.environment_id and t.id = a.starting_after
       ) as is_known
-    ) cursor on true
+    ) c
     left join lateral (
       select
-        string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown) as data,
-        bool_or(not page.is_shown) as has_more,
-        min(page.id) filter (where page.is_shown) as next_cursor
+        'ok' as outcome,
+        coalesce(string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown), '')
+          as data,
+        coalesce(bool_or(not page.is_shown), false) as has_more,
+        case when bool_or(not page.is_shown)
+          then min(page.id) filter (where page.is_shown)
+        end as next_cursor
       from (
         select t.id, t.body, row_number() over newest = 1 or (
-          row_number() over newest <= c.limit
+          row_number() over newest <= a."limit"
           and sum(octet_length(t.body)) over newest <= pay.page_bytes()
         ) as is_shown
         from pay.payments t
-        where t.environment_id = s.environment_id and t.id < c.before
+        where t.environment_id = a.environment_id and t.id < a.before
         window newest as (order by t.id desc rows unbounded preceding)
         order by t.id desc
-        limit c.limit + 1
+        limit a."limit" + 1
       ) page
-    ) l on k.id is not null and cursor.is_known
-  loop
-    n := v_row.n;
-    outcome := v_row.outcome;
-    api_key_id := v_row.api_key_id;
-    environment_id := v_row.environment_id;
-    data := coalesce(v_row.data, '');
-    has_more := coalesce(v_row.has_more, false);
-    next_cursor := case when has_more then v_row.next_cursor end;
-    remaining := null;
-    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
-      remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
-      if remaining < 0 then
-        outcome := 'rate_limited';
-        remaining := 0;
-        data := null;
-      end if;
-    end if;
-    return next;
-  end loop;
+      having a.outcome = 'ok' and a.is_plain and c.is_known
+      union all
+      select x.outcome, x.data, x.has_more, x.next_cursor
+      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      where a.outcome = 'ok' and not a.is_plain
+    ) p on true;
 end
 $$;
-grant execute on function pay.list_payments(text) to pay_api;
+grant execute on function pay.list(text) to pay_api;
+
+create or replace function pay.read_resource(
+  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'refunds' then
+      select t.body into body from pay.refunds t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'transfers' then
+      select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'api_keys' then
+      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'events' then
+      select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_endpoints' then
+      select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+        'public_id', e.public_id, 'account', e.account)
+      into body, detail
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+  end case;
+end
+$$;
+
+create or replace function pay.load(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+begin
+  return query
+    select f.n,
+      case
+        when f.outcome = 'ok' and r.kind is not null and coalesce(p.body, o.body) is null
+          then 'not_found'
+        else f.outcome
+      end,
+      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      o.detail
+    from unnest(v_found) f
+    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+      on r.n = f.n
+    left join lateral (
+      select t.body from pay.payments t
+      where f.outcome = 'ok' and r.kind = 'payments'
+        and t.environment_id = f.environment_id and t.id = r.id
+      limit 1
+    ) p on true
+    left join lateral (
+      select x.body, x.detail from pay.read_resource(f.environment_id, r.kind, r.id, r.at) x
+      where f.outcome = 'ok' and r.kind <> 'payments'
+      -- Without this the function is called before the condition is checked.
+      limit 1
+    ) o on true;
+end
+$$;
+grant execute on function pay.load(text) to pay_api;
+
+create or replace function pay.balance(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome = 'ok' then
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
+    into v_access.body
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay.account_sums(v_access.environment_id) s
+    ) b;
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.balance(text) to pay_api;
 
 create or replace function pay.recent_suffix()
 returns text
@@ -1874,7 +2014,7 @@ as $$ select 150 $$;
 
 create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
 returns table (api_key_id text, used numeric)
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
@@ -1894,65 +2034,55 @@ begin
 end
 $$;
 
-create or replace function pay.requests_left(p_requests json)
-returns integer[]
-language plpgsql volatile security definer
+create or replace function pay.limit_requests(
+  p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
+)
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_request record;
+  v_environment text := '';
+  v_keys text[];
+  v_used numeric[];
+  v_total numeric;
+  v_key integer;
+  v_left integer;
 begin
-  -- Most lists have one request, and planning for more costs more than the rest of the counting.
-  if json_array_length(p_requests) = 1 then
-    return (
-      -- Decoded here: under row-level security a call in the join condition would prevent an index
-      -- scan.
-      with asked as materialized (
-        select c.at, c.rate, decode(c.key_hash, 'hex') as hash
-        from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
-      )
-      select array[pay.count_request(s.environment_id, s.api_key_id, a.at, a.rate, false)]
-      from asked a
-      join pay.api_key_secrets s on s.hash = a.hash
-    );
-  end if;
-  return (
-    with asked as materialized (
-      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_requests) as c (
-        n integer, key_hash text, at timestamptz, rate integer[]
-      )
-    ),
-    request as materialized (
-      select a.n, a.at, a.rate, s.environment_id, s.api_key_id,
-        row_number() over (partition by s.api_key_id, a.rate is null order by a.n) as of_key,
-        row_number() over (partition by s.environment_id, a.rate is null order by a.n)
-          as of_environment
-      from asked a
-      left join pay.api_key_secrets s on s.hash = a.hash
-    ),
-    used as materialized (
-      select e.environment_id, u.api_key_id, u.used,
-        sum(u.used) over (partition by e.environment_id) as of_environment
-      from (
-        select r.environment_id, max(r.at) as at from request r
-        where r.environment_id is not null and r.rate is not null
-        group by r.environment_id
-      ) e
-      cross join lateral pay.requests_used(e.environment_id, e.at) u
-    ),
-    total as materialized (
-      select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
-    )
-    select array_agg(
-      -- A limit of 0 is none, and least() passes over its null.
-      floor(least(
-        2 * nullif(r.rate[1], 0) - r.of_key - coalesce(u.used, 0),
-        2 * nullif(r.rate[2], 0) - r.of_environment - coalesce(t.used, 0)
-      ))::integer
-      order by r.n)
-    from request r
-    left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
-    left join total t on t.environment_id = r.environment_id
-  );
+  for v_request in
+    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+      nullif(p_key_rates[f.n], 0) as key_rate, nullif(p_environment_rates[f.n], 0) as environment_rate
+    from unnest(p_found) f
+    where f.outcome not in ('unauthorized', 'resetting')
+      and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
+    order by f.environment_id, f.n
+  loop
+    if v_request.environment_id <> v_environment then
+      v_environment := v_request.environment_id;
+      select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
+      into v_keys, v_used, v_total
+      from pay.requests_used(v_environment, v_request.at) u;
+    end if;
+    v_key := array_position(v_keys, v_request.api_key_id);
+    if v_key is null then
+      v_keys := v_keys || v_request.api_key_id;
+      v_used := v_used || 0::numeric;
+      v_key := cardinality(v_keys);
+    end if;
+    -- least() ignores the null of a limit that is none.
+    v_left := floor(least(
+      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
+    p_found[v_request.n].remaining := v_left;
+    continue when v_request.outcome = 'replay';
+    if v_left >= 0 then
+      v_used[v_key] := v_used[v_key] + 1;
+      v_total := v_total + 1;
+    elsif v_request.outcome <> 'forbidden' then
+      p_found[v_request.n].outcome := 'rate_limited';
+    end if;
+  end loop;
+  return case when p_counts then pay.count_requests(p_found) else p_found end;
 end
 $$;
 
@@ -1963,7 +2093,7 @@ create or replace function pay.add_requests(
   p_requests integer
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
@@ -2019,367 +2149,38 @@ begin
 end
 $$;
 
-create or replace function pay.count_request(
-  p_environment_id text,
-  p_api_key_id text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_count boolean
-)
-returns integer
-language plpgsql volatile security definer
+create or replace function pay.count_requests(p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_left integer;
+  v_told record;
 begin
-  -- As in pay.requests_left.
-  select floor(least(
-    2 * nullif(p_rate[1], 0) - 1 - coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
-    2 * nullif(p_rate[2], 0) - 1 - coalesce(sum(u.used), 0)
-  ))::integer
-  into v_left
-  from pay.requests_used(p_environment_id, p_at) u;
-  if v_left >= 0 and p_count then
-    perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
-  end if;
-  return case when v_left is not null then greatest(v_left, -1) end;
-end
-$$;
-
-create or replace function pay.load(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_kind text,
-  p_id text,
-  p_idempotency_key text,
-  p_fingerprint text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text, detail text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
-as $$
-#variable_conflict use_column
-declare
-  v_access record;
-  v_kept record;
-begin
-  -- A replay costs nothing, so a request with a key is counted once there is no answer to replay.
-  select * into v_access from pay.enter(
-    p_key_hash, p_scope, p_at, case when p_idempotency_key is null then p_rate end, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  remaining := v_access.remaining;
-  if outcome = 'ok' and p_idempotency_key is not null then
-    select k.fingerprint, k.status, k.body into v_kept
-    from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id
-      and k.api_key_id = v_access.api_key_id
-      and k.key = p_idempotency_key
-      and k.status <> 102
-      and k.created_at > pay.server_time() - pay.idempotency_retention();
-    if found and v_kept.fingerprint = decode(p_fingerprint, 'hex') then
-      outcome := 'replay';
-      status := v_kept.status;
-      body := v_kept.body;
-      if p_rate is not null then
-        remaining := 1 + pay.count_request(
-          v_access.environment_id, v_access.api_key_id, p_at, p_rate, false);
-      end if;
-    else
-      if found then
-        outcome := 'conflict';
-      end if;
-      if p_rate is not null then
-        remaining := pay.count_request(
-          v_access.environment_id, v_access.api_key_id, p_at, p_rate, true);
-        if remaining < 0 then
-          outcome := 'rate_limited';
-          remaining := 0;
-        end if;
-      end if;
-    end if;
-  end if;
-  if outcome = 'ok' and p_kind is not null then
-    case p_kind
-      when 'payments' then
-        select t.body into body from pay.payments t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'refunds' then
-        select t.body into body from pay.refunds t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'transfers' then
-        select t.body into body from pay.transfers t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'api_keys' then
-        select pay.api_key_body(t, p_at) into body from pay.api_keys t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'events' then
-        select t.body into body from pay.events t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'webhook_endpoints' then
-        select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
-          'public_id', e.public_id, 'account', e.account)
-        into body, detail
-        from pay.webhook_endpoints t
-        join pay.environments e on e.id = t.environment_id
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-      when 'webhook_deliveries' then
-        select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
-        where t.environment_id = v_access.environment_id and t.id = p_id;
-    end case;
-    if body is null then
-      outcome := 'not_found';
-    end if;
-  end if;
-  return next;
-end
-$$;
-grant execute on function pay.load(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
-
-create or replace function pay.load_payments(p_requests text)
-returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
-as $$
-#variable_conflict use_column
-declare
-  v_has_rates boolean := p_requests like '%"rate":%';
-  v_opened text[] := pay.open_environments(p_requests::json);
-  v_now timestamptz := pay.server_time();
-  v_row record;
-begin
-  for v_row in
-    -- Decoded here: in a join with a table under row-level security the call would bar the index.
-    with asked as materialized (
-      select c.*, decode(c.key_hash, 'hex') as hash, decode(c.fingerprint, 'hex') as fingerprint_hash
-      from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer[], id text,
-        idempotency_key text, fingerprint text
-      )
-    )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, i.status, i.body as kept, p.body,
-      case
-        when s.hash is null then 'unauthorized'
-        when s.environment_id <> all (v_opened) then 'resetting'
-        when k.id is null then 'forbidden'
-        when i.fingerprint = c.fingerprint_hash then 'replay'
-        when i.fingerprint is not null then 'conflict'
-        when p.body is null then 'not_found'
-        else 'ok'
-      end as outcome
-    from asked c
-    left join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-    left join pay.api_keys k
-      on k.id = s.api_key_id and (c.scope is null or k.scopes is null or c.scope = any (k.scopes))
-    left join lateral (
-      select o.fingerprint, o.status, o.body
-      from pay.idempotency_keys o
-      where c.idempotency_key is not null
-        and o.environment_id = s.environment_id
-        and o.api_key_id = s.api_key_id
-        and o.key = c.idempotency_key
-        and o.status <> 102
-        and o.created_at > v_now - pay.idempotency_retention()
-      limit 1
-    ) i on true
-    left join lateral (
-      select t.body from pay.payments t
-      where t.environment_id = s.environment_id and t.id = c.id
-      limit 1
-    ) p on true
+  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  from (
+    select f.environment_id, f.api_key_id, max(f.at) as at, count(*)::integer as requests
+    from unnest(p_found) f
+    where f.remaining >= 0 and f.outcome not in ('replay', 'resetting', 'stale', 'expired')
+    group by f.environment_id, f.api_key_id
+  ) c;
+  for v_told in
+    select f.n, f.outcome, f.remaining from unnest(p_found) f
+    where f.remaining < 0 or (f.remaining is not null
+      and f.outcome in ('replay', 'resetting', 'stale', 'expired'))
   loop
-    n := v_row.n;
-    outcome := v_row.outcome;
-    api_key_id := v_row.api_key_id;
-    environment_id := v_row.environment_id;
-    status := v_row.status;
-    body := case outcome when 'replay' then v_row.kept when 'ok' then v_row.body end;
-    remaining := null;
-    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
-      -- A replay costs nothing.
-      remaining := pay.count_request(
-        environment_id, api_key_id, v_row.at, v_row.rate, outcome <> 'replay');
-      if outcome = 'replay' then
-        remaining := 1 + remaining;
-      elsif remaining < 0 then
-        outcome := 'rate_limited';
-        remaining := 0;
-        body := null;
-      end if;
+    if v_told.outcome = 'forbidden' then
+      p_found[v_told.n].outcome := 'rate_limited';
     end if;
-    return next;
+    p_found[v_told.n].remaining := case
+      when v_told.outcome in ('resetting', 'stale', 'expired') then null
+      when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
+      else 0
+    end;
   end loop;
+  return p_found;
 end
 $$;
-grant execute on function pay.load_payments(text) to pay_api;
-
-create or replace function pay.idempotency_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '24 hours' $$;
-
-create or replace function pay.balance(p_key_hash text, p_scope text, p_at timestamptz, p_rate integer[])
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-  v_access record;
-begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  remaining := v_access.remaining;
-  if outcome = 'ok' then
-    perform pay.roll_up_if_many(v_access.environment_id);
-    select format(
-      '{"object":"balance","livemode":%s,"balances":[%s]}',
-      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
-      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
-    )
-    into body
-    from (
-      select s.currency, s.account, s.debits_minor, s.credits_minor,
-        s.credits_minor - s.debits_minor as amount_minor
-      from pay.account_sums(v_access.environment_id) s
-    ) b;
-  end if;
-  return next;
-end
-$$;
-grant execute on function pay.balance(text, text, timestamptz, integer[]) to pay_api;
-
-create or replace function pay.lock_suspects(
-  p_ahead jsonb,
-  p_at timestamptz,
-  out environments text[],
-  out ids text[]
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with recursive suspected as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from suspected s
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select
-    array_agg(l.environment_id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence),
-    array_agg(l.id order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-      l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence)
-  into environments, ids
-  from suspected s
-  join pay.environments e on e.id = s.environment_id
-  cross join lateral (
-    select d.environment_id, d.id, d.subject_id, d.sequence, d.lost_claims, d.next_attempt_at
-    from pay.webhook_deliveries d
-    where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
-      and (d.leased_until is null or d.leased_until <= p_at)
-    order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
-    limit 2
-    for update skip locked
-  ) l;
-end
-$$;
-comment on function pay.lock_suspects is 'Internal.';
-
-create or replace function pay.claim_suspect(
-  p_suspects_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns table (
-  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
-  subject_id text, attempt integer, url text, secrets text, livemode boolean,
-  failing_since timestamptz, suspect boolean, crashed boolean, body text
-)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-declare
-  c_most_lost constant integer := 3;
-  c_longest_look constant interval := '200 ms';
-  v_locked record;
-  v_is_claimed boolean;
-begin
-  loop
-    select * into v_locked from pay.lock_suspects(p_suspects_ahead, p_at);
-    exit when v_locked.ids is null;
-    -- A new statement has a new snapshot, as in pay.relay_turn.
-    return query
-    with
-    chosen as materialized (
-      select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-        e.account, d.leased_until is not null as is_lost,
-        d.leased_until is not null and d.lost_claims + 1 >= c_most_lost as crashed
-      from unnest(v_locked.environments, v_locked.ids) with ordinality as c (environment_id, id, n)
-      join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-      join pay.webhook_endpoints t
-        on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
-      join pay.environments e on e.id = d.environment_id
-      where not exists (
-        select from pay.webhook_deliveries w
-        where w.status = 'pending'
-          and w.environment_id is not distinct from d.environment_id
-          and w.endpoint_id = d.endpoint_id
-          and w.subject_id = d.subject_id
-          and w.sequence < d.sequence
-      )
-      order by c.n
-      limit 1
-    ),
-    claimed as (
-      update pay.webhook_deliveries d
-      set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-        lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
-        leased_until = p_leased_until
-      from chosen c
-      where d.environment_id = c.environment_id and d.id = c.id
-      returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
-    )
-    select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-      c.attempt_count, c.url, c.secrets::text, c.livemode,
-      c.failing_since + p_ahead, true, c.crashed, v.body
-    from claimed c
-    join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-    v_is_claimed := found;
-    -- Postpones deliveries that wait for an earlier one, and cancels those of disabled endpoints.
-    perform pay.put_off_deliveries(v_locked.environments, v_locked.ids, p_at);
-    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + c_longest_look;
-  end loop;
-end
-$$;
-comment on function pay.claim_suspect is 'Internal.';
 
 create or replace function pay.relay_turn(
   p_results text,
@@ -2392,47 +2193,89 @@ create or replace function pay.relay_turn(
   p_at timestamptz,
   p_leased_until timestamptz
 )
-returns table (
-  environment_id text, public_id text, account text, id text, endpoint_id text, event_id text,
-  subject_id text, attempt integer, url text, secrets text, livemode boolean,
-  failing_since timestamptz, suspect boolean, crashed boolean, body text
-)
+returns setof pay.claimed_delivery
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
-  v_rooms_known jsonb := p_rooms::jsonb;
-  -- How far the caller's clock is ahead; it is subtracted from the caller's times.
-  v_ahead interval := greatest(p_at - pay.server_time(), '0');
-  -- As many rows as one request makes due at a moment, but for the first.
-  c_rest constant integer := 3;
-  c_longest_look constant interval := '100 ms';
-  v_endpoints text[];
-  v_rooms integer[];
-  v_shares integer[];
-  v_reads integer[];
-  -- A deleted or disabled endpoint with pending deliveries.
-  v_off_environment text;
-  v_off_endpoint text;
-  v_due record;
+  v_longest_look constant interval := '100 ms';
+  -- How far the caller's clock is ahead of the server's.
+  v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other relays would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_waiting record;
+  v_due pay.due_delivery[];
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- By the server's time: other relays would find a lease of a slow clock expired.
-  p_leased_until := pay.server_time() + (p_leased_until - p_at);
-  p_at := p_at - v_ahead;
-
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, p_at, v_ahead);
+    perform pay.record_attempts(p_results, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
   end if;
 
-  -- Endpoints with something pending, one index probe for each, and how much more each may have.
+  select * into v_waiting
+  from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this turn.
+    perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  loop
+    v_due := pay.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    return query select * from pay.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
+  if p_suspects_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
+    return query
+      select * from pay.claim_suspect(p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead);
+  end if;
+end
+$$;
+grant execute on function
+  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
+  to pay_api;
+
+create or replace function pay.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 3;
+begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
      where d.status = 'pending' order by d.endpoint_id limit 1)
@@ -2445,59 +2288,64 @@ begin
       order by d.endpoint_id limit 1
     ) n
   )
-  select array_agg(w.endpoint_id) filter (where r.has_room),
-    array_agg(r.room) filter (where r.has_room), array_agg(r.share) filter (where r.has_room),
-    array_agg(r.room + r.rest) filter (where r.has_room),
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most of what it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
     (array_agg(w.environment_id) filter (where not k.is_on))[1],
     (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into v_endpoints, v_rooms, v_shares, v_reads, v_off_environment, v_off_endpoint
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select (v_rooms_known -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      least(
-        coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment),
-        coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account)
-      ) as left_of_tenant,
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
       t.failing_since is not null as is_failing,
       t.status is not distinct from 'enabled' as is_on
   ) k
   cross join lateral (
-    select
-      -- A quick one, that may have more, is no more in need than others.
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end as share,
-      b.room,
-      k.is_on and b.room > 0 as has_room,
-      -- At one that is failing most of what is claimed is given back.
-      case when k.is_failing then 0 else c_rest end as rest
-    from (
-      select least(coalesce(k.left_of_endpoint, p_per_endpoint), k.left_of_tenant, p_limit,
-        case when k.is_failing then 2 end) as room
-    ) b
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
   ) r;
+end
+$$;
 
-  if v_off_endpoint is not null then
-    -- Fewer if results wait for this turn.
-    perform pay.call_off_deliveries(v_off_environment, v_off_endpoint,
-      case when p_results = '[]' then 2000 else 250 end);
-  end if;
-
-  -- If all due deliveries wait for earlier ones, look at those behind them, for as long as others can
-  -- wait for this turn. Postponed deliveries stay postponed, and the next turn continues.
-  loop
-  select array_agg(c.environment_id) as environments, array_agg(c.id) as ids,
-    array_agg(c.endpoint_id) as endpoints, array_agg(c.subject_id) as subjects,
-    array_agg(c.sequence) as sequences, array_agg(c.event_id) as events,
-    array_agg(c.place - c.share) as ranks, array_agg(c.is_lost) as lost,
-    bool_or(c.is_lost) as any_lost
-  into v_due
+create or replace function pay.lock_due(
+  p_endpoints text[],
+  p_rooms integer[],
+  p_shares integer[],
+  p_reads integer[],
+  p_at timestamptz
+)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay.due_delivery[];
+  v_is_any_lost boolean;
+begin
+  select
+    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
+      c.place - c.share, c.is_lost)::pay.due_delivery),
+    bool_or(c.is_lost)
+  into v_due, v_is_any_lost
   from (
     select l.*, o.room, o.share,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(v_endpoints, v_rooms, v_shares, v_reads) as o (endpoint_id, room, share, reads)
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at, d.leased_until is not null as is_lost
@@ -2510,54 +2358,83 @@ begin
     ) l
   ) c
   where c.place <= c.room;
-  exit when v_due.ids is null;
 
-  -- Their relay has died: they become suspects, which the scan above does not read.
-  if v_due.any_lost then
+  if v_is_any_lost then
     update pay.webhook_deliveries d
     set lost_claims = 1, leased_until = null
-    from unnest(v_due.environments, v_due.ids, v_due.lost) as c (environment_id, id, is_lost)
+    from unnest(v_due) c
     where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
   end if;
+  return v_due;
+end
+$$;
 
-  -- A new statement and so a new snapshot: whoever records what a locked row waits for has either
-  -- committed, and is seen, or will let the row go once we have.
+create or replace function pay.take_places(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer
+)
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
   return query
   with
-  candidate as materialized (
-    select * from unnest(v_due.environments, v_due.ids, v_due.endpoints, v_due.subjects,
-      v_due.sequences, v_due.events, v_due.ranks, v_due.lost) as c (environment_id, id, endpoint_id,
-      subject_id, sequence, event_id, rank_of_endpoint, is_lost)
-    where not c.is_lost
-  ),
-  -- No environment and no account exceeds its limit, whatever its endpoints do.
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known -> 'environments' ->> e.public_id)::integer, p_per_environment)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
       and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((v_rooms_known -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
-    from candidate c
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
     join pay.environments e on e.id = c.environment_id
-  ),
-  taken as materialized (
-    select * from shared s
-    where s.has_place
-    order by s.rank_of_endpoint, s.endpoint_id
-    fetch first (p_limit) rows with ties
-  ),
+    where not c.is_lost
+  )
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.has_place
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
+end
+$$;
+
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
   counted as (
     select k.*, count(*) over (
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from taken k
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,
-      -- All that is earlier is taken as well.
+      -- All earlier events are taken as well.
       k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
       min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
     from counted k
@@ -2582,45 +2459,25 @@ begin
     returning j.*, d.attempt_count
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode,
+    c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + v_ahead, false, false, v.body
+    c.failing_since + p_ahead, false, false, v.body
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-  get diagnostics v_claimed = row_count;
-  if v_claimed < cardinality(v_due.ids) then
-    perform pay.put_off_deliveries(v_due.environments, v_due.ids, p_at);
-  end if;
-  exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + c_longest_look;
-  end loop;
-
-  -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspects_ahead is not null and exists (
-    select from pay.webhook_deliveries d
-    where d.next_attempt_at is not null and d.lost_claims > 0
-  ) then
-    return query select * from pay.claim_suspect(
-      p_suspects_ahead::jsonb, p_at, p_leased_until, v_ahead);
-  end if;
 end
 $$;
-grant execute on function
-  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
-  to pay_api;
 
-create or replace function pay.put_off_deliveries(p_environments text[], p_ids text[], p_at timestamptz)
+create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off
 as $$
 begin
   with
   left_over as materialized (
     select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
-    from unnest(p_environments, p_ids) as c (environment_id, id)
+    from unnest(p_due) c
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     where d.leased_until is null or d.leased_until <= p_at
   ),
@@ -2659,141 +2516,20 @@ begin
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
-      -- Somebody has it, this turn or another.
+      -- A turn has claimed the blocker: this one or another.
       (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- Or it is due later: each time this one would be looked at in its place.
+      -- The blocker is due later: every turn would look at this one in its place.
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
 end
 $$;
 
-create or replace function pay.record_attempts(p_results text, p_at timestamptz, p_ahead interval)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_environments text[];
-  v_ids text[];
-  v_turned_environments text[];
-  v_turned_ids text[];
-  v_has_succeeded boolean[];
-begin
-  if p_results like '%"released"%' then
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count - 1, leased_until = null
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text
-    )
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null;
-  end if;
-
-  with
-  result as materialized (
-    select * from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text
-    )
-    where r.outcome <> 'released'
-    order by r.environment_id, r.id
-  ),
-  recorded as (
-    update pay.webhook_deliveries d
-    set status = case
-        when r.outcome = 'delivered' then 'delivered'
-        when r.next_attempt_at is null then 'failed'
-        else 'pending'
-      end,
-      next_attempt_at = r.next_attempt_at - p_ahead,
-      leased_until = null,
-      -- The process survived the attempt. A crashed delivery stays a suspect.
-      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- Limited, because a delivery can be redelivered any number of times and each record rewrites the
-      -- text. 8 000 bytes are more than 50 attempts.
-      attempts = case
-        when d.attempts = '' then r.record
-        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay.without_second_attempt(d.attempts) || ',' || r.record
-      end
-    from result r
-    where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null
-    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
-  ),
-  -- Those that waited for one that has ended for good.
-  next as (
-    select r.environment_id, n.id
-    from recorded r
-    cross join lateral (
-      select w.id, w.leased_until
-      from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from r.environment_id
-        and w.endpoint_id = r.endpoint_id
-        and w.subject_id = r.subject_id
-        and w.sequence > r.sequence
-      order by w.sequence
-      limit 1
-    ) n
-    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
-  ),
-  -- Endpoints that have begun or ceased to fail.
-  turned as (
-    select t.environment_id, t.id, e.any_delivered
-    from (
-      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
-      from recorded r group by r.environment_id, r.endpoint_id
-    ) e
-    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
-    where (t.failing_since is null) <> e.any_delivered
-  )
-  select n.environments, n.ids, u.environments, u.ids, u.has_succeeded
-  into v_environments, v_ids, v_turned_environments, v_turned_ids, v_has_succeeded
-  from (select array_agg(environment_id) as environments, array_agg(id) as ids from next) n
-  cross join (
-    select array_agg(environment_id) as environments, array_agg(id) as ids,
-      array_agg(any_delivered) as has_succeeded
-    from turned
-  ) u;
-
-  -- As old as they were, so that they come before what else was held back.
-  if v_ids is not null then
-    with waiting as materialized (
-      select d.environment_id, d.id
-      from unnest(v_environments, v_ids) as n (environment_id, id)
-      join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-      where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.environment_id, d.id
-      for update of d
-    )
-    update pay.webhook_deliveries d
-    set next_attempt_at = least(d.created_at, p_at)
-    from waiting w
-    where d.environment_id = w.environment_id and d.id = w.id;
-  end if;
-  if v_turned_ids is not null then
-    with turned as materialized (
-      select t.environment_id, t.id, u.has_succeeded
-      from unnest(v_turned_environments, v_turned_ids, v_has_succeeded)
-        as u (environment_id, id, has_succeeded)
-      join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
-      for update of t skip locked
-    )
-    update pay.webhook_endpoints t
-    set failing_since = case when not u.has_succeeded then p_at end
-    from turned u
-    where t.environment_id = u.environment_id and t.id = u.id
-      and (t.failing_since is null) <> u.has_succeeded;
-  end if;
-end
-$$;
-
-create or replace function pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
+create or replace function pay.call_off_deliveries(
+  p_environment_id text,
+  p_endpoint_id text,
+  p_most integer
+)
 returns boolean
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -2878,6 +2614,288 @@ end
 $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = r.next_attempt_at - p_ahead,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at)
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
+end
+$$;
+
+create or replace function pay.note_failing_endpoints(
+  p_environments text[],
+  p_ids text[],
+  p_to_success boolean[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with turned as materialized (
+    select t.environment_id, t.id, u.to_success
+    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
+    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+    for update of t skip locked
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when not u.to_success then p_at end
+  from turned u
+  where t.environment_id = u.environment_id and t.id = u.id
+    and (t.failing_since is null) <> u.to_success;
+end
+$$;
+
+create or replace function pay.claim_suspect(
+  p_suspects_ahead jsonb,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_look constant interval := '200 ms';
+  v_due pay.due_delivery[];
+  v_is_claimed boolean;
+begin
+  loop
+    v_due := pay.lock_suspects(p_suspects_ahead, p_at);
+    exit when v_due is null;
+    return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    v_is_claimed := found;
+    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- endpoints.
+    perform pay.put_off_deliveries(v_due, p_at);
+    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+end
+$$;
+
+create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive suspected as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from suspected s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from suspected s
+    join pay.environments e on e.id = s.environment_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.lost_claims, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+  );
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
 create or replace function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
 returns text
 language plpgsql volatile security definer
@@ -2912,103 +2930,86 @@ begin
 end
 $$;
 
-create or replace function pay.reset_sandbox(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_environment_id text
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
+returns void
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_access record;
-  v_old text;
   v_environment pay.environments;
 begin
-  -- Who may not is told so before anyone has to wait.
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, null);
-  if v_access.outcome = 'ok' and p_rate is not null and pay.count_request(
-      v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
-    -- A replay is never refused.
-    and not exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-        and k.key = p_idempotency_key
-    )
-  then
-    v_access.outcome := 'rate_limited';
-    remaining := 0;
-  elsif v_access.outcome = 'ok' then
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'alone');
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_new and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+end
+$$;
+
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  -- Without a lock, so that a caller who may not reset waits for nobody and holds up nobody. A replay is
+  -- never refused, so a caller at its limit waits if an answer of its key is stored.
+  v_access := pay.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay.admit_one(p_request, 'alone');
   else
-    -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
-    -- shares a lock cannot have it alone.
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
   end if;
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
   v_old := v_access.environment_id;
-  if outcome = 'ok' and exists (
+  if v_access.outcome = 'ok' and exists (
     select from pay.environments e where e.id = v_old and e.livemode
   ) then
-    outcome := 'live';
+    v_access.outcome := 'live';
   end if;
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      200::smallint, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  outcome := 'committed';
-  body := pay.sandbox_reset_body(v_old, p_idempotency_key is not null);
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_reset_body(v_old, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
   where d.environment_id = v_old and d.status = 'pending'
   order by d.id for update of d;
-
-  perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
-  update pay.environments e set retired_at = p_at where e.id = v_old
-  returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_environment_id, v_environment.public_id, v_environment.account, false, v_environment.name);
-  update pay.api_keys t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.api_key_secrets t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.rate_counters t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.webhook_endpoints t set environment_id = p_environment_id
-  where t.environment_id = v_old;
-  -- Nothing more is sent of what is gone; an attempt under way ends by itself.
-  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_environment_id and d.endpoint_id = t.id
-    and d.environment_id = v_old and d.status = 'pending';
-  update pay.idempotency_keys k
-  set environment_id = p_environment_id, body = reset_sandbox.body
-  where k.environment_id = v_old
-    and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
-  return next;
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.move_environment(v_old, p_environment_id, v_access.at);
+  update pay.idempotency_keys k set environment_id = p_environment_id
+  where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
 end
 $$;
-grant execute on function
-  pay.reset_sandbox(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
+grant execute on function pay.reset_sandbox(text, text) to pay_api;
 
 create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
 returns text
@@ -3029,7 +3030,7 @@ $$;
 
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off
 as $$
@@ -3039,14 +3040,14 @@ declare
   v_is_empty boolean := true;
   v_total bigint := 0;
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_entries', 'ledger_transactions', 'ledger_deltas',
-    'ledger_totals', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
-    -- By its place, which needs no search. A row that moves meanwhile goes with another batch.
+    -- By its place, which needs no search. Another batch deletes a row that moves meanwhile.
     execute format(
       'delete from pay.%1$I t
        where t.ctid = any (array(
@@ -3067,70 +3068,33 @@ begin
 end
 $$;
 
-create or replace function pay.purge(p_at timestamptz default now(), p_batch integer default 1000)
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, pay.server_time());
-  v_cut timestamptz := v_at - interval '30 days';
-  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_environment record;
-  v_kind record;
-  v_rows bigint;
-  v_total bigint := 0;
+  v_rows bigint := 0;
+  v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  -- Materialized, and below an array: a batch that is read again for each row has no limit. In order,
-  -- or a limit makes reading the table look cheap while its statistics are old.
-  with old as materialized (
-    select o.environment_id, o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.created_at <= v_at - pay.idempotency_retention()
-    order by o.created_at
-    limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
-  get diagnostics v_total = row_count;
-
+  v_total := pay.purge_idempotency_keys(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch);
-    for v_kind in
-      select * from (values
-        ('webhook_deliveries', 'whd_', true, 'for update skip locked'),
-        ('events', 'evt_', true, 'for update skip locked'),
-        -- Not locked: a lock would need a policy that lets someone update, and nobody may.
-        ('ledger_entries', 'le_', false, ''),
-        ('ledger_transactions', 'txn_', false, ''),
-        ('transfers', 'tr_', false, 'for update skip locked'),
-        ('refunds', 're_', false, 'for update skip locked'),
-        ('payments', 'pay_', false, 'for update skip locked')
-      ) as k (table_name, prefix, of_live_too, lock)
-      where k.of_live_too or not v_environment.livemode
-    loop
-      -- The primary key is in the order of time: the oldest rows are found without a search.
-      execute format(
-        'delete from pay.%1$I t
-         where t.environment_id = $1 and t.id = any (array(
-           select o.id from pay.%1$I o
-           where o.environment_id = $1 and o.id < $2
-           order by o.id limit $3 %2$s
-         ))',
-        v_kind.table_name, v_kind.lock
-      ) using v_environment.id, pay.id_floor(v_kind.prefix, v_cut), p_batch;
-      get diagnostics v_rows = row_count;
-      v_total := v_total + v_rows;
-    end loop;
+    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
+      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
   end loop;
-  perform pay.roll_up_balances();
-  v_rows := 0;
   for v_environment in
-    select e.id from pay.environments e where e.retired_at is not null order by e.retired_at limit 50
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
   loop
     v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
     exit when v_rows >= p_batch;
@@ -3139,6 +3103,75 @@ begin
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay.purge_old(
+  p_environment_id text,
+  p_livemode boolean,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind record;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_kind in
+    select * from (values
+      ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('events', 'id', 'evt_', true, 'for update skip locked'),
+      -- Not locked: a lock would need a policy that lets someone update, and nobody may.
+      ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+      ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+      ('refunds', 'id', 're_', false, 'for update skip locked'),
+      ('payments', 'id', 'pay_', false, 'for update skip locked')
+    ) as k (table_name, id_column, prefix, of_live_too, lock)
+    where k.of_live_too or not p_livemode
+  loop
+    -- The primary key is in the order of time, so the oldest rows are found without a search.
+    -- The batch is an array, so that it is read once.
+    execute format(
+      'delete from pay.%1$I t
+       where t.environment_id = $1 and t.%3$I = any (array(
+         select o.%3$I from pay.%1$I o
+         where o.environment_id = $1 and o.%3$I < $2
+         order by o.%3$I limit $3 %2$s
+       ))',
+      v_kind.table_name, v_kind.lock, v_kind.id_column
+    ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end loop;
+  return v_total;
+end
+$$;
 
 create or replace function pay.configure_relay(p_url text, p_token text)
 returns void
@@ -3223,8 +3256,10 @@ declare
   v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
-    -- Dynamic, so that this function can be made where pg_net is not.
-    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    -- Dynamic, so that this function can be created without pg_net.
+    execute
+      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
+         timeout_milliseconds := $5)'
     into v_request_id
     using
       v_relay.url,
@@ -3248,282 +3283,240 @@ set search_path = pg_catalog, pg_temp
 as $$ select now() $$;
 comment on function pay.server_time is 'Internal.';
 
-create or replace function pay.change_webhook_endpoint(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_status smallint,
-  p_body text,
-  p_id text,
-  p_expects_revision integer,
-  p_endpoint text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
+create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+returns boolean
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
-  v_revision integer;
-  v_status_before text;
-  v_slot smallint;
-  v_endpoint record;
+  v_endpoint pay.webhook_endpoints := p_endpoint;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' and p_expects_revision is not null then
-    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = p_id
-    for update;
-    -- Gone as well: whoever loads it again finds a twin's answer before its absence.
-    outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
-  end if;
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      p_status, p_body);
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-
-  select * into v_endpoint from json_to_record(p_endpoint::json) as e (
-    id text, url text, events text[], status text, secrets json, revision integer,
-    created_at timestamptz, body text
+  perform pg_advisory_xact_lock(hashtextextended(v_endpoint.environment_id, 0));
+  select min(free.slot) into v_endpoint.slot
+  from generate_series(0, 15) as free (slot)
+  where not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_endpoint.environment_id and t.slot = free.slot
   );
-  if v_status_before = 'disabled' and v_endpoint.status = 'enabled'
-    and pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once())
-  then
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-    outcome := 'calling_off';
-    return next;
-    return;
+  if v_endpoint.slot is null then
+    return false;
   end if;
-  if p_endpoint is null then
-    delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
-  elsif p_expects_revision is null then
-    perform pg_advisory_xact_lock(hashtextextended(v_environment, 0));
-    select min(free.slot) into v_slot
-    from generate_series(0, 15) as free (slot)
-    where not exists (
-      select from pay.webhook_endpoints t
-      where t.environment_id = v_environment and t.slot = free.slot
-    );
-    if v_slot is null then
-      -- The claim of the idempotency key goes with the refusal.
-      perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-      outcome := 'full';
-      return next;
-      return;
-    end if;
-    insert into pay.webhook_endpoints
-      (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-    values
-      (v_environment, v_endpoint.id, v_slot, v_endpoint.url, v_endpoint.events, v_endpoint.status,
-        v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at, v_endpoint.body);
-  else
-    update pay.webhook_endpoints t
-    set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
-      secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
-      failing_since = case
-        when v_endpoint.status = t.status and v_endpoint.url = t.url then t.failing_since
-      end
-    where t.environment_id = v_environment and t.id = p_id;
-  end if;
-  if p_endpoint is null or v_endpoint.status = 'disabled' then
-    perform pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once());
-  end if;
-  outcome := 'committed';
-  return next;
+  insert into pay.webhook_endpoints
+    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+  values
+    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.url, v_endpoint.events,
+      v_endpoint.status, v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at,
+      v_endpoint.body);
+  return true;
 end
 $$;
-grant execute on function pay.change_webhook_endpoint(
-  text, text, timestamptz, integer[], text, text, text, smallint, text, text, integer, text) to pay_api;
 
-create or replace function pay.redeliver(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_id text,
-  p_refusal text
+create or replace function pay.write_webhook_endpoint(
+  p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_deleted boolean := p_endpoint.id is null;
+begin
+  if p_status_before = 'disabled' and p_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+  then
+    return 'calling_off';
+  end if;
+  if v_is_deleted then
+    delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
+  elsif p_status_before is null then
+    if not pay.insert_webhook_endpoint(p_endpoint) then
+      return 'full';
+    end if;
+  else
+    update pay.webhook_endpoints t
+    set url = p_endpoint.url, events = p_endpoint.events, status = p_endpoint.status,
+      secrets = p_endpoint.secrets, revision = p_endpoint.revision, body = p_endpoint.body,
+      failing_since = case
+        when p_endpoint.status = t.status and p_endpoint.url = t.url then t.failing_since
+      end
+    where t.environment_id = p_environment_id and t.id = p_id;
+  end if;
+  if v_is_deleted or p_endpoint.status = 'disabled' then
+    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  end if;
+  return 'committed';
+end
+$$;
+
+create or replace function pay.change_webhook_endpoint(
+  p_request text, p_id text, p_expects_revision integer, p_endpoint text
 )
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
+  v_access pay.admission := pay.admit_one(p_request);
+  v_revision integer;
+  v_status_before text;
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome = 'ok' and p_expects_revision is not null then
+    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = p_id
+    for update;
+    -- Stale also if it is gone: the caller loads it again and is told that it is not there.
+    if v_revision is distinct from p_expects_revision then
+      v_access.outcome := 'stale';
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if p_endpoint is not null then
+    v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
+    v_endpoint.environment_id := v_access.environment_id;
+  end if;
+  v_access.outcome := pay.write_webhook_endpoint(
+    v_access.environment_id, p_id, v_status_before, v_endpoint);
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      200::smallint, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
   select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_environment and d.id = p_id
+  where d.environment_id = v_access.environment_id and d.id = p_id
   for update;
   if v_delivery.id is null then
-    outcome := 'not_found';
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-    return next;
-    return;
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
   end if;
   if exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = v_delivery.endpoint_id
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
-    outcome := 'committed';
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
+    if v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(p_at, pay.server_time())
-      where d.environment_id = v_environment and d.id = p_id
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
-    status := 200;
-    body := pay.webhook_delivery_body(v_delivery);
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
   else
-    outcome := 'off';
-    status := 409;
-    body := p_refusal;
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
   end if;
-  perform pay.keep_answer(v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
-  return next;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
 end
 $$;
-grant execute on function
-  pay.redeliver(text, text, timestamptz, integer[], text, text, text, text, text) to pay_api;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
 
-create or replace function pay.begin_trigger(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_endpoint_id text,
-  p_event_id text,
-  p_type text,
-  p_subject_id text,
-  p_body text,
-  p_delivery_id text,
-  p_leased_until timestamptz
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+create or replace function pay.begin_trigger(p_request text, p_trigger text)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
-  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_access pay.admission := pay.admit_one(p_request);
+  v_request json := p_request::json -> 0;
+    v_trigger record;
+  v_leased_until timestamptz;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' and not exists (
-    select from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = p_endpoint_id
-  ) then
-    outcome := 'not_found';
-  end if;
-  if outcome = 'ok' and p_idempotency_key is not null then
+  select *, t.leased_until - v_access.at as lease into v_trigger
+  from json_to_record(p_trigger::json) as t (
+    endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
+    leased_until timestamptz
+  );
+  v_leased_until := pay.server_time() + v_trigger.lease;
+  if v_access.outcome = 'ok' then
     delete from pay.idempotency_keys k
-    where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
-      and k.key = p_idempotency_key and k.status = 102
-      and k.created_at <= pay.server_time() - (p_leased_until - p_at);
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
-      102::smallint, '');
-    if status = 102 then
-      outcome := 'in_progress';
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key' and k.status = 102
+      and k.created_at <= pay.server_time() - v_trigger.lease;
+    if not exists (
+      select from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
+    ) then
+      v_access.outcome := 'not_found';
     end if;
   end if;
-  if outcome = 'ok' then
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    values (v_environment, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
+      v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at)
     values
-      (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
-        'pending', 1, v_leased_until, v_leased_until, p_at);
-    outcome := 'committed';
+      (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
+        v_leased_until, v_access.at);
+    v_access.outcome := 'committed';
   end if;
-  return next;
+  return v_access;
 end
 $$;
-grant execute on function pay.begin_trigger(
-  text, text, timestamptz, text, text, text, text, text, text, text, text, text, timestamptz) to pay_api;
+grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 create or replace function pay.end_trigger(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_request_id text,
-  p_idempotency_key text,
-  p_delivery_id text,
-  p_delivered boolean,
-  p_attempt text
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
+  v_access pay.admission := pay.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    update pay.webhook_deliveries d
-    set status = case when p_delivered then 'delivered' else 'failed' end,
-      attempts = p_attempt, next_attempt_at = null, leased_until = null
-    where d.environment_id = v_environment and d.id = p_delivery_id
-    returning * into v_delivery;
-    outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
-  if outcome = 'committed' then
-    body := pay.webhook_delivery_body(v_delivery);
-    perform pay.keep_answer(
-      v_environment, api_key_id, p_request_id, p_idempotency_key, 200::smallint, body);
+  update pay.webhook_deliveries d
+  set status = case when p_delivered then 'delivered' else 'failed' end,
+    attempts = p_attempt, next_attempt_at = null, leased_until = null
+  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+  returning * into v_delivery;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    return v_access;
   end if;
-  return next;
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.webhook_delivery_body(v_delivery);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
 end
 $$;
-grant execute on function
-  pay.end_trigger(text, text, timestamptz, text, text, text, boolean, text) to pay_api;
+grant execute on function pay.end_trigger(text, text, boolean, text) to pay_api;
 
 create or replace function pay.patterns_of(p_type text)
 returns text[]
@@ -3552,40 +3545,54 @@ as $$
   from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
 $$;
 
-create or replace function pay.webhook_delivery_body(d pay.webhook_deliveries)
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select
-      d.id,
+      p_delivery.id,
       'webhook_delivery' as object,
-      d.event_id,
-      d.event_type,
-      d.endpoint_id,
-      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
-      d.status,
-      ('[' || d.attempts || ']')::json as attempts,
-      pay.wire_time(d.next_attempt_at) as next_attempt_at,
-      pay.wire_time(d.created_at) as created_at
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      pay.wire_time(p_delivery.next_attempt_at) as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
   ) t
 $$;
 
 create or replace view pay.health with (security_invoker = true) as
-  select h.*, c.*, w.*
-  from pay.read_health() h cross join pay.read_cron() c cross join pay.read_wakes() w;
+  select o.*, b.*, s.*, c.*, w.*
+  from pay.read_outbox() o
+  cross join pay.read_books() b
+  cross join pay.read_service() s
+  cross join pay.read_cron() c
+  cross join pay.read_wakes() w;
 comment on view pay.health is 'How the service is: one row.';
-comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
-comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
-comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
-comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is
+  'How long the oldest of them has been due; 0 if there is none.';
+comment on column pay.health.pending_deliveries is
+  'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.failed_deliveries_last_hour is
+  'Deliveries created in the last hour that have failed.';
+comment on column pay.health.failing_endpoints is
+  'Enabled endpoints whose last delivery did not arrive.';
+comment on column pay.health.oracle_findings is
+  'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
+comment on column pay.health.last_relay_wake_at is
+  'Last run of the job that wakes the relay. Null: none, or not visible.';
+comment on column pay.health.last_retention_at is
+  'Last run of the job of retention. Null: none, or not visible.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
   'Status of the functions'' answer to the last wake of the relay; null: there is none.';
@@ -3593,80 +3600,58 @@ comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
 grant select on pay.health to pay_operator;
 
-create or replace view pay.subject_accounts with (security_invoker = true) as
-select e.environment_id, e.subject_id, e.currency,
-  coalesce(sum(s.amount) filter (where e.account = 'available'), 0) as available,
-  coalesce(sum(s.amount) filter (where e.account = 'processor'), 0) as processor,
-  coalesce(sum(s.amount) filter (where e.account = 'chargebacks'), 0) as chargebacks,
-  coalesce(sum(s.amount) filter (where e.account = 'in_transit'), 0) as in_transit,
-  coalesce(sum(s.amount) filter (where e.account = 'external'), 0) as external
-from pay.ledger_entries e
+create or replace view pay.ledger_entries with (security_invoker = true) as
+select m.environment_id,
+  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
+  m.currency, m.created_at
+from pay.ledger_movements m
 cross join lateral (
-  select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
-) s
-group by e.environment_id, e.subject_id, e.currency;
+  values ('debit', m.debit_account), ('credit', m.credit_account)
+) as side (direction, account);
+comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
-create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
-select coalesce(t.environment_id, e.environment_id) as environment_id,
-  coalesce(t.id, e.transaction_id) as subject_id,
-  coalesce('off by ' || e.total || ' ' || e.currency, 'no entries') as detail
-from pay.ledger_transactions t
-full join (
-  select environment_id, transaction_id, currency,
-    sum(case direction when 'debit' then amount_minor else -amount_minor end) as total
-  from pay.ledger_entries
-  where right(transaction_id, 26) >= (select pay.recent_suffix())
-    or environment_id in (select v.id from pay.environments v where v.livemode)
-  group by environment_id, transaction_id, currency
-) e on e.environment_id = t.environment_id and e.transaction_id = t.id
-where (t.id is null or e.total is null or e.total <> 0)
-  and (e.transaction_id is not null or right(t.id, 26) >= (select pay.recent_suffix())
-    or t.environment_id in (select v.id from pay.environments v where v.livemode));
-comment on view pay.oracle_ledger_transactions is
-  'R4: a ledger transaction sums to zero in every currency, and has entries';
+create or replace view pay.subject_accounts with (security_invoker = true) as
+select m.environment_id, m.subject_id, m.currency,
+  coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external
+from pay.ledger_movements m
+cross join lateral (
+  values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
+) as s (account, amount)
+group by m.environment_id, m.subject_id, m.currency;
+comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
+
+create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+select m.environment_id, m.transaction_id as subject_id,
+  count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
+    || case when min(m.subject_id) <> max(m.subject_id) then ' and ' || max(m.subject_id) else '' end
+    as detail
+from pay.ledger_movements m
+group by m.environment_id, m.transaction_id
+having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
+comment on view pay.oracle_ledger_legs is
+  'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
 
 create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
-select environment_id, currency || ' ' || account as subject_id,
-  'balance off by ' || sum(credits_minor - debits_minor) as detail
+select x.environment_id, x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
 from (
-  select environment_id, currency, account, debits_minor, credits_minor from pay.ledger_totals
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
   union all
-  select environment_id, currency, debit_account, amount_minor, 0 from pay.ledger_deltas
-  union all
-  select environment_id, currency, credit_account, 0, amount_minor from pay.ledger_deltas
-  union all
-  select environment_id, currency, account,
-    case direction when 'debit' then -amount_minor else 0 end,
-    case direction when 'credit' then -amount_minor else 0 end
-  from pay.ledger_entries
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
 ) x
-where environment_id in (
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
   select v.id from pay.environments v where v.livemode or v.created_at > now() - interval '29 days'
-)
-group by environment_id, currency, account
-having sum(debits_minor) <> 0 or sum(credits_minor) <> 0;
+);
 comment on view pay.oracle_ledger_totals is
-  'R4: the balance of each account is the sum of its entries';
-
-create or replace view pay.oracle_ledger_deltas with (security_invoker = true) as
-select d.environment_id, d.id as subject_id,
-  d.amount_minor || ' ' || d.currency || ' from ' || d.debit_account || ' to ' || d.credit_account
-    || ' is not what the entries say' as detail
-from pay.ledger_deltas d
-left join (
-  select environment_id, transaction_id, min(currency) as currency, max(currency) as last_currency,
-    max(account) filter (where direction = 'debit') as debit_account,
-    max(account) filter (where direction = 'credit') as credit_account,
-    sum(amount_minor) filter (where direction = 'debit') as amount_minor
-  from pay.ledger_entries group by environment_id, transaction_id
-) e on e.environment_id = d.environment_id and e.transaction_id = d.id
-where (right(d.id, 26) >= (select pay.recent_suffix()) or d.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (e.currency is distinct from d.currency or e.last_currency is distinct from d.currency
-    or e.debit_account is distinct from d.debit_account
-    or e.credit_account is distinct from d.credit_account
-    or e.amount_minor is distinct from d.amount_minor);
-comment on view pay.oracle_ledger_deltas is
-  'R4: what is yet to be rolled up is what the entries say';
+  'R4: the total of two accounts is the sum of the movements between them';
 
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
@@ -3839,9 +3824,7 @@ select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', w
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
-  select environment_id, id, subject_id from pay.ledger_transactions
-  union all
-  select environment_id, id, subject_id from pay.ledger_entries
+  select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
   union all
@@ -4003,9 +3986,7 @@ where d.first_at_before > d.first_at + interval '1 second'
 comment on view pay.oracle_delivery_order is
   'R7: per endpoint and payment, the first attempts come in the order of sequence';
 
-
 reset check_function_bodies;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;
-

@@ -89,6 +89,44 @@ begin
 end
 $$;
 
+-- Operator: makes an API key with its first secret. The key text itself never gets here.
+-- p_environment_id: the public one.
+-- Raises program_limit_exceeded if the environment has pay.max_live_keys() live keys.
+create or replace function pay.create_api_key(
+  p_id text,
+  p_environment_id text,
+  p_name text,
+  p_scopes text[],
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_expires_at timestamptz
+)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_environment_id);
+  v_livemode boolean;
+begin
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  select livemode into v_livemode from pay.environments where id = v_environment;
+  if v_livemode is null then
+    raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
+  end if;
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+  values
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four, p_expires_at);
+end
+$$;
+
 -- Operator: every key, with its environment's public id.
 create or replace function pay.list_api_keys()
 returns table (
@@ -116,23 +154,6 @@ begin
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true
     order by e.account, e.public_id, k.id;
-end
-$$;
-
--- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes the
--- first.
-create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return (
-    select e.public_id from pay.environments e
-    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
-    order by e.public_id limit 1
-  );
 end
 $$;
 
@@ -215,112 +236,110 @@ as $$
   end
 $$;
 
--- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
--- p_secret replaces the new secret's text in the stored answer; p_scopes is a JSON list, or null
--- for all; p_refusal is the 409 to answer and to store if the key to rotate has expired.
--- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have,
---           or has, a scope that the caller lacks) | outlives (the caller ends before the key to
---           rotate) | ended (the key to rotate has expired) | full (pay.max_live_keys() are live) |
---           unauthorized | forbidden | rate_limited.
-create or replace function pay.change_api_key(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_status smallint,
+-- Writes a change of a key that has been judged, and returns the key as JSON text. p_caller is the
+-- caller's key; the other parameters are those of pay.change_api_key. Internal.
+create or replace function pay.write_key_change(
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
   p_action text,
-  p_id text,
-  p_name text,
-  p_scopes text,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_expires_at timestamptz,
-  p_older_expire_at timestamptz,
-  p_secret text,
-  p_refusal text
+  p_at timestamptz,
+  p_secret json,
+  p_older_expire_at timestamptz
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
-language plpgsql volatile security definer
+returns text
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
-declare
-  v_environment text;
-  v_caller pay.api_keys;
-  v_key pay.api_keys;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      p_status, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-
-  select * into v_caller from pay.api_keys k where k.id = change_api_key.api_key_id;
-  if p_action = 'create' then
-    v_key.id := p_id;
-    v_key.scopes := case when p_scopes is not null then
-      array(select json_array_elements_text(p_scopes::json))
-    end;
-  else
-    select * into v_key from pay.api_keys k
-    where k.environment_id = v_environment and k.id = p_id and k.revoked_at is null
-    for update;
-  end if;
-  outcome := pay.judge_key_change(p_action, v_caller, v_key, p_at);
-  if outcome = 'ended' then
-    status := 409;
-    body := p_refusal;
-    perform pay.keep_answer(
-      v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
-  elsif outcome <> 'committed' then
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-  end if;
-  if outcome <> 'committed' then
-    return next;
-    return;
-  end if;
-
   if p_action = 'create' then
     insert into pay.api_keys
       (id, environment_id, livemode, name, scopes, created_at, expires_at)
     values
-      (p_id, v_environment, v_caller.livemode, p_name, v_key.scopes, p_at,
-        least(p_expires_at, v_caller.expires_at));
+      (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
+        least(p_key.expires_at, p_caller.expires_at));
   end if;
   if p_action = 'revoke' then
-    perform pay.end_api_key(p_id, p_at);
+    perform pay.end_api_key(p_key.id, p_at);
   else
     perform pay.add_api_key_secret(
-      p_id, p_at, p_secret_hash, p_prefix, p_last_four, coalesce(p_older_expire_at, p_at));
+      p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
+      coalesce(p_older_expire_at, p_at));
   end if;
-  select pay.api_key_body(k, p_at) into body from pay.api_keys k
-  where k.environment_id = v_environment and k.id = p_id;
-  if p_secret is not null then
-    body := left(body, -1) || ',"secret":' || to_json(p_secret)::text || '}';
-  end if;
-  perform pay.keep_answer(
-    v_environment, api_key_id, p_request_id, p_idempotency_key, p_status, body);
-  return next;
+  return (
+    select pay.api_key_body(k, p_at) from pay.api_keys k
+    where k.environment_id = p_caller.environment_id and k.id = p_key.id
+  );
 end
 $$;
 
+-- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
+-- p_request          the request, as pay.admit takes it, in a list of one
+-- p_key              of a create {name, scopes, expires_at}; scopes is null for all
+-- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces the
+--                    secret's text in the stored answer. Null for a revocation
+-- p_older_expire_at  the end of the older secrets, at the latest
+-- p_refusal          the 409 to answer and to store if the key to rotate has expired
+-- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have,
+--           or has, a scope that the caller lacks) | outlives (the caller ends before the key to
+--           rotate) | ended (the key to rotate has expired) | full (pay.max_live_keys() are live) |
+--           unauthorized | resetting | forbidden | rate_limited.
+create or replace function pay.change_api_key(
+  p_request text,
+  p_action text,
+  p_id text,
+  p_key text,
+  p_secret text,
+  p_older_expire_at timestamptz,
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_secret json := p_secret::json;
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  if p_action = 'create' then
+    v_key := json_populate_record(null::pay.api_keys, p_key::json);
+    v_key.id := p_id;
+  else
+    select * into v_key from pay.api_keys k
+    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    for update;
+  end if;
+  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  case v_access.outcome
+    when 'ended' then
+      v_access.status := 409;
+      v_access.body := p_refusal;
+    when 'committed' then
+      v_access.body := pay.write_key_change(
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at);
+      if v_secret is not null then
+        v_access.body := left(v_access.body, -1) || ',"secret":'
+          || to_json(v_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay.release_key(p_request, v_access);
+      return v_access;
+  end case;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+
+grant execute on function
+  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 grant execute on function pay.list_api_keys() to pay_operator;
-grant execute on function pay.find_environment(text, boolean) to pay_operator;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 grant execute on function pay.change_api_key(
-  text, text, timestamptz, integer[], text, text, text, smallint, text, text, text, text, text, text,
-  text, timestamptz, timestamptz, text, text) to pay_api;
+  text, text, text, text, text, timestamptz, text) to pay_api;

@@ -1,32 +1,23 @@
--- Purpose: one row that says how the service is, for the operator and for what watches over it
--- (docs/operations.md says which values are worth a call at night).
+-- Purpose: pay.health, one row about the state of the service, for the operator and for monitoring.
+-- docs/operations.md says which values need attention.
 --
--- Every number is cheap at any size: by an index, of the last hour, or counted up to 100 000.
+-- Every number is cheap at any size: it comes from an index, covers the last hour, or stops at
+-- 100 000. Each part of the row is a function of its own, for pay_operator.
 
--- Operator: what our own tables tell.
-create or replace function pay.read_health()
+-- The outbox: deliveries and endpoints.
+create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
   oldest_due_seconds double precision,
   pending_deliveries bigint,
   failed_deliveries_last_hour bigint,
-  failing_endpoints bigint,
-  unbalanced_transactions_last_hour bigint,
-  unbalanced_totals bigint,
-  oracle_findings bigint,
-  books_checked_at timestamptz,
-  unrolled_ledger_transactions bigint,
-  is_retention_behind boolean,
-  test_keys bigint,
-  live_keys bigint,
-  is_relay_configured boolean
+  failing_endpoints bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_most constant integer := 100000;
-  v_hour_ago constant timestamptz := now() - interval '1 hour';
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
@@ -62,32 +53,31 @@ begin
     (
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
-        and d.id >= pay.id_floor('whd_', v_hour_ago)
+        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
       where d.status = 'failed' and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
       where t.status = 'enabled' and t.failing_since is not null
-    ),
-    (
-      select count(*) from (
-        select from pay.environments e
-        join pay.ledger_transactions x on x.environment_id = e.id
-          and x.id >= pay.id_floor('txn_', v_hour_ago)
-        left join pay.ledger_entries l on l.environment_id = x.environment_id
-          and l.subject_id = x.subject_id and l.transaction_id = x.id
-        where e.retired_at is null
-        group by e.id, x.id
-        having sum(case l.direction when 'debit' then l.amount_minor else -l.amount_minor end)
-          is distinct from 0
-      ) unbalanced
-    ),
-    (
-      select count(*) from (
-        select from pay.ledger_totals t group by t.environment_id, t.currency
-        having sum(t.debits_minor) <> sum(t.credits_minor)
-      ) unbalanced
-    ),
+    );
+end
+$$;
+grant execute on function pay.read_outbox() to pay_operator;
+
+-- The books: the findings of the hourly check.
+create or replace function pay.read_books()
+returns table (
+  oracle_findings bigint,
+  books_checked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     (
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
@@ -97,8 +87,25 @@ begin
     (
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
-    ),
-    (select count(*) from (select from pay.ledger_deltas limit v_most) deltas),
+    );
+end
+$$;
+grant execute on function pay.read_books() to pay_operator;
+
+-- Retention, the keys and the address of the relay.
+create or replace function pay.read_service()
+returns table (
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
     exists (
       select from pay.environments e
       cross join lateral (
@@ -111,9 +118,10 @@ begin
     (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
 end
 $$;
+grant execute on function pay.read_service() to pay_operator;
 
--- Operator: what pg_cron tells of our jobs, with the caller's rights; nulls where it is not, or not
--- for the caller to see.
+-- The runs of the jobs in pg_cron. Runs with the caller's rights; nulls if pg_cron is not installed
+-- or the caller may not read its runs.
 create or replace function pay.read_cron()
 returns table (
   last_relay_wake_at timestamptz,
@@ -139,8 +147,9 @@ exception when insufficient_privilege then
   return query select null::timestamptz, null::timestamptz, null::bigint;
 end
 $$;
+grant execute on function pay.read_cron() to pay_operator;
 
--- Operator: how the functions answered the requests with which pg_net woke the relay. Runs with the
+-- The answers of the functions to the requests with which pg_net woke the relay. Runs with the
 -- caller's rights; nulls if pg_net is not installed or the caller may not read its answers. pg_cron
 -- counts a queued request as a success. Other jobs may use pg_net: an answer belongs to a wake if
 -- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
@@ -177,29 +186,40 @@ exception when insufficient_privilege then
   return query select null::integer, null::bigint;
 end
 $$;
+grant execute on function pay.read_wakes() to pay_operator;
 
 create or replace view pay.health with (security_invoker = true) as
-  select h.*, c.*, w.*
-  from pay.read_health() h cross join pay.read_cron() c cross join pay.read_wakes() w;
+  select o.*, b.*, s.*, c.*, w.*
+  from pay.read_outbox() o
+  cross join pay.read_books() b
+  cross join pay.read_service() s
+  cross join pay.read_cron() c
+  cross join pay.read_wakes() w;
 comment on view pay.health is 'How the service is: one row.';
-comment on column pay.health.due_deliveries is 'That could be sent now, up to 100 000.';
-comment on column pay.health.oldest_due_seconds is 'How long the first of them has been due; 0: none is.';
-comment on column pay.health.pending_deliveries is 'Due, under way, or waiting for a retry; up to 100 000.';
-comment on column pay.health.failing_endpoints is 'Enabled ones whose last delivery did not arrive.';
-comment on column pay.health.unbalanced_transactions_last_hour is 'Always 0.';
-comment on column pay.health.unbalanced_totals is 'Currencies of environments; always 0.';
-comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
+comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is
+  'How long the oldest of them has been due; 0 if there is none.';
+comment on column pay.health.pending_deliveries is
+  'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.failed_deliveries_last_hour is
+  'Deliveries created in the last hour that have failed.';
+comment on column pay.health.failing_endpoints is
+  'Enabled endpoints whose last delivery did not arrive.';
+comment on column pay.health.oracle_findings is
+  'What the check of the books has found; always 0. Null: it has never run.';
 comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.unrolled_ledger_transactions is 'Not in the totals yet; up to 100 000.';
 comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
+comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
+comment on column pay.health.last_relay_wake_at is
+  'Last run of the job that wakes the relay. Null: none, or not visible.';
+comment on column pay.health.last_retention_at is
+  'Last run of the job of retention. Null: none, or not visible.';
 comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
 comment on column pay.health.last_relay_status is
   'Status of the functions'' answer to the last wake of the relay; null: there is none.';
 comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
-
-grant execute on function pay.read_health() to pay_operator;
-grant execute on function pay.read_cron() to pay_operator;
-grant execute on function pay.read_wakes() to pay_operator;
 
 grant select on pay.health to pay_operator;

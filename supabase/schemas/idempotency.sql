@@ -1,117 +1,193 @@
--- Purpose: the idempotency keys of requests that are written one by one: claimed before the work, kept
--- with its answer, or released with its refusal.
+-- Purpose: the idempotency keys of requests, one by one and in lists: a key is claimed with the answer to
+-- store before the operation writes, and released if the operation refuses.
+--
+-- Concurrency: a twin of a request waits at the unique index until the first transaction has ended. It
+-- then finds the first answer in a new snapshot, with a statement of its own. A twin that waits longer
+-- than lock_timeout gets SQLSTATE 55P03.
 
--- Claims the idempotency key of a request that is written one by one, with the answer to keep, and
--- counts the request unless it is a replay. remaining as in pay.commit.
--- outcome: ok | replay (status, body) | conflict | expired | rate_limited. Waits for a twin as
--- pay.commit does. Internal.
-create or replace function pay.claim_idempotency_key(
-  p_environment_id text,
-  p_api_key_id text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_key text,
-  p_fingerprint text,
-  p_status smallint,
-  p_body text,
-  out outcome text,
-  out remaining integer,
-  out status smallint,
-  out body text
+-- How long an answer is kept for replays, from the first request (interface §8).
+create or replace function pay.idempotency_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '24 hours' $$;
+
+-- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict (another
+-- fingerprint), in_progress (a triggered attempt is under way), expired (the answer is over 24 hours
+-- old; it is deleted here, so the request can be sent again). Internal.
+-- p_is_read: the request is only read. Answers that have expired or are in progress are left to the
+--            write that follows.
+create or replace function pay.find_answers(
+  p_requests json, p_found pay.admission[], p_is_read boolean
 )
-language plpgsql volatile security definer
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
 declare
   v_now timestamptz := pay.server_time();
   v_kept record;
 begin
-  outcome := 'ok';
-  if p_rate is not null then
-    remaining := pay.count_request(p_environment_id, p_api_key_id, p_at, p_rate, false);
-  end if;
-  if p_key is not null and (remaining is null or remaining >= 0) then
-    insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-    values
-      (p_environment_id, p_api_key_id, p_key, decode(p_fingerprint, 'hex'), p_request_id, p_status,
-        p_body, v_now)
-    on conflict on constraint idempotency_keys_pkey do nothing;
-  end if;
-  -- FOUND is of the insert; without one (the limit is reached) there is nothing new to find.
-  if p_key is null or (found and (remaining is null or remaining >= 0)) then
-    if remaining < 0 then
-      outcome := 'rate_limited';
-      remaining := 0;
-    elsif remaining is not null then
-      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
+  -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
+  -- environment.
+  for v_kept in
+    with asked as materialized (
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+        decode(r.fingerprint, 'hex') as fingerprint
+      from unnest(p_found) f
+      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+        on r.n = f.n
+      where r.idempotency_key is not null
+        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and (p_is_read or f.outcome <> 'ok')
+    )
+    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+      case
+        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
+        when i.fingerprint = a.fingerprint then 'replay'
+        when a.outcome = 'rate_limited' then 'rate_limited'
+        else 'conflict'
+      end as outcome
+    from asked a
+    cross join lateral (
+      select o.fingerprint, o.status, o.body, o.created_at
+      from pay.idempotency_keys o
+      where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
+      limit 1
+    ) i
+    where not (p_is_read
+      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+  loop
+    p_found[v_kept.n].outcome := v_kept.outcome;
+    if v_kept.outcome = 'replay' then
+      p_found[v_kept.n].status := v_kept.status;
+      p_found[v_kept.n].body := v_kept.body;
+    elsif v_kept.outcome = 'expired' then
+      delete from pay.idempotency_keys o
+      where o.environment_id = v_kept.environment_id
+        and o.api_key_id = v_kept.api_key_id
+        and o.key = v_kept.key
+        -- Not one that a twin has claimed meanwhile.
+        and o.created_at <= v_now - pay.idempotency_retention();
     end if;
-    return;
-  end if;
-  select k.fingerprint = decode(p_fingerprint, 'hex') as same, k.status, k.body, k.created_at
-  into v_kept
-  from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key;
-  if v_kept.created_at > v_now - pay.idempotency_retention() then
-    if v_kept.same then
-      outcome := 'replay';
-      remaining := remaining + 1;
-      status := v_kept.status;
-      body := v_kept.body;
-      return;
-    end if;
-    outcome := 'conflict';
-  end if;
-  if remaining < 0 then
-    outcome := 'rate_limited';
-    remaining := 0;
-    return;
-  end if;
-  if outcome = 'conflict' then
-    if remaining is not null then
-      perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
-    end if;
-    return;
-  end if;
-  delete from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.created_at <= v_now - pay.idempotency_retention();
-  outcome := 'expired';
+  end loop;
+  return p_found;
 end
 $$;
 
--- Keeps the answer of a request under the key that it has claimed. Internal.
-create or replace function pay.keep_answer(
-  p_environment_id text,
-  p_api_key_id text,
-  p_request_id text,
-  p_key text,
-  p_status smallint,
-  p_body text
-)
-returns void
-language sql volatile security definer
+-- Claims the idempotency keys of the requests that may go on, with the answers to store, and counts all
+-- requests. A request whose key another one has gets the outcome of the stored answer; a request that
+-- was refused before does so as well, because a replay comes before other refusals. Internal.
+create or replace function pay.claim(p_requests json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  update pay.idempotency_keys k set status = p_status, body = p_body
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.request_id = p_request_id
+declare
+  v_now timestamptz := pay.server_time();
+  v_lost integer[];
+  v_n integer;
+  v_are_refused boolean;
+  v_are_limited boolean;
+begin
+  with
+  asked as materialized (
+    select f.environment_id, f.api_key_id, r.*
+    from unnest(p_found) f
+    join json_to_recordset(p_requests) as r (
+      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+    ) on r.n = f.n
+    where f.outcome = 'ok' and r.idempotency_key is not null
+  ),
+  claimed as (
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
+      a.request_id, a.status, a.body, v_now
+    from asked a
+    order by a.api_key_id, a.idempotency_key, a.n
+    on conflict on constraint idempotency_keys_pkey do nothing
+    returning api_key_id, key, request_id
+  )
+  select coalesce(array_agg(a.n), '{}'),
+    (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
+    (select bool_or(f.remaining is not null) from unnest(p_found) f)
+  into v_lost, v_are_refused, v_are_limited
+  from asked a
+  where not exists (
+    select from claimed k
+    where k.api_key_id = a.api_key_id
+      and k.key = a.idempotency_key
+      and k.request_id = a.request_id
+  );
+  -- If no answer is found below, the one that was in the way is gone: the request is sent again.
+  foreach v_n in array v_lost loop
+    p_found[v_n].outcome := 'expired';
+  end loop;
+  if v_are_refused or v_lost <> '{}' then
+    p_found := pay.find_answers(p_requests, p_found, false);
+  end if;
+  if v_are_limited then
+    p_found := pay.count_requests(p_found);
+  end if;
+  return p_found;
+end
 $$;
 
--- Gives back the key that a request has claimed: its refusal is not kept. Internal.
-create or replace function pay.release_idempotency_key(
-  p_environment_id text,
-  p_api_key_id text,
-  p_request_id text,
-  p_key text
-)
-returns void
-language sql volatile security definer
+-- Admits a request that is written by itself. Internal.
+create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
+returns pay.admission
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, p_hold, false);
+begin
+  return v_found[1];
+end
+$$;
+
+-- Claims the idempotency key of a request that is written by itself, and counts it. Internal.
+create or replace function pay.claim_one(p_request text, p_access pay.admission)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay.claim(p_request::json, array[p_access]);
+begin
+  return v_found[1];
+end
+$$;
+
+-- Stores the answer of a request under the key that it has claimed; the status is that of the claim if
+-- p_access has none. Internal.
+create or replace function pay.keep_answer(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
+  update pay.idempotency_keys k set status = coalesce(p_access.status, k.status), body = p_access.body
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
+$$;
+
+-- Releases the key that a request has claimed: its refusal is not stored. Internal.
+create or replace function pay.release_key(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
   delete from pay.idempotency_keys k
-  where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-    and k.request_id = p_request_id
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
 $$;

@@ -1,4 +1,322 @@
--- Purpose: balances
+-- Purpose: the ledger. Movements and their totals are written in the statement that commits a change.
+-- The API shows each movement as two entries, a debit and a credit of the same amount (contract §3).
+
+-- The id of a movement's entry. The ids of one change differ in their last character only, the
+-- ordinal (shared/core/ids.ts). Leg k has the ordinals 2k + 1 (debit) and 2k + 2 (credit) after its
+-- transaction's, and the application gives these ordinals to no other id.
+create or replace function pay.ledger_entry_id(
+  p_transaction_id text, p_leg smallint, p_direction text
+)
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+begin
+  return 'le_' || substr(p_transaction_id, 5, 25) || substr(
+    v_ordinals,
+    strpos(v_ordinals, substr(p_transaction_id, 30)) + 2 * p_leg
+      + case p_direction when 'debit' then 1 else 2 end,
+    1
+  );
+end
+$$;
+
+-- The entries of all movements, for reports and audits. A filter by id reads all movements of an
+-- environment; a filter by environment_id and transaction_id reads an index.
+create or replace view pay.ledger_entries with (security_invoker = true) as
+select m.environment_id,
+  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
+  m.currency, m.created_at
+from pay.ledger_movements m
+cross join lateral (
+  values ('debit', m.debit_account), ('credit', m.credit_account)
+) as side (direction, account);
+comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
+
+-- Whether an entry exists, by its id. Its movement belongs to a transaction of the same change, whose
+-- ordinal is less. Internal.
+create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.ledger_entries e
+    where e.environment_id = p_environment_id
+      and e.transaction_id >= 'txn_' || substr(p_id, 4, 25)
+      and e.transaction_id < 'txn_' || substr(p_id, 4)
+      and e.id = p_id
+  )
+$$;
+
+-- The movements that a page of ledger entries needs, newest first, each with its number among the
+-- movements that the page reads. A page reads half as many movements as pay.page_rows() says, because
+-- each has two entries. The last movement that it may read is always among the rows.
+-- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
+-- credit of a movement whose debit is still to come.
+-- Each query has one index to choose, as in pay.list_range, and is planned once (ADR 0024). Internal.
+create or replace function pay.page_movements(
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
+  p_limit integer
+)
+returns table (movement pay.ledger_movements, n bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_rows constant integer := pay.page_rows() / 2;
+  v_before constant text := replace(p_before, 'le_', 'txn_');
+  -- The transactions of the change that the entry belongs to begin with this.
+  v_change constant text := substr(v_before, 1, 29);
+  -- Computed here: in the comparison, below row-level security, a call would be a filter.
+  v_first constant text := coalesce(p_transaction_id, '');
+  v_last constant text := coalesce(p_transaction_id, '~');
+begin
+  if p_subject_id is null or p_transaction_id is not null then
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.environment_id = any (array[p_environment_id])
+          and t.transaction_id between v_first and v_last
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+          and (p_subject_id is null or t.subject_id = p_subject_id)
+        window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
+        order by t.environment_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  else
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+        window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
+        order by t.subject_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  end if;
+end
+$$;
+
+-- A page of ledger entries, as pay.list_page gives it. Two movements more than the entries of the page
+-- need: the page can begin and end between the two entries of a movement. Internal.
+create or replace function pay.ledger_page(
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before constant text := coalesce(p_starting_after, '~');
+  v_account constant text := p_filters ->> 'account';
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  select
+    string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
+    bool_or(p.is_match and not p.is_shown),
+    min(p.id) filter (where p.is_shown),
+    min(p.id) filter (where p.n = pay.page_rows() / 2)
+  into data, v_is_left, v_last_shown, v_last_read
+  from (
+    select e.*, b.body,
+      e.is_match and (e.place = 1 or (
+        e.place <= p_limit
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+      )) as is_shown
+    from (
+      select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
+        entry.is_match,
+        count(*) filter (where entry.is_match) over (order by entry.id desc) as place
+      from pay.page_movements(
+        p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
+        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+      ) m
+      cross join lateral (
+        values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
+      ) as side (direction, account)
+      cross join lateral (
+        select coalesce(side.account = v_account, true) as is_match,
+          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+      ) entry
+      where entry.id < v_before
+    ) e
+    -- The body in the order of the contract (§3), only for entries that can be shown.
+    left join lateral (
+      select row_to_json(w)::text as body from (
+        select e.id, 'ledger_entry' as object, (e.movement).transaction_id, e.account, e.direction,
+          (e.movement).amount_minor, (e.movement).currency,
+          case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+          (e.movement).refund_id,
+          case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+          pay.wire_time((e.movement).created_at) as created_at
+      ) w
+    ) b on e.is_match and e.place <= p_limit
+  ) p;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+-- Adds an amount to the total of two accounts, in a stripe that no other transaction writes.
+--
+-- A row stays locked until its transaction has committed, and everybody who moves money between two
+-- accounts writes their total. So a total has up to 64 stripes, and each statement takes the first one
+-- that is free. If all are taken it waits for one: an amount is never dropped. A stripe is reserved by
+-- an advisory lock and not by its row, so that finding one reads no rows. The row is read in a
+-- statement after the lock, so it is the version that the last holder has committed.
+--
+-- While an old snapshot is open (a backup), no dead version of a row can be removed, and finding the
+-- newest one gets slower with each update. So every 64th update increments the generation, which is
+-- part of the primary key. The newest generation is the first entry that a backward scan finds, and
+-- it has at most 64 versions. Internal.
+create or replace function pay.add_to_total(
+  p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
+  p_amount_minor numeric
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max_updates constant smallint := 63;
+  v_lock text := concat_ws(
+    ' ', 'total', p_environment_id, p_currency, p_debit_account, p_credit_account);
+  v_stripe smallint := 0;
+begin
+  while not pg_try_advisory_xact_lock(hashtextextended(v_lock, v_stripe)) loop
+    v_stripe := v_stripe + 1;
+    if v_stripe = 64 then
+      v_stripe := floor(random() * 64);
+      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));
+      exit;
+    end if;
+  end loop;
+  update pay.ledger_totals t
+  set amount_minor = t.amount_minor + p_amount_minor,
+    updates = case when t.updates < v_max_updates then t.updates + 1 else 0 end,
+    generation = case when t.updates < v_max_updates then t.generation else t.generation + 1 end
+  where t.ctid = (
+    select o.ctid from pay.ledger_totals o
+    where o.environment_id = p_environment_id and o.currency = p_currency
+      and o.debit_account = p_debit_account and o.credit_account = p_credit_account
+      and o.stripe = v_stripe
+    order by o.generation desc limit 1
+  );
+  if not found then
+    insert into pay.ledger_totals (
+      environment_id, currency, debit_account, credit_account, stripe, generation, updates,
+      amount_minor
+    )
+    values (
+      p_environment_id, p_currency, p_debit_account, p_credit_account, v_stripe, 0, 0,
+      p_amount_minor
+    );
+  end if;
+end
+$$;
+
+-- Writes the movements of committed changes, and adds them to the totals: one update for each pair of
+-- accounts, however many movements there are.
+-- Concurrency: the stripes of totals are the last locks that a commit waits for, and every transaction
+-- takes them in the same order. So nobody waits for a holder of a stripe that waits for another lock.
+-- p_ledger        [{n, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+--                   credit_account, amount_minor, currency, created_at}]
+-- p_changes       the n of the changes that are committed
+-- p_environments  the environment of each of them
+-- Internal.
+create or replace function pay.record_movements(
+  p_ledger json, p_changes integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_total record;
+begin
+  for v_total in
+    with movement as (
+      insert into pay.ledger_movements (
+        environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+        credit_account, amount_minor, currency, created_at
+      )
+      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+        l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
+        l.created_at
+      from json_to_recordset(p_ledger) as l (
+        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
+        debit_account text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      where l.n = any (p_changes)
+      returning environment_id, currency, debit_account, credit_account, amount_minor
+    )
+    select m.environment_id, m.currency, m.debit_account, m.credit_account,
+      sum(m.amount_minor) as amount_minor
+    from movement m
+    group by m.environment_id, m.currency, m.debit_account, m.credit_account
+    order by m.environment_id, m.currency, m.debit_account, m.credit_account
+  loop
+    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
+      v_total.credit_account, v_total.amount_minor);
+  end loop;
+end
+$$;
+
+-- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe and
+-- then the next stripe by the primary key, so that dead generations are passed over (pay.add_to_total).
+-- Internal.
+create or replace function pay.read_totals(p_environment_id text)
+returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+  with recursive newest as (
+    (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    )
+    union all
+    select o.currency, o.debit_account, o.credit_account, o.stripe, o.amount_minor
+    from newest n
+    cross join lateral (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+        and (t.currency, t.debit_account, t.credit_account, t.stripe)
+          < (n.currency, n.debit_account, n.credit_account, n.stripe)
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    ) o
+  )
+  select n.currency, n.debit_account, n.credit_account, sum(n.amount_minor)
+  from newest n
+  group by n.currency, n.debit_account, n.credit_account
+$$;
 
 -- Debits and credits of each currency and account of an environment, in one snapshot.
 create or replace function pay.account_sums(p_environment_id text)
@@ -6,22 +324,12 @@ returns table (currency text, account text, debits_minor numeric, credits_minor 
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select x.currency, x.account, sum(x.debits_minor), sum(x.credits_minor)
-  from (
-    select t.currency, t.account, t.debits_minor, t.credits_minor
-    from pay.ledger_totals t where t.environment_id = p_environment_id
-    union all
-    select d.currency, side.account, side.debits_minor, side.credits_minor
-    from (
-      select d.currency, d.debit_account, d.credit_account, sum(d.amount_minor) as amount_minor
-      from pay.ledger_deltas d where d.environment_id = p_environment_id
-      group by d.currency, d.debit_account, d.credit_account
-    ) d
-    cross join lateral (
-      values (d.debit_account, d.amount_minor, 0::numeric), (d.credit_account, 0::numeric, d.amount_minor)
-    ) as side (account, debits_minor, credits_minor)
-  ) x
-  group by x.currency, x.account
+  select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
+  from pay.read_totals(p_environment_id) t
+  cross join lateral (
+    values (t.debit_account, t.amount_minor, 0::numeric), (t.credit_account, 0::numeric, t.amount_minor)
+  ) as side (account, debits_minor, credits_minor)
+  group by t.currency, side.account
 $$;
 
 -- What can be transferred: credits less debits of the available account.
@@ -34,86 +342,3 @@ as $$
   from pay.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
 $$;
-
--- Moves up to p_batch deltas of an environment into its totals; 0 while someone else is at them.
-create or replace function pay.roll_up_deltas(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  if not pg_try_advisory_xact_lock(hashtextextended('totals ' || p_environment_id, 0)) then
-    return 0;
-  end if;
-  with taken as materialized (
-    delete from pay.ledger_deltas d
-    using (
-      select o.id from pay.ledger_deltas o
-      where o.environment_id = p_environment_id
-      order by o.id limit p_batch for update skip locked
-    ) old
-    where d.environment_id = p_environment_id and d.id = old.id
-    returning d.currency, d.debit_account, d.credit_account, d.amount_minor
-  ),
-  added as (
-    insert into pay.ledger_totals as t
-      (environment_id, currency, account, debits_minor, credits_minor)
-    select p_environment_id, s.currency, s.account, sum(s.debits_minor), sum(s.credits_minor)
-    from (
-      select currency, debit_account as account, amount_minor as debits_minor, 0 as credits_minor from taken
-      union all
-      select currency, credit_account, 0, amount_minor from taken
-    ) s
-    group by s.currency, s.account
-    order by s.currency, s.account
-    on conflict on constraint ledger_totals_pkey do update
-    set debits_minor = t.debits_minor + excluded.debits_minor,
-      credits_minor = t.credits_minor + excluded.credits_minor
-  )
-  select count(*) into v_rows from taken;
-  return v_rows;
-end
-$$;
-
--- Rolls an environment up when so many deltas have gathered that reading them would be felt.
-create or replace function pay.roll_up_if_many(p_environment_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if (
-    select count(*) from (
-      select from pay.ledger_deltas d where d.environment_id = p_environment_id limit 5000
-    ) few
-  ) = 5000 then
-    perform pay.roll_up_deltas(p_environment_id, 100000);
-  end if;
-end
-$$;
-
--- Retention: rolls up the deltas of every environment, one batch each; how many rows moved.
-create or replace function pay.roll_up_balances(p_batch integer default 10000)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_environment_id text;
-  v_total bigint := 0;
-begin
-  perform set_config('pay.worker', 'on', true);
-  -- One index probe for each environment that has deltas.
-  loop
-    select min(d.environment_id) into v_environment_id from pay.ledger_deltas d
-    where d.environment_id > coalesce(v_environment_id, '');
-    exit when v_environment_id is null;
-    v_total := v_total + pay.roll_up_deltas(v_environment_id, p_batch);
-  end loop;
-  return v_total;
-end
-$$;
-
-grant execute on function pay.roll_up_balances(integer) to pay_api, pay_operator;

@@ -1,31 +1,7 @@
--- Purpose: the entry functions that list. Each call is one round trip, and each page reads a
--- bounded number of rows and has a bounded number of bytes (ADR 0029). Called with named arguments
--- by shared/store.
+-- Purpose: the entry function that lists. Each page reads a bounded number of rows and has a bounded
+-- number of bytes (ADR 0029).
 --
--- Outcomes: ok | unauthorized | forbidden | rate_limited | not_found (the parent) |
---           unknown_cursor | resetting (the sandbox is being reset: ask again soon).
-
--- A ledger entry as JSON text, in the order of the contract (§3).
-create or replace function pay.ledger_entry_body(e pay.ledger_entries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      e.id,
-      'ledger_entry' as object,
-      e.transaction_id,
-      e.account,
-      e.direction,
-      e.amount_minor,
-      e.currency,
-      case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
-      e.refund_id,
-      case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-      pay.wire_time(e.created_at) as created_at
-  ) t
-$$;
+-- Outcomes: those of admission.sql; ok | not_found (the parent) | unknown_cursor.
 
 -- Most rows that a page reads to find items that match its filters. A page that has read so many
 -- ends, however few items it has, and its cursor is the last row that it has read (ADR 0029).
@@ -92,29 +68,23 @@ as $$
   end
 $$;
 
--- A query for all rows of one subject, for lists whose index by subject has another order than the
--- list; null if there are more rows than a page may read. Its order is that of the index by subject
--- and of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query.
--- Internal.
+-- A query for all events of one subject, whose index by subject has another order than the list; null
+-- if there are more rows than a page may read. Its order is that of the index by subject and of no
+-- other index. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
 create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_rows text := 'select t.* from pay.%I t
-    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''';
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind not in ('events', 'ledger_entries') or not p_filters ? 'subject_id' then
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  if p_filters ? 'transaction_id' then
-    v_rows := v_rows || '
-      and t.transaction_id between $2 ->> ''transaction_id'' and $2 ->> ''transaction_id''';
-  end if;
-  v_rows := format(v_rows || ' order by t.%I limit pay.page_rows() + 1', p_kind,
-    case p_kind when 'events' then 'sequence' else 'transaction_id' end);
   execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
@@ -186,11 +156,8 @@ declare
   v_last_shown text;
   v_last_read text;
 begin
-  -- The subject of a transaction's entries and of an event's deliveries has an index.
-  if p_kind = 'ledger_entries' and p_filters ? 'transaction_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.ledger_transactions x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'transaction_id';
-  elsif p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
     select coalesce(min(x.subject_id), '') into v_subject from pay.events x
     where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
   end if;
@@ -215,7 +182,6 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'ledger_entries' then 'pay.ledger_entry_body(t)'
       else 't.body'
     end
   )
@@ -231,158 +197,134 @@ begin
 end
 $$;
 
--- A page of a list, newest first. data contains the bodies, joined by commas. A page reads at most
--- pay.page_rows() rows, so it can have fewer items than p_limit, or none, before the list ends.
--- Then next_cursor is the id of the last row read, which need not match the filters.
--- p_filters: equality on columns of the table; id_from (inclusive) and id_before (exclusive) bound
--- the id and thereby the time. p_parent_id must be a payment of the environment.
-create or replace function pay.list(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_kind text,
-  p_limit integer,
-  p_starting_after text,
-  p_filters text,
-  p_parent_id text
+-- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. Planned for its
+-- filters. Internal.
+create or replace function pay.filtered_page(
+  p_environment_id text, p_at timestamptz, p_request json,
+  out outcome text, out data text, out has_more boolean, out next_cursor text
 )
-returns table (
-  outcome text, api_key_id text, environment_id text, remaining integer, data text,
-  has_more boolean, next_cursor text
-)
-language plpgsql volatile security definer
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off set enable_sort = off
-set enable_incremental_sort = off set jit = off
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_access record;
-  v_known boolean;
+  v_kind text := p_request ->> 'kind';
+  v_parent_id text := p_request ->> 'parent_id';
+  v_limit integer := p_request ->> 'limit';
+  v_starting_after text := p_request ->> 'starting_after';
+  v_filters jsonb := coalesce(p_request -> 'filters', '{}');
+  v_is_known boolean;
 begin
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, p_rate, 'shared');
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
-  environment_id := v_access.environment_id;
-  remaining := v_access.remaining;
-  if outcome = 'ok' and p_parent_id is not null and not exists (
-    select from pay.payments t
-    where t.environment_id = v_access.environment_id and t.id = p_parent_id
+  outcome := 'ok';
+  if v_parent_id is not null and not exists (
+    select from pay.payments t where t.environment_id = p_environment_id and t.id = v_parent_id
   ) then
     outcome := 'not_found';
+    return;
   end if;
-  if outcome = 'ok' and p_starting_after is not null then
-    execute format(
-      'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', p_kind
-    ) into v_known using v_access.environment_id, p_starting_after;
-    if not v_known then
+  if v_starting_after is not null then
+    if v_kind = 'ledger_entries' then
+      v_is_known := pay.has_ledger_entry(p_environment_id, v_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
+      ) into v_is_known using p_environment_id, v_starting_after;
+    end if;
+    if not v_is_known then
       outcome := 'unknown_cursor';
+      return;
     end if;
   end if;
-  if outcome = 'ok' then
+  if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.list_page(
-      v_access.environment_id, p_at, p_kind, p_limit, p_starting_after,
-      coalesce(p_filters, '{}')::jsonb
-    ) p;
+    from pay.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
+  else
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
-  return next;
 end
 $$;
 
--- Pages of payments without filters, as pay.list gives one, for requests that were made at the same
--- time: one statement for all, whose plan is made once. n ties a row to its request.
--- p_requests  [{n, key_hash, scope, at, rate, limit, starting_after}]
-create or replace function pay.list_payments(p_requests text)
+-- A page of a list for each request, newest first, one statement for all. data contains the bodies,
+-- joined by commas. A page reads at most pay.page_rows() rows, so it can have fewer items than its limit,
+-- or none, before the list ends. Then next_cursor is the id of the last row read, which need not match
+-- the filters.
+-- p_requests  the requests, as pay.admit takes them, with
+--               kind            the name of the table
+--               limit           most items of the page
+--               starting_after  the cursor; null for the first page
+--               filters         absent without filters. Equality on columns of the table; id_from
+--                               (inclusive) and id_before (exclusive) bound the id and thereby the time
+--               parent_id       absent, or a payment that must exist
+-- Pages of payments without filters are "plain": this statement reads them, and its plan is made once
+-- (ADR 0024).
+create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
   has_more boolean, next_cursor text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set enable_bitmapscan = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_has_rates boolean := p_requests like '%"rate":%';
-  v_opened text[] := pay.open_environments(p_requests::json);
-  v_row record;
+  v_requests json := p_requests::json;
+  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
 begin
-  for v_row in
+  return query
     with asked as materialized (
-      select c.*, decode(c.key_hash, 'hex') as hash,
+      select f.*, r."limit", r.starting_after, r.is_plain,
         -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
         -- security, a coalesce is a filter and not an index condition, and a deep page would read
         -- all rows before it.
-        coalesce(c.starting_after, 'pay_~') as before
-      from json_to_recordset(p_requests::json) as c (
-        n integer, key_hash text, scope text, at timestamptz, rate integer[], "limit" integer,
-        starting_after text
-      )
+        coalesce(r.starting_after, 'pay_~') as before
+      from unnest(v_found) f
+      join (
+        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        from json_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        )
+      ) r on r.n = f.n
     )
-    select c.n, c.at, c.rate, s.environment_id, s.api_key_id, l.data, l.has_more, l.next_cursor,
-      case
-        when s.hash is null then 'unauthorized'
-        when s.environment_id <> all (v_opened) then 'resetting'
-        when k.id is null then 'forbidden'
-        when not cursor.is_known then 'unknown_cursor'
-        else 'ok'
-      end as outcome
-    from asked c
-    left join pay.api_key_secrets s
-      on s.hash = c.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > c.at)
-    left join pay.api_keys k
-      on k.id = s.api_key_id and (k.scopes is null or c.scope = any (k.scopes))
-    left join lateral (
-      select c.starting_after is null or exists (
+    select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
+      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor
+    from asked a
+    cross join lateral (
+      select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
         select from pay.payments t
-        where t.environment_id = s.environment_id and t.id = c.starting_after
+        where t.environment_id = a.environment_id and t.id = a.starting_after
       ) as is_known
-    ) cursor on true
+    ) c
     left join lateral (
       select
-        string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown) as data,
-        bool_or(not page.is_shown) as has_more,
-        min(page.id) filter (where page.is_shown) as next_cursor
+        'ok' as outcome,
+        coalesce(string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown), '')
+          as data,
+        coalesce(bool_or(not page.is_shown), false) as has_more,
+        case when bool_or(not page.is_shown)
+          then min(page.id) filter (where page.is_shown)
+        end as next_cursor
       from (
         select t.id, t.body, row_number() over newest = 1 or (
-          row_number() over newest <= c.limit
+          row_number() over newest <= a."limit"
           and sum(octet_length(t.body)) over newest <= pay.page_bytes()
         ) as is_shown
         from pay.payments t
-        where t.environment_id = s.environment_id and t.id < c.before
+        where t.environment_id = a.environment_id and t.id < a.before
         window newest as (order by t.id desc rows unbounded preceding)
         order by t.id desc
-        limit c.limit + 1
+        limit a."limit" + 1
       ) page
-    ) l on k.id is not null and cursor.is_known
-  loop
-    n := v_row.n;
-    outcome := v_row.outcome;
-    api_key_id := v_row.api_key_id;
-    environment_id := v_row.environment_id;
-    data := coalesce(v_row.data, '');
-    has_more := coalesce(v_row.has_more, false);
-    next_cursor := case when has_more then v_row.next_cursor end;
-    remaining := null;
-    if v_has_rates and v_row.rate is not null and outcome not in ('unauthorized', 'resetting') then
-      remaining := pay.count_request(environment_id, api_key_id, v_row.at, v_row.rate, true);
-      if remaining < 0 then
-        outcome := 'rate_limited';
-        remaining := 0;
-        data := null;
-      end if;
-    end if;
-    return next;
-  end loop;
+      having a.outcome = 'ok' and a.is_plain and c.is_known
+      union all
+      select x.outcome, x.data, x.has_more, x.next_cursor
+      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      where a.outcome = 'ok' and not a.is_plain
+    ) p on true;
 end
 $$;
 
-grant execute on function pay.list_payments(text) to pay_api;
-grant execute on function
-  pay.list(text, text, timestamptz, integer[], text, integer, text, text, text) to pay_api;
+grant execute on function pay.list(text) to pay_api;

@@ -15,81 +15,49 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select pay.id_floor('', now() - interval '29 days') $$;
 
--- Entries of each subject by account: what has come in, less what has gone out.
+-- Movements of each subject by account: credits less debits.
 create or replace view pay.subject_accounts with (security_invoker = true) as
-select e.environment_id, e.subject_id, e.currency,
-  coalesce(sum(s.amount) filter (where e.account = 'available'), 0) as available,
-  coalesce(sum(s.amount) filter (where e.account = 'processor'), 0) as processor,
-  coalesce(sum(s.amount) filter (where e.account = 'chargebacks'), 0) as chargebacks,
-  coalesce(sum(s.amount) filter (where e.account = 'in_transit'), 0) as in_transit,
-  coalesce(sum(s.amount) filter (where e.account = 'external'), 0) as external
-from pay.ledger_entries e
+select m.environment_id, m.subject_id, m.currency,
+  coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external
+from pay.ledger_movements m
 cross join lateral (
-  select case e.direction when 'credit' then e.amount_minor else -e.amount_minor end as amount
-) s
-group by e.environment_id, e.subject_id, e.currency;
+  values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
+) as s (account, amount)
+group by m.environment_id, m.subject_id, m.currency;
+comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
 
-create or replace view pay.oracle_ledger_transactions with (security_invoker = true) as
-select coalesce(t.environment_id, e.environment_id) as environment_id,
-  coalesce(t.id, e.transaction_id) as subject_id,
-  coalesce('off by ' || e.total || ' ' || e.currency, 'no entries') as detail
-from pay.ledger_transactions t
-full join (
-  select environment_id, transaction_id, currency,
-    sum(case direction when 'debit' then amount_minor else -amount_minor end) as total
-  from pay.ledger_entries
-  where right(transaction_id, 26) >= (select pay.recent_suffix())
-    or environment_id in (select v.id from pay.environments v where v.livemode)
-  group by environment_id, transaction_id, currency
-) e on e.environment_id = t.environment_id and e.transaction_id = t.id
-where (t.id is null or e.total is null or e.total <> 0)
-  and (e.transaction_id is not null or right(t.id, 26) >= (select pay.recent_suffix())
-    or t.environment_id in (select v.id from pay.environments v where v.livemode));
-comment on view pay.oracle_ledger_transactions is
-  'R4: a ledger transaction sums to zero in every currency, and has entries';
+create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+select m.environment_id, m.transaction_id as subject_id,
+  count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
+    || case when min(m.subject_id) <> max(m.subject_id) then ' and ' || max(m.subject_id) else '' end
+    as detail
+from pay.ledger_movements m
+group by m.environment_id, m.transaction_id
+having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
+comment on view pay.oracle_ledger_legs is
+  'R4: the legs of a ledger transaction are numbered from 0 without a gap, and belong to one subject';
 
+-- Where retention has deleted movements, the total is at least the sum of those that are left.
 create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
-select environment_id, currency || ' ' || account as subject_id,
-  'balance off by ' || sum(credits_minor - debits_minor) as detail
+select x.environment_id, x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
 from (
-  select environment_id, currency, account, debits_minor, credits_minor from pay.ledger_totals
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
   union all
-  select environment_id, currency, debit_account, amount_minor, 0 from pay.ledger_deltas
-  union all
-  select environment_id, currency, credit_account, 0, amount_minor from pay.ledger_deltas
-  union all
-  select environment_id, currency, account,
-    case direction when 'debit' then -amount_minor else 0 end,
-    case direction when 'credit' then -amount_minor else 0 end
-  from pay.ledger_entries
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
 ) x
-where environment_id in (
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
   select v.id from pay.environments v where v.livemode or v.created_at > now() - interval '29 days'
-)
-group by environment_id, currency, account
-having sum(debits_minor) <> 0 or sum(credits_minor) <> 0;
+);
 comment on view pay.oracle_ledger_totals is
-  'R4: the balance of each account is the sum of its entries';
-
-create or replace view pay.oracle_ledger_deltas with (security_invoker = true) as
-select d.environment_id, d.id as subject_id,
-  d.amount_minor || ' ' || d.currency || ' from ' || d.debit_account || ' to ' || d.credit_account
-    || ' is not what the entries say' as detail
-from pay.ledger_deltas d
-left join (
-  select environment_id, transaction_id, min(currency) as currency, max(currency) as last_currency,
-    max(account) filter (where direction = 'debit') as debit_account,
-    max(account) filter (where direction = 'credit') as credit_account,
-    sum(amount_minor) filter (where direction = 'debit') as amount_minor
-  from pay.ledger_entries group by environment_id, transaction_id
-) e on e.environment_id = d.environment_id and e.transaction_id = d.id
-where (right(d.id, 26) >= (select pay.recent_suffix()) or d.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (e.currency is distinct from d.currency or e.last_currency is distinct from d.currency
-    or e.debit_account is distinct from d.debit_account
-    or e.credit_account is distinct from d.credit_account
-    or e.amount_minor is distinct from d.amount_minor);
-comment on view pay.oracle_ledger_deltas is
-  'R4: what is yet to be rolled up is what the entries say';
+  'R4: the total of two accounts is the sum of the movements between them';
 
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
@@ -262,9 +230,7 @@ select x.environment_id, x.id as subject_id, 'belongs to ' || x.owner_id || ', w
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
-  select environment_id, id, subject_id from pay.ledger_transactions
-  union all
-  select environment_id, id, subject_id from pay.ledger_entries
+  select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
   union all

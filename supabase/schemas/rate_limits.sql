@@ -1,4 +1,4 @@
--- Purpose: rate_limits
+-- Purpose: how many requests a key and its environment have left, and the counting of requests.
 
 -- How many windows a counter may be ahead of a request: five minutes. A request is counted at the
 -- time at which it began, and other requests can finish earlier. Counters further ahead come from a
@@ -13,7 +13,7 @@ as $$ select 150 $$;
 -- active key. Internal.
 create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
 returns table (api_key_id text, used numeric)
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
@@ -33,68 +33,62 @@ begin
 end
 $$;
 
--- The remainder for each request of a list, [{n, key_hash, at, rate}], after it and those before it
--- in the list; negative if a limit is exceeded, null without a limit. Element n belongs to request
--- n. Each environment of the list is read once. Internal.
-create or replace function pay.requests_left(p_requests json)
-returns integer[]
-language plpgsql volatile security definer
+-- Computes what each request of a list leaves of its limits, as if those before it in the list had been
+-- counted; negative if a limit is reached. Then the outcome is rate_limited, except for a replay, which
+-- uses nothing, and for a forbidden request, which must not find a stored answer before
+-- pay.count_requests refuses it. Each environment is read once. Internal.
+-- p_key_rates, p_environment_rates: for each request the limits of its key and of its environment; 0 or
+-- null is no limit
+-- p_counts: whether to count the requests at once
+create or replace function pay.limit_requests(
+  p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
+)
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_request record;
+  v_environment text := '';
+  v_keys text[];
+  v_used numeric[];
+  v_total numeric;
+  v_key integer;
+  v_left integer;
 begin
-  -- Most lists have one request, and planning for more costs more than the rest of the counting.
-  if json_array_length(p_requests) = 1 then
-    return (
-      -- Decoded here: under row-level security a call in the join condition would prevent an index
-      -- scan.
-      with asked as materialized (
-        select c.at, c.rate, decode(c.key_hash, 'hex') as hash
-        from json_to_record(p_requests -> 0) as c (key_hash text, at timestamptz, rate integer[])
-      )
-      select array[pay.count_request(s.environment_id, s.api_key_id, a.at, a.rate, false)]
-      from asked a
-      join pay.api_key_secrets s on s.hash = a.hash
-    );
-  end if;
-  return (
-    with asked as materialized (
-      select c.n, c.at, c.rate, decode(c.key_hash, 'hex') as hash
-      from json_to_recordset(p_requests) as c (
-        n integer, key_hash text, at timestamptz, rate integer[]
-      )
-    ),
-    request as materialized (
-      select a.n, a.at, a.rate, s.environment_id, s.api_key_id,
-        row_number() over (partition by s.api_key_id, a.rate is null order by a.n) as of_key,
-        row_number() over (partition by s.environment_id, a.rate is null order by a.n)
-          as of_environment
-      from asked a
-      left join pay.api_key_secrets s on s.hash = a.hash
-    ),
-    used as materialized (
-      select e.environment_id, u.api_key_id, u.used,
-        sum(u.used) over (partition by e.environment_id) as of_environment
-      from (
-        select r.environment_id, max(r.at) as at from request r
-        where r.environment_id is not null and r.rate is not null
-        group by r.environment_id
-      ) e
-      cross join lateral pay.requests_used(e.environment_id, e.at) u
-    ),
-    total as materialized (
-      select u.environment_id, max(u.of_environment) as used from used u group by u.environment_id
-    )
-    select array_agg(
-      -- A limit of 0 is none, and least() passes over its null.
-      floor(least(
-        2 * nullif(r.rate[1], 0) - r.of_key - coalesce(u.used, 0),
-        2 * nullif(r.rate[2], 0) - r.of_environment - coalesce(t.used, 0)
-      ))::integer
-      order by r.n)
-    from request r
-    left join used u on u.environment_id = r.environment_id and u.api_key_id = r.api_key_id
-    left join total t on t.environment_id = r.environment_id
-  );
+  for v_request in
+    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+      nullif(p_key_rates[f.n], 0) as key_rate, nullif(p_environment_rates[f.n], 0) as environment_rate
+    from unnest(p_found) f
+    where f.outcome not in ('unauthorized', 'resetting')
+      and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
+    order by f.environment_id, f.n
+  loop
+    if v_request.environment_id <> v_environment then
+      v_environment := v_request.environment_id;
+      select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
+      into v_keys, v_used, v_total
+      from pay.requests_used(v_environment, v_request.at) u;
+    end if;
+    v_key := array_position(v_keys, v_request.api_key_id);
+    if v_key is null then
+      v_keys := v_keys || v_request.api_key_id;
+      v_used := v_used || 0::numeric;
+      v_key := cardinality(v_keys);
+    end if;
+    -- least() ignores the null of a limit that is none.
+    v_left := floor(least(
+      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
+    p_found[v_request.n].remaining := v_left;
+    continue when v_request.outcome = 'replay';
+    if v_left >= 0 then
+      v_used[v_key] := v_used[v_key] + 1;
+      v_total := v_total + 1;
+    elsif v_request.outcome <> 'forbidden' then
+      p_found[v_request.n].outcome := 'rate_limited';
+    end if;
+  end loop;
+  return case when p_counts then pay.count_requests(p_found) else p_found end;
 end
 $$;
 
@@ -107,7 +101,7 @@ create or replace function pay.add_requests(
   p_requests integer
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
@@ -163,33 +157,38 @@ begin
 end
 $$;
 
--- The smaller remainder of a key and its environment after this request; -1: a limit is reached and
--- the request is not counted; null: not limited.
--- p_count: whether to count the request. Internal.
-create or replace function pay.count_request(
-  p_environment_id text,
-  p_api_key_id text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_count boolean
-)
-returns integer
-language plpgsql volatile security definer
+-- Counts the requests of a list whose outcome is known, those of a key together, and returns the list
+-- with the remainders that their answers tell. A request that was refused for its limit, is a replay
+-- or is sent again is not counted. Internal.
+create or replace function pay.count_requests(p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_left integer;
+  v_told record;
 begin
-  -- As in pay.requests_left.
-  select floor(least(
-    2 * nullif(p_rate[1], 0) - 1 - coalesce(sum(u.used) filter (where u.api_key_id = p_api_key_id), 0),
-    2 * nullif(p_rate[2], 0) - 1 - coalesce(sum(u.used), 0)
-  ))::integer
-  into v_left
-  from pay.requests_used(p_environment_id, p_at) u;
-  if v_left >= 0 and p_count then
-    perform pay.add_requests(p_environment_id, p_api_key_id, p_at, 1);
-  end if;
-  return case when v_left is not null then greatest(v_left, -1) end;
+  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  from (
+    select f.environment_id, f.api_key_id, max(f.at) as at, count(*)::integer as requests
+    from unnest(p_found) f
+    where f.remaining >= 0 and f.outcome not in ('replay', 'resetting', 'stale', 'expired')
+    group by f.environment_id, f.api_key_id
+  ) c;
+  for v_told in
+    select f.n, f.outcome, f.remaining from unnest(p_found) f
+    where f.remaining < 0 or (f.remaining is not null
+      and f.outcome in ('replay', 'resetting', 'stale', 'expired'))
+  loop
+    if v_told.outcome = 'forbidden' then
+      p_found[v_told.n].outcome := 'rate_limited';
+    end if;
+    p_found[v_told.n].remaining := case
+      when v_told.outcome in ('resetting', 'stale', 'expired') then null
+      when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
+      else 0
+    end;
+  end loop;
+  return p_found;
 end
 $$;

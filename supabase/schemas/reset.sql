@@ -40,109 +40,95 @@ begin
 end
 $$;
 
+-- Moves an environment to a new one: its keys, rate counters and endpoints go along, and its pending
+-- deliveries are deleted, so nothing more is sent. Attempts under way end by themselves. Internal.
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_new and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+end
+$$;
+
 -- Empties the sandbox of a key; keys and endpoints stay. They move to a new environment in a moment, and
 -- retention deletes the old one, so that a reset costs little more than counting what there was. The
 -- answer is kept under the idempotency key, which moves as well.
--- p_environment_id: the new one.
--- Outcomes: committed (body) | replay | conflict | expired | unauthorized | forbidden | rate_limited |
---           live | resetting (another is under way: send again soon).
+-- p_request         the request, as pay.admit takes it, in a list of one
+-- p_environment_id  the new one
+-- Outcomes: those of admission.sql; committed (body) | live | resetting (also while another reset of the
+--           sandbox is under way).
 -- Concurrency: alone in the environment: waits for those that share it, and they for it. The relay
 -- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
-create or replace function pay.reset_sandbox(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_environment_id text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_access record;
+  v_request json := p_request::json -> 0;
   v_old text;
-  v_environment pay.environments;
+  v_access pay.admission;
 begin
-  -- Who may not is told so before anyone has to wait.
-  select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, null);
-  if v_access.outcome = 'ok' and p_rate is not null and pay.count_request(
-      v_access.environment_id, v_access.api_key_id, p_at, p_rate, false) < 0
-    -- A replay is never refused.
-    and not exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-        and k.key = p_idempotency_key
-    )
-  then
-    v_access.outcome := 'rate_limited';
-    remaining := 0;
-  elsif v_access.outcome = 'ok' then
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'alone');
+  -- Without a lock, so that a caller who may not reset waits for nobody and holds up nobody. A replay is
+  -- never refused, so a caller at its limit waits if an answer of its key is stored.
+  v_access := pay.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay.admit_one(p_request, 'alone');
   else
-    -- Asked again where no other reset can come between two looks. If one had, this is sent again: who
-    -- shares a lock cannot have it alone.
-    select * into v_access from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
   end if;
-  outcome := v_access.outcome;
-  api_key_id := v_access.api_key_id;
   v_old := v_access.environment_id;
-  if outcome = 'ok' and exists (
+  if v_access.outcome = 'ok' and exists (
     select from pay.environments e where e.id = v_old and e.livemode
   ) then
-    outcome := 'live';
+    v_access.outcome := 'live';
   end if;
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_old, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      200::smallint, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  outcome := 'committed';
-  body := pay.sandbox_reset_body(v_old, p_idempotency_key is not null);
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_reset_body(v_old, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
   where d.environment_id = v_old and d.status = 'pending'
   order by d.id for update of d;
-
-  perform set_config('pay.environment_ids', array[v_old, p_environment_id]::text, true);
-  update pay.environments e set retired_at = p_at where e.id = v_old
-  returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_environment_id, v_environment.public_id, v_environment.account, false, v_environment.name);
-  update pay.api_keys t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.api_key_secrets t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.rate_counters t set environment_id = p_environment_id where t.environment_id = v_old;
-  update pay.webhook_endpoints t set environment_id = p_environment_id
-  where t.environment_id = v_old;
-  -- Nothing more is sent of what is gone; an attempt under way ends by itself.
-  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_environment_id and d.endpoint_id = t.id
-    and d.environment_id = v_old and d.status = 'pending';
-  update pay.idempotency_keys k
-  set environment_id = p_environment_id, body = reset_sandbox.body
-  where k.environment_id = v_old
-    and k.api_key_id = v_access.api_key_id
-    and k.key = p_idempotency_key;
-  return next;
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.move_environment(v_old, p_environment_id, v_access.at);
+  update pay.idempotency_keys k set environment_id = p_environment_id
+  where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
 end
 $$;
 
-grant execute on function
-  pay.reset_sandbox(text, text, timestamptz, integer[], text, text, text, text) to pay_api;
+grant execute on function pay.reset_sandbox(text, text) to pay_api;

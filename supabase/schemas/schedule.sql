@@ -1,12 +1,12 @@
--- Purpose: what wakes the relay, retention and the check of the books where pg_cron and pg_net exist (as on Supabase). The
--- only migration that names them. Elsewhere the local server's ticker does the same.
+-- Purpose: wakes the relay where pg_cron and pg_net exist, as on Supabase. A migration schedules
+-- the jobs. The ticker of the local server does the same elsewhere.
 --
--- pg_net only ever calls our own fixed address: it follows redirects and reaches loopback, so it is
--- not fit for addresses that customers choose, and its queue is unlogged, so it is an alarm clock and
--- no record. It is called from the job alone, always with a timeout.
+-- pg_net calls nothing but our own fixed address: it follows redirects and reaches loopback, so it
+-- is not fit for addresses that customers choose. Its queue is unlogged, so it can wake the relay
+-- but records nothing. Only the job calls it, always with a timeout.
 
--- Operator: the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the functions.
--- Errors: invalid_parameter_value for an address or token that could not work.
+-- Operator: stores the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the
+-- functions. Errors: invalid_parameter_value for an address or token that could not work.
 create or replace function pay.configure_relay(p_url text, p_token text)
 returns void
 language plpgsql volatile security definer
@@ -27,8 +27,9 @@ begin
   on conflict on constraint settings_pkey do update set value = excluded.value;
 end
 $$;
+grant execute on function pay.configure_relay(text, text) to pay_operator;
 
--- Where to wake the relay, or no row: when nothing is due, or it is not configured.
+-- The address and token of the relay. No row if no delivery is due or the relay is not configured.
 create or replace function pay.due_relay()
 returns table (url text, token text)
 language plpgsql volatile security definer
@@ -50,6 +51,7 @@ begin
     where u.name = 'relay_url';
 end
 $$;
+grant execute on function pay.due_relay() to pay_operator;
 
 -- Records a request that wakes the relay, so that pay.health can find its answer, and deletes
 -- requests older than an hour.
@@ -65,6 +67,7 @@ begin
   on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
 end
 $$;
+grant execute on function pay.note_wake(bigint) to pay_operator;
 
 -- The requests of the last hour that woke the relay.
 create or replace function pay.recent_wakes()
@@ -79,8 +82,10 @@ begin
     where w.woken_at >= now() - interval '1 hour';
 end
 $$;
+grant execute on function pay.recent_wakes() to pay_operator;
 
--- The job: wakes the relay when something is due. Runs as the role of the job, which may use pg_net.
+-- The job: wakes the relay when a delivery is due. Runs as the role of the job, which may use
+-- pg_net.
 create or replace function pay.wake_relay()
 returns void
 language plpgsql volatile
@@ -91,8 +96,10 @@ declare
   v_request_id bigint;
 begin
   for v_relay in select * from pay.due_relay() loop
-    -- Dynamic, so that this function can be made where pg_net is not.
-    execute 'select net.http_post(url := $1, body := $2, params := $3, headers := $4, timeout_milliseconds := $5)'
+    -- Dynamic, so that this function can be created without pg_net.
+    execute
+      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
+         timeout_milliseconds := $5)'
     into v_request_id
     using
       v_relay.url,
@@ -107,9 +114,4 @@ begin
   end loop;
 end
 $$;
-
-grant execute on function pay.configure_relay(text, text) to pay_operator;
-grant execute on function pay.due_relay() to pay_operator;
-grant execute on function pay.note_wake(bigint) to pay_operator;
-grant execute on function pay.recent_wakes() to pay_operator;
 grant execute on function pay.wake_relay() to pay_operator;

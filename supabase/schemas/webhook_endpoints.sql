@@ -2,183 +2,171 @@
 --
 -- The text of a secret is stored nowhere: kept answers hold a reference to it, which the functions
 -- replace by the secret when they replay them.
+--
+-- p_request is always the request, as pay.admit takes it, in a list of one. Outcomes: those of
+-- admission.sql, committed, and those that each function names.
+
+-- Puts a new endpoint in a free slot of its environment; false if none is free. Internal.
+-- Concurrency: creates of one environment queue on an advisory lock, so two cannot take one slot.
+create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint pay.webhook_endpoints := p_endpoint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended(v_endpoint.environment_id, 0));
+  select min(free.slot) into v_endpoint.slot
+  from generate_series(0, 15) as free (slot)
+  where not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_endpoint.environment_id and t.slot = free.slot
+  );
+  if v_endpoint.slot is null then
+    return false;
+  end if;
+  insert into pay.webhook_endpoints
+    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+  values
+    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.url, v_endpoint.events,
+      v_endpoint.status, v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at,
+      v_endpoint.body);
+  return true;
+end
+$$;
+
+-- Writes an admitted change of an endpoint: p_endpoint is null for a delete. Returns committed, full or
+-- calling_off, as pay.change_webhook_endpoint does. Internal.
+create or replace function pay.write_webhook_endpoint(
+  p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_deleted boolean := p_endpoint.id is null;
+begin
+  if p_status_before = 'disabled' and p_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+  then
+    return 'calling_off';
+  end if;
+  if v_is_deleted then
+    delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
+  elsif p_status_before is null then
+    if not pay.insert_webhook_endpoint(p_endpoint) then
+      return 'full';
+    end if;
+  else
+    update pay.webhook_endpoints t
+    set url = p_endpoint.url, events = p_endpoint.events, status = p_endpoint.status,
+      secrets = p_endpoint.secrets, revision = p_endpoint.revision, body = p_endpoint.body,
+      failing_since = case
+        when p_endpoint.status = t.status and p_endpoint.url = t.url then t.failing_since
+      end
+    where t.environment_id = p_environment_id and t.id = p_id;
+  end if;
+  if v_is_deleted or p_endpoint.status = 'disabled' then
+    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  end if;
+  return 'committed';
+end
+$$;
 
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a delete
--- p_status, p_body    the answer to keep under the idempotency key
--- Outcomes: committed | replay | conflict | expired | stale (changed or deleted since) |
---           full (16 endpoints) | calling_off (it was disabled, and deliveries from before are not all
---           cancelled yet: send again soon) | unauthorized | forbidden.
--- Concurrency: an update waits for the row, then compares the revision. Creates of one environment
--- queue on an advisory lock, so two cannot take one slot.
+-- Outcomes: stale (changed or deleted since) | full (16 endpoints) | calling_off (it was disabled, and
+--           deliveries from before are not all cancelled yet: send the request again soon).
+-- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_status smallint,
-  p_body text,
-  p_id text,
-  p_expects_revision integer,
-  p_endpoint text
+  p_request text, p_id text, p_expects_revision integer, p_endpoint text
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
+  v_access pay.admission := pay.admit_one(p_request);
   v_revision integer;
   v_status_before text;
-  v_slot smallint;
-  v_endpoint record;
+  v_endpoint pay.webhook_endpoints;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' and p_expects_revision is not null then
+  if v_access.outcome = 'ok' and p_expects_revision is not null then
     select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = p_id
+    where t.environment_id = v_access.environment_id and t.id = p_id
     for update;
-    -- Gone as well: whoever loads it again finds a twin's answer before its absence.
-    outcome := case when v_revision = p_expects_revision then 'ok' else 'stale' end;
-  end if;
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      p_status, p_body);
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
-  end if;
-
-  select * into v_endpoint from json_to_record(p_endpoint::json) as e (
-    id text, url text, events text[], status text, secrets json, revision integer,
-    created_at timestamptz, body text
-  );
-  if v_status_before = 'disabled' and v_endpoint.status = 'enabled'
-    and pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once())
-  then
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-    outcome := 'calling_off';
-    return next;
-    return;
-  end if;
-  if p_endpoint is null then
-    delete from pay.webhook_endpoints t where t.environment_id = v_environment and t.id = p_id;
-  elsif p_expects_revision is null then
-    perform pg_advisory_xact_lock(hashtextextended(v_environment, 0));
-    select min(free.slot) into v_slot
-    from generate_series(0, 15) as free (slot)
-    where not exists (
-      select from pay.webhook_endpoints t
-      where t.environment_id = v_environment and t.slot = free.slot
-    );
-    if v_slot is null then
-      -- The claim of the idempotency key goes with the refusal.
-      perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-      outcome := 'full';
-      return next;
-      return;
+    -- Stale also if it is gone: the caller loads it again and is told that it is not there.
+    if v_revision is distinct from p_expects_revision then
+      v_access.outcome := 'stale';
     end if;
-    insert into pay.webhook_endpoints
-      (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
-    values
-      (v_environment, v_endpoint.id, v_slot, v_endpoint.url, v_endpoint.events, v_endpoint.status,
-        v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at, v_endpoint.body);
-  else
-    update pay.webhook_endpoints t
-    set url = v_endpoint.url, events = v_endpoint.events, status = v_endpoint.status,
-      secrets = v_endpoint.secrets, revision = v_endpoint.revision, body = v_endpoint.body,
-      failing_since = case
-        when v_endpoint.status = t.status and v_endpoint.url = t.url then t.failing_since
-      end
-    where t.environment_id = v_environment and t.id = p_id;
   end if;
-  if p_endpoint is null or v_endpoint.status = 'disabled' then
-    perform pay.call_off_deliveries(v_environment, p_id, pay.called_off_at_once());
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
-  outcome := 'committed';
-  return next;
+  if p_endpoint is not null then
+    v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
+    v_endpoint.environment_id := v_access.environment_id;
+  end if;
+  v_access.outcome := pay.write_webhook_endpoint(
+    v_access.environment_id, p_id, v_status_before, v_endpoint);
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+  end if;
+  return v_access;
 end
 $$;
 
 -- Puts a delivery in line again, at once. Its earlier attempts stay recorded.
--- p_refusal  the 409 to answer, and to keep, when the endpoint is gone or disabled
--- Outcomes: committed (body) | replay | conflict | expired | not_found | off | unauthorized | forbidden.
-create or replace function pay.redeliver(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_rate integer[],
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_id text,
-  p_refusal text
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+-- p_refusal  the 409 to answer, and to store, when the endpoint is gone or disabled
+-- Outcomes: committed (body) | not_found | off.
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, p_rate, p_request_id, p_idempotency_key, p_fingerprint,
-      200::smallint, '');
-  end if;
-  if outcome <> 'ok' then
-    return next;
-    return;
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
   select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_environment and d.id = p_id
+  where d.environment_id = v_access.environment_id and d.id = p_id
   for update;
   if v_delivery.id is null then
-    outcome := 'not_found';
-    perform pay.release_idempotency_key(v_environment, api_key_id, p_request_id, p_idempotency_key);
-    return next;
-    return;
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
   end if;
   if exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = v_delivery.endpoint_id
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
       and t.status = 'enabled'
   ) then
-    outcome := 'committed';
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.leased_until is null or v_delivery.leased_until <= p_at then
+    if v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(p_at, pay.server_time())
-      where d.environment_id = v_environment and d.id = p_id
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
-    status := 200;
-    body := pay.webhook_delivery_body(v_delivery);
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
   else
-    outcome := 'off';
-    status := 409;
-    body := p_refusal;
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
   end if;
-  perform pay.keep_answer(v_environment, api_key_id, p_request_id, p_idempotency_key, status, body);
-  return next;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
 end
 $$;
 
@@ -186,118 +174,91 @@ $$;
 -- delivery is leased from its first moment, so that the relay leaves it alone. The idempotency key is
 -- claimed with status 102 before the attempt is made, so that no twin makes another; when the claimant
 -- dies, the claim ends with the lease.
--- Outcomes: committed | replay | conflict | expired | in_progress | unauthorized | forbidden |
---           not_found (the endpoint is gone).
-create or replace function pay.begin_trigger(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_request_id text,
-  p_idempotency_key text,
-  p_fingerprint text,
-  p_endpoint_id text,
-  p_event_id text,
-  p_type text,
-  p_subject_id text,
-  p_body text,
-  p_delivery_id text,
-  p_leased_until timestamptz
-)
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+-- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}
+-- Outcomes: in_progress | not_found (the endpoint is gone).
+create or replace function pay.begin_trigger(p_request text, p_trigger text)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '3s'
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
-  v_leased_until timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_access pay.admission := pay.admit_one(p_request);
+  v_request json := p_request::json -> 0;
+    v_trigger record;
+  v_leased_until timestamptz;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' and not exists (
-    select from pay.webhook_endpoints t
-    where t.environment_id = v_environment and t.id = p_endpoint_id
-  ) then
-    outcome := 'not_found';
-  end if;
-  if outcome = 'ok' and p_idempotency_key is not null then
+  select *, t.leased_until - v_access.at as lease into v_trigger
+  from json_to_record(p_trigger::json) as t (
+    endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
+    leased_until timestamptz
+  );
+  v_leased_until := pay.server_time() + v_trigger.lease;
+  if v_access.outcome = 'ok' then
     delete from pay.idempotency_keys k
-    where k.environment_id = v_environment and k.api_key_id = begin_trigger.api_key_id
-      and k.key = p_idempotency_key and k.status = 102
-      and k.created_at <= pay.server_time() - (p_leased_until - p_at);
-    select * into outcome, remaining, status, body from pay.claim_idempotency_key(
-      v_environment, api_key_id, p_at, null, p_request_id, p_idempotency_key, p_fingerprint,
-      102::smallint, '');
-    if status = 102 then
-      outcome := 'in_progress';
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key' and k.status = 102
+      and k.created_at <= pay.server_time() - v_trigger.lease;
+    if not exists (
+      select from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
+    ) then
+      v_access.outcome := 'not_found';
     end if;
   end if;
-  if outcome = 'ok' then
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    values (v_environment, p_event_id, p_type, p_subject_id, null, p_at, p_body);
+    values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
+      v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at)
     values
-      (v_environment, p_delivery_id, p_event_id, p_type, p_endpoint_id, p_subject_id, null,
-        'pending', 1, v_leased_until, v_leased_until, p_at);
-    outcome := 'committed';
+      (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
+        v_leased_until, v_access.at);
+    v_access.outcome := 'committed';
   end if;
-  return next;
+  return v_access;
 end
 $$;
 
 -- Records the one attempt of a triggered delivery and keeps the answer under the key that was claimed.
--- There is no second attempt.
--- Outcomes: committed (body) | unauthorized | forbidden | not_found.
+-- There is no second attempt. Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
-  p_key_hash text,
-  p_scope text,
-  p_at timestamptz,
-  p_request_id text,
-  p_idempotency_key text,
-  p_delivery_id text,
-  p_delivered boolean,
-  p_attempt text
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text
 )
-returns table (
-  outcome text, api_key_id text, remaining integer, status smallint, body text
-)
+returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-#variable_conflict use_column
 declare
-  v_environment text;
+  v_access pay.admission := pay.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
-  select * into outcome, api_key_id, v_environment, remaining
-  from pay.enter(p_key_hash, p_scope, p_at, null, 'shared');
-  if outcome = 'ok' then
-    update pay.webhook_deliveries d
-    set status = case when p_delivered then 'delivered' else 'failed' end,
-      attempts = p_attempt, next_attempt_at = null, leased_until = null
-    where d.environment_id = v_environment and d.id = p_delivery_id
-    returning * into v_delivery;
-    outcome := case when v_delivery.id is null then 'not_found' else 'committed' end;
+  if v_access.outcome <> 'ok' then
+    return v_access;
   end if;
-  if outcome = 'committed' then
-    body := pay.webhook_delivery_body(v_delivery);
-    perform pay.keep_answer(
-      v_environment, api_key_id, p_request_id, p_idempotency_key, 200::smallint, body);
+  update pay.webhook_deliveries d
+  set status = case when p_delivered then 'delivered' else 'failed' end,
+    attempts = p_attempt, next_attempt_at = null, leased_until = null
+  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+  returning * into v_delivery;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    return v_access;
   end if;
-  return next;
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.webhook_delivery_body(v_delivery);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
 end
 $$;
 
-grant execute on function pay.change_webhook_endpoint(
-  text, text, timestamptz, integer[], text, text, text, smallint, text, text, integer, text) to pay_api;
-grant execute on function
-  pay.redeliver(text, text, timestamptz, integer[], text, text, text, text, text) to pay_api;
-grant execute on function pay.begin_trigger(
-  text, text, timestamptz, text, text, text, text, text, text, text, text, text, timestamptz) to pay_api;
-grant execute on function
-  pay.end_trigger(text, text, timestamptz, text, text, text, boolean, text) to pay_api;
+grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+grant execute on function pay.begin_trigger(text, text) to pay_api;
+grant execute on function pay.end_trigger(text, text, boolean, text) to pay_api;

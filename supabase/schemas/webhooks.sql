@@ -1,4 +1,4 @@
--- Purpose: webhooks
+-- Purpose: small functions that the writers and readers of deliveries share.
 
 -- The patterns of an endpoint's list that an event type matches.
 create or replace function pay.patterns_of(p_type text)
@@ -21,8 +21,8 @@ language sql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
 
--- Removes the second of the recorded attempts. The first one stays, because the oracles check the order of
--- deliveries by it. An attempt contains no nested object.
+-- Removes the second of the recorded attempts. The first one stays, because the oracles check the
+-- order of deliveries by it. An attempt contains no nested object.
 create or replace function pay.without_second_attempt(p_attempts text)
 returns text
 language sql immutable parallel safe
@@ -33,22 +33,22 @@ as $$
 $$;
 
 -- A delivery as JSON text, in the order of the contract (§4).
-create or replace function pay.webhook_delivery_body(d pay.webhook_deliveries)
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t)::text from (
     select
-      d.id,
+      p_delivery.id,
       'webhook_delivery' as object,
-      d.event_id,
-      d.event_type,
-      d.endpoint_id,
-      case when d.subject_id like 'pay\_%' then d.subject_id end as payment_id,
-      d.status,
-      ('[' || d.attempts || ']')::json as attempts,
-      pay.wire_time(d.next_attempt_at) as next_attempt_at,
-      pay.wire_time(d.created_at) as created_at
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      pay.wire_time(p_delivery.next_attempt_at) as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
   ) t
 $$;

@@ -154,7 +154,7 @@ Deno.test("ApiError.is() narrows by code", () => {
     if (error.is("invalid_state")) return error.body.allowed;
     return error.code;
   };
-  const body = { type: "payment", message: "", request_id: "req_" } as const;
+  const body = { type: "payment", message: "", request_id: "req_", doc_url: "" } as const;
   const request = { operation: "", idempotencyKey: null, attempts: 1 };
   const error = new client.ApiError({ status: 404, body: { ...body, code: "not_found" } }, request);
   true satisfies Mutual<ReturnType<typeof read>, client.Payment | string[] | client.ErrorCode>;

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import {
   CURRENCIES,
+  formatAmount,
   isCurrency,
   minorUnitDigits,
   normalizeCurrency,
+  parseDecimal,
   STABLECOINS,
 } from "../../shared/core/currency.ts";
 
@@ -61,6 +63,45 @@ Deno.test("CURRENCIES holds each code once, in order, with known decimals", () =
   // A code listed under two numbers of decimals would lower one of these.
   assert.deepEqual(counts, new Map([[2, 132], [3, 7], [0, 16], [6, 2]]));
 });
+
+const AMOUNTS: [amount_minor: number, code: string, text: string][] = [
+  [1999, "EUR", "19.99 EUR"],
+  [5, "EUR", "0.05 EUR"],
+  [0, "EUR", "0.00 EUR"],
+  [1999, "JPY", "1999 JPY"],
+  [19_995, "KWD", "19.995 KWD"],
+  [1_500_000, "USDC", "1.500000 USDC"],
+  [999_999_999_999, "EUR", "9999999999.99 EUR"],
+];
+
+for (const [amount_minor, code, text] of AMOUNTS) {
+  Deno.test(`formatAmount() writes ${amount_minor} as ${text}, and parseDecimal() reads it`, () => {
+    assert.equal(formatAmount(amount_minor, code), text);
+    assert.equal(parseDecimal(text.split(" ")[0]!, code), amount_minor);
+  });
+}
+
+const DECIMALS: [text: string, code: string, amount_minor: number | null][] = [
+  ["19.9", "EUR", 1990],
+  ["19.990", "EUR", 1999],
+  ["19.999", "EUR", null],
+  ["19.99", "JPY", null],
+  ["500.00", "JPY", 500],
+  ["1.5", "USDC", 1_500_000],
+  ["1.0000005", "USDC", null],
+  ["0.29", "EUR", 29],
+  [".5", "EUR", null],
+  ["-1.5", "EUR", null],
+  ["1e3", "EUR", null],
+  ["1,5", "EUR", null],
+  ["", "EUR", null],
+];
+
+for (const [text, code, amount_minor] of DECIMALS) {
+  Deno.test(`parseDecimal() of "${text}" ${code} is ${amount_minor}`, () => {
+    assert.equal(parseDecimal(text, code), amount_minor);
+  });
+}
 
 Deno.test("STABLECOINS are currencies", () => {
   for (const code of STABLECOINS) assert.ok(isCurrency(code));

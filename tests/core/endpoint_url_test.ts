@@ -49,7 +49,7 @@ Deno.test("checkEndpointUrl() a lone surrogate is refused", () => {
 Deno.test("EndpointUrlError message says what was attempted and why", () => {
   assert.throws(
     () => checkEndpointUrl("https://127.1/", { allow_private: false, own_hosts: [] }),
-    { message: 'Cannot use this webhook endpoint url: "127.0.0.1" is not a public address.' },
+    { message: 'This URL cannot be used for webhooks: "127.0.0.1" is not a public address' },
   );
 });
 

@@ -82,6 +82,25 @@ Deno.test("idMint() makes distinct ids at one moment from the system's randomnes
   }
 });
 
+Deno.test("idMint() leaves reserved ordinals unused, with the same randomness", () => {
+  const [first, ...others] = "0123456789abcdefghjkmnpqrstvwxyz";
+  for (let before = 0; before <= others.length; before++) {
+    const mint = idMint(NOW);
+    for (let i = 0; i < before; i++) mint("evt_");
+    const id = mint("txn_", 2);
+    const next = mint("evt_");
+    // Two ordinals have to follow: after 30 ids the transaction begins with new randomness.
+    assert.equal(id.at(-1), before < 30 ? [first, ...others][before] : first, id);
+    const is_full = before === 29;
+    assert.equal(
+      next.at(-1),
+      is_full ? first : [first, ...others][(before < 30 ? before : 0) + 3],
+      next,
+    );
+    if (!is_full && before < 30) assert.equal(next.slice(4, -1), id.slice(4, -1));
+  }
+});
+
 Deno.test("idFloor() is the least id of its moment", () => {
   assert.equal(idMint(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
   assert.ok(isId("pay_", idFloor("pay_", NOW)));

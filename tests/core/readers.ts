@@ -225,7 +225,7 @@ async function readAnswer(text: string, step: number): Promise<number | undefine
 
 async function readFor(operation: Operation, text: string) {
   const body = await readBody(asked("", "Content-Type", "application/json", text));
-  const { input } = parseBody(operation.body, body);
+  const input = parseBody(operation.body, body);
   if (operation.id === "createPayment") readInstrument(input as never, false, 0);
   return fingerprint(operation.method, "/v1", body.value as never);
 }

@@ -58,23 +58,27 @@ for (const vector of vectors as Vector[]) {
 }
 
 const REASONS: [text: string, reason: RegExp][] = [
-  ["", /^empty$/],
+  ["", /^it is empty$/],
   ["\ufeff{}", /byte order mark/],
   ["[".repeat(MAX_JSON_DEPTH + 1), /deeper than 16/],
-  ['{"a":1,"a":2}', /^duplicate key$/],
+  ['{"a":1,"a":2}', /^this name is there twice$/],
   ['{"__proto__":1}', /__proto__/],
   ['"\\u0000"', /U\+0000/],
   ['"\0"', /U\+0000/],
-  ['"\\ud800"', /lone surrogate/],
-  ['"\n"', /control character/],
-  ['"\\x"', /escape/],
+  ['"\\ud800"', /half of a surrogate pair/],
+  ['"\n"', /line break/],
+  ['"\\x"', /backslash/],
   ['"\\u12"', /hex/],
-  ["1".repeat(41), /longer than 40/],
-  ["9007199254740992", /2\^53 - 1/],
-  ["1e999", /2\^53 - 1/],
-  ["[1", /^unexpected end$/],
-  ["[1;", /^unexpected character$/],
-  ["1 2", /^text after the value$/],
+  ["1".repeat(41), /more than 40/],
+  ["9007199254740992", /beyond ±9007199254740991$/],
+  ["1e999", /beyond ±9007199254740991$/],
+  ["[1", /^it ends too early/],
+  ["[1;", /line 1, column 3 /],
+  ['{"a":\n  x}', /line 2, column 3 /],
+  ['{"a": 1, }', /^remove the comma before "}"$/],
+  ["[1,]", /^remove the comma before "]"$/],
+  ["{'a': 1}", /double quotes/],
+  ["1 2", /^there is more text/],
 ];
 
 for (const [text, reason] of REASONS) {
@@ -84,7 +88,7 @@ for (const [text, reason] of REASONS) {
 }
 
 Deno.test("parseStrictJson() gives its reason for invalid UTF-8", () => {
-  assert.equal(errorOf(Uint8Array.of(0x22, 0xff, 0x22)).reason, "not valid UTF-8");
+  assert.equal(errorOf(Uint8Array.of(0x22, 0xff, 0x22)).reason, "it is not UTF-8 text");
 });
 
 Deno.test("parseStrictJson() echoes no value", () => {

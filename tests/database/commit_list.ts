@@ -91,18 +91,15 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
   }[];
 }
 
-/** What is stored of the payments of a list: payment, refunds, ledger entries, events of each. */
+/** What is stored of the payments of a list: payment, refunds, movements, events of each. */
 export async function stored(sql: postgres.Sql, list: readonly Asked[]) {
   const counts = [];
   for (const { change } of list) {
     const rows = await Promise.all([
       sql`select from pay.payments where body = ${change.payment!.body}`,
       sql`select from pay.refunds where id = any (${change.refunds.map(({ id }) => id)})`,
-      sql`select from pay.ledger_transactions where id = any (${
-        change.ledger.map(({ id }) => id)
-      })`,
-      sql`select from pay.ledger_entries
-        where transaction_id = any (${change.ledger.map(({ id }) => id)})`,
+      sql`select from pay.ledger_movements
+        where transaction_id = any (${change.ledger.map(({ transaction_id }) => transaction_id)})`,
       sql`select from pay.events where id = any (${change.events.map(({ id }) => id)})`,
     ]);
     counts.push(rows.map(({ count }) => count).join(" "));

@@ -1,12 +1,12 @@
 /**
  * The rules that the tables keep by themselves, whoever writes: every constraint violated once, by
- * name, and the ledger's zero sum at commit. Everything here runs as superuser, past row-level
+ * name, and the form of a ledger transaction. Everything here runs as superuser, past row-level
  * security.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint } from "../../shared/core/ids.ts";
+import { idMint, isId } from "../../shared/core/ids.ts";
 import { insertRow, sampleRow, startTenants, type Tenants } from "./tenants.ts";
 
 const ELSEWHERE = "env_00000000000000000000000000";
@@ -60,14 +60,16 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["idempotency_keys_pkey", "idempotency_keys", {}],
   ["idempotency_keys_key_length", "idempotency_keys", { key: "x".repeat(256) }],
   ["idempotency_keys_fingerprint_length", "idempotency_keys", { key: "y", fingerprint: "\\x00" }],
-  ["ledger_transactions_pkey", "ledger_transactions", {}],
-  ["ledger_transactions_kind_known", "ledger_transactions", { id: "t1", kind: "gift" }],
-  ["ledger_entries_pkey", "ledger_entries", {}],
-  ["ledger_entries_account_known", "ledger_entries", { id: "l1", account: "pocket" }],
-  ["ledger_entries_direction_known", "ledger_entries", { id: "l2", direction: "up" }],
-  ["ledger_entries_amount_minor_positive", "ledger_entries", { id: "l3", amount_minor: 0 }],
-  ["ledger_deltas_pkey", "ledger_deltas", {}],
+  ["ledger_movements_pkey", "ledger_movements", {}],
+  ["ledger_movements_leg_in_range", "ledger_movements", { leg: -1 }],
+  ["ledger_movements_kind_known", "ledger_movements", { leg: 1, kind: "gift" }],
+  ["ledger_movements_accounts_known", "ledger_movements", { leg: 1, debit_account: "pocket" }],
+  ["ledger_movements_accounts_known", "ledger_movements", { leg: 1, credit_account: "pocket" }],
+  ["ledger_movements_accounts_differ", "ledger_movements", { leg: 1, debit_account: "available" }],
+  ["ledger_movements_amount_minor_positive", "ledger_movements", { leg: 1, amount_minor: 0 }],
+  ["ledger_movements_amount_minor_positive", "ledger_movements", { leg: 1, amount_minor: -1 }],
   ["ledger_totals_pkey", "ledger_totals", {}],
+  ["ledger_totals_stripe_in_range", "ledger_totals", { stripe: 64 }],
   ["rate_counters_pkey", "rate_counters", {}],
   ["rate_counters_stripe_in_range", "rate_counters", { stripe: 64 }],
   ["transfers_pkey", "transfers", {}],
@@ -141,67 +143,48 @@ function violated(error: postgres.PostgresError, expected: string): string | und
     : constraint_name;
 }
 
-type Side = [direction: "debit" | "credit", amount_minor: number, currency: string];
-
-/** Entries of one new ledger transaction, and whether the database takes them. */
-const LEDGERS: [name: string, sides: Side[], expected: "balanced" | "PAY01"][] = [
-  ["two equal sides", [["debit", 5, "EUR"], ["credit", 5, "EUR"]], "balanced"],
-  ["three sides", [["debit", 5, "EUR"], ["credit", 2, "EUR"], ["credit", 3, "EUR"]], "balanced"],
-  [
-    "two currencies, each with two sides",
-    [["debit", 5, "EUR"], ["credit", 5, "EUR"], ["debit", 7, "USD"], ["credit", 7, "USD"]],
-    "balanced",
-  ],
-  ["one side", [["debit", 5, "EUR"]], "PAY01"],
-  ["sides of unequal amounts", [["debit", 5, "EUR"], ["credit", 4, "EUR"]], "PAY01"],
-  ["two debits", [["debit", 5, "EUR"], ["debit", 5, "EUR"]], "PAY01"],
-  ["sides of two currencies", [["debit", 5, "EUR"], ["credit", 5, "USD"]], "PAY01"],
-  [
-    "currencies that only sum to zero together",
-    [["debit", 5, "EUR"], ["credit", 4, "EUR"], ["debit", 4, "USD"], ["credit", 5, "USD"]],
-    "PAY01",
-  ],
+/** Legs of one ledger transaction, and the first of their entries' ordinals that does not exist. */
+const LEGS: [name: string, last_character: string, legs: number, is_taken: boolean][] = [
+  ["one leg after the ordinal 29", "x", 1, true],
+  ["two legs after the ordinal 29", "x", 2, false],
+  ["one leg after the ordinal 30", "y", 1, false],
+  ["15 legs after the ordinal 0", "0", 15, true],
+  ["16 legs after the ordinal 0", "0", 16, false],
+  ["a leg after no ordinal", "u", 1, false],
 ];
 
+/** Every movement that the table takes is balanced by its form, and its entries have ids. */
 async function assertLedger(t: Deno.TestContext, { service, environments }: Tenants) {
   const { sql } = service;
-  /** Inserts in one statement; tells how that failed. */
-  async function write(sides: Side[], transaction_id: string, opened: string | null) {
-    const entries = sides.map(([direction, amount_minor, currency]) => ({
-      environment_id: environments.own,
-      id: crypto.randomUUID(),
-      transaction_id,
-      subject_id: "pay_1",
-      account: "available",
-      direction,
-      amount_minor,
-      currency,
-      created_at: "2026-01-01",
-    }));
-    try {
-      await sql.begin(async (transaction) => {
-        if (opened) await transaction`select set_config('pay.environment_ids', ${opened}, true)`;
-        await transaction`insert into pay.ledger_entries ${transaction(entries)}`;
+  const sample = await sampleRow(sql, "ledger_movements", environments.own);
+  for (const [name, last_character, legs, is_taken] of LEGS) {
+    await t.step(`${name}: ${is_taken ? "taken" : "refused"}`, async () => {
+      const transaction_id = idMint(Date.now())("txn_").slice(0, -1) + last_character;
+      const write = sql.begin(async (sql) => {
+        for (let leg = 0; leg < legs; leg++) {
+          await insertRow(sql, "ledger_movements", { ...sample, transaction_id, leg });
+        }
       });
-      return "balanced";
-    } catch (error) {
-      return (error as postgres.PostgresError).code;
-    }
-  }
-  const opened = `{${environments.own}}`;
-  for (const [name, sides, expected] of LEDGERS) {
-    await t.step(`a ledger transaction of ${name}: ${expected}`, async () => {
-      assert.equal(await write(sides, mint("txn_"), opened), expected);
+      if (!is_taken) {
+        await assert.rejects(write, { constraint_name: "ledger_movements_leg_in_range" });
+        return;
+      }
+      await write;
+      const entries = await sql<{ id: string; debit: string; credit: string }[]>`
+        select id, sum(amount_minor) filter (where direction = 'debit') over () as debit,
+          sum(amount_minor) filter (where direction = 'credit') over () as credit
+        from pay.ledger_entries where transaction_id = ${transaction_id}`;
+      assert.equal(new Set(entries.map(({ id }) => id)).size, 2 * legs);
+      for (const { id } of entries) assert.ok(isId("le_", id), id);
+      assert.equal(entries[0]!.debit, entries[0]!.credit);
     });
   }
-  await t.step("a superuser with no environment open cannot pass the check", async () => {
-    assert.equal(await write(LEDGERS[0]![1], mint("txn_"), null), "PAY01");
-  });
-  await t.step("a balanced transaction takes no further entry", async () => {
-    const id = mint("txn_");
-    assert.equal(await write(LEDGERS[0]![1], id, opened), "balanced");
-    assert.equal(await write([["debit", 1, "EUR"]], id, opened), "PAY01");
-  });
+  for (const column of ["debit_account", "credit_account", "amount_minor", "currency"]) {
+    await t.step(`a movement without ${column} is refused`, async () => {
+      const row = { ...sample, transaction_id: mint("txn_", 2), [column]: null };
+      await assert.rejects(insertRow(sql, "ledger_movements", row), { code: "23502" });
+    });
+  }
 }
 
 function hash(n: number): string {

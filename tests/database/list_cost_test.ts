@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
+import { LIST } from "../../shared/store/list_statement.ts";
 import { serviceCase } from "../http/service_case.ts";
 import { fillSandbox } from "../support/filled_sandbox.ts";
 import { pagesRead } from "../support/pages_read.ts";
@@ -16,7 +17,7 @@ const CALLS = 8;
 const MAX_PAGES = 60;
 
 serviceCase(
-  "pay.list_payments() reads as little for a deep page as for the first",
+  "pay.list() of payments reads as little for a deep page as for the first",
   async (t, service) => {
     await fillSandbox(service.sql, service.key.environment_id, PAYMENTS);
     const [middle] = await service.sql<{ id: string }[]>`
@@ -32,12 +33,12 @@ serviceCase(
             key_hash: parseApiKey(service.key.text)!.hash,
             scope: "payments:read",
             at: new Date(),
+            kind: "payments",
             limit: 10,
             starting_after: cursor,
           }]);
           for (let i = 0; i < CALLS; i++) {
-            const query = "select * from pay.list_payments(p_requests => $1::text)";
-            pages = await pagesRead(connection, query, [request]);
+            pages = await pagesRead(connection, LIST, [request]);
           }
           assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
         });

@@ -31,9 +31,9 @@ const pagesFor = (rows: number) => 1.2 * rows + 200;
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;
 
-const LIST = `select data, has_more, next_cursor from pay.list(
-  p_key_hash => $1::text, p_scope => null, p_at => now(), p_rate => null, p_kind => $2::text,
-  p_limit => $3::int, p_starting_after => $4::text, p_filters => $5::text, p_parent_id => null)`;
+const LIST = `select data, has_more, next_cursor from pay.list(p_requests => json_build_array(
+  json_build_object('n', 1, 'key_hash', $1::text, 'at', now(), 'kind', $2::text,
+    'limit', $3::int, 'starting_after', $4::text, 'filters', $5::text::json))::text)`;
 
 serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
   const connection = await service.sql.reserve();

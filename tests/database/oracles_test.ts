@@ -19,55 +19,52 @@ const PAYMENTS = "/api-v1-payments/v1/payments";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const MONTH_MS = 30 * 86_400_000;
 
+const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
+
 /** What breaks one promise, and the oracles that must say so. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
-    "a ledger entry of another amount",
-    `update pay.ledger_entries set amount_minor = amount_minor + 1
-     where id = (select id from pay.ledger_entries where subject_id like 'pay\\_%'
-       and account = 'processor' limit 1)`,
-    [
-      "oracle_ledger_deltas",
-      "oracle_ledger_totals",
-      "oracle_ledger_transactions",
-      "oracle_payment_money",
-    ],
+    "a movement of another amount",
+    `update pay.ledger_movements set amount_minor = amount_minor + 1
+     where transaction_id = (${CAPTURE})`,
+    ["oracle_ledger_totals", "oracle_payment_money"],
   ],
   [
-    "a ledger transaction without its entries",
-    `delete from pay.ledger_entries where transaction_id =
-       (select id from pay.ledger_transactions where kind = 'capture' limit 1)`,
-    [
-      "oracle_ledger_deltas",
-      "oracle_ledger_totals",
-      "oracle_ledger_transactions",
-      "oracle_payment_money",
-    ],
+    "a capture that is gone",
+    `delete from pay.ledger_movements where transaction_id = (${CAPTURE})`,
+    ["oracle_ledger_totals", "oracle_payment_money"],
   ],
-  ["a lost delta", "delete from pay.ledger_deltas", ["oracle_ledger_totals"]],
+  ["totals that are gone", "delete from pay.ledger_totals", ["oracle_ledger_totals"]],
   [
-    "a delta of a thousand times the amount, in a sandbox that retention may have been at",
+    "totals below the movements, in a sandbox that retention may have been at",
     `update pay.environments set created_at = created_at - interval '31 days';
-     update pay.ledger_deltas set amount_minor = 1000 * amount_minor`,
-    ["oracle_ledger_deltas"],
+     update pay.ledger_totals set amount_minor = amount_minor - 1`,
+    ["oracle_ledger_totals"],
   ],
   [
-    "a delta between other accounts",
-    `update pay.ledger_deltas set debit_account = 'external' where debit_account = 'processor'`,
-    ["oracle_ledger_deltas", "oracle_ledger_totals"],
+    "totals between other accounts",
+    `update pay.ledger_totals set debit_account = 'external' where debit_account = 'processor'`,
+    ["oracle_ledger_totals"],
   ],
   [
-    "a completed payment whose capture is gone",
-    `with gone as (delete from pay.ledger_transactions where id =
-       (select id from pay.ledger_transactions where kind = 'capture' limit 1) returning id)
-     delete from pay.ledger_entries where transaction_id in (select id from gone)`,
-    ["oracle_ledger_deltas", "oracle_ledger_totals", "oracle_payment_money"],
+    "a ledger transaction without its first leg",
+    `update pay.ledger_movements set leg = 1 where transaction_id = (${CAPTURE})`,
+    ["oracle_ledger_legs"],
+  ],
+  [
+    "a ledger transaction with a leg of another payment",
+    `insert into pay.ledger_movements
+     select amount_minor, created_at, 1, environment_id, transaction_id, kind,
+       (select id from pay.payments where status = 'pending' limit 1), refund_id, debit_account,
+       credit_account, currency
+     from pay.ledger_movements where transaction_id = (${CAPTURE})`,
+    ["oracle_ledger_legs", "oracle_ledger_totals", "oracle_payment_money"],
   ],
   [
     "a transfer that was paid out but not taken",
-    `update pay.ledger_entries set account = 'processor'
-     where subject_id like 'tr\\_%' and account = 'available'`,
-    ["oracle_ledger_deltas", "oracle_ledger_totals", "oracle_transfer_money"],
+    `update pay.ledger_movements set debit_account = 'processor'
+     where subject_id like 'tr\\_%' and debit_account = 'available'`,
+    ["oracle_ledger_totals", "oracle_transfer_money"],
   ],
   [
     "a refund that nobody counted",
@@ -242,8 +239,8 @@ const OLD_BREAKS: typeof BREAKS = [
     ["oracle_bodies", "oracle_moves"],
   ],
   [
-    "a lost delta",
-    "delete from pay.ledger_deltas where environment_id = $1",
+    "totals that are gone",
+    "delete from pay.ledger_totals where environment_id = $1",
     ["oracle_ledger_totals"],
   ],
 ];

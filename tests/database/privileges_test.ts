@@ -17,15 +17,12 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_trigger",
   "list",
-  "list_payments",
   "load",
-  "load_payments",
   "load_webhook_endpoint",
   "purge",
   "redeliver",
   "relay_turn",
   "reset_sandbox",
-  "roll_up_balances",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
@@ -40,12 +37,13 @@ const OPERATOR_FUNCTIONS = [
   "note_findings",
   "note_wake",
   "purge",
+  "read_books",
   "read_cron",
-  "read_health",
+  "read_outbox",
+  "read_service",
   "read_wakes",
   "recent_wakes",
   "revoke_api_key",
-  "roll_up_balances",
   "rotate_api_key",
   "wake_relay",
 ];
@@ -83,7 +81,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "a function that another role owns",
     `select proname from pg_proc
      where pronamespace = 'pay'::regnamespace and proowner <> 'pay_owner'::regrole`,
-    "alter function pay.enter owner to pay_operator",
+    "alter function pay.admit owner to pay_operator",
   ],
   [
     "a schema that another role owns",
@@ -192,7 +190,7 @@ const FORBIDDEN: [what: string, statement: string][] = [
   ["a function in the schema", "create function pay.mine() returns int language sql return 1"],
   ["changing a function", "alter function pay.load set search_path = public"],
   ["dropping a policy", "drop policy payments_of_environment on pay.payments"],
-  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.enter()"],
+  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.admit()"],
   ["the table of migrations", "select * from supabase_migrations.schema_migrations"],
 ];
 

@@ -21,7 +21,7 @@ const CLOSED: Sight = {
 };
 
 /** Tables whose rows nobody may change. */
-const APPEND_ONLY = new Set(["ledger_transactions", "ledger_entries"]);
+const APPEND_ONLY = new Set(["ledger_movements"]);
 /** Rows that others refer to cannot be deleted: foreign_key_violation. */
 const REFERRED_TO = new Set(["environments", "api_keys"]);
 

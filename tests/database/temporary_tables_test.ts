@@ -23,27 +23,15 @@ Deno.test("entry functions take no temporary table for one of ours", async (t) =
       values (decode(${forged}, 'hex'), ${service.key.id}, ${service.key.environment_id})`;
     await functions`insert into pg_temp.api_keys (id, environment_id)
       values (${service.key.id}, ${service.key.environment_id})`;
+    const request =
+      "json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text";
     const calls: [name: string, text: string][] = [
-      ["load", `select outcome from pay.load($1, null, now(), null, null, null, null, null)`],
-      [
-        "load_payments",
-        `select outcome from pay.load_payments(
-           json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text)`,
-      ],
-      [
-        "list",
-        `select outcome from pay.list($1, null, now(), null, 'payments', 9, null, null, null)`,
-      ],
-      [
-        "reset_sandbox",
-        `select outcome from pay.reset_sandbox($1, null, now(), null, 'r', null, null, 'env_1')`,
-      ],
-      [
-        "commit",
-        `select outcome from pay.commit(
-           json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text,
-           '[]', '[]', '[]', '[]', '[]')`,
-      ],
+      ["load", `select outcome from pay.load(${request})`],
+      ["list", `select outcome from pay.list(${request})`],
+      ["balance", `select outcome from pay.balance(${request})`],
+      ["reset_sandbox", `select outcome from pay.reset_sandbox(${request}, 'env_1')`],
+      ["redeliver", `select outcome from pay.redeliver(${request}, 'whd_1', '')`],
+      ["commit", `select outcome from pay.commit(${request}, '[]', '[]', '[]', '[]', '[]')`],
     ];
     for (const [name, text] of calls) {
       await t.step(`pay.${name}()`, async () => {

@@ -54,12 +54,6 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
     body: "{}",
   },
-  ledger_totals: {
-    currency: "EUR",
-    account: "available",
-    debits_minor: 0,
-    credits_minor: 0,
-  },
   rate_counters: {
     api_key_id: "key_1",
     stripe: 0,
@@ -173,9 +167,6 @@ async function fill(sql: postgres.Sql, table: string, environments: Record<Tenan
   const own = environments.own;
   const seed = SEEDS[table];
   await sql.begin(async (transaction) => {
-    const opened = `{${Object.values(environments).join(",")}}`;
-    // The ledger's own check runs under row-level security.
-    await transaction`select set_config('pay.environment_ids', ${opened}, true)`;
     if (seed) await insertRow(transaction, table, { [column]: own, ...seed });
     if (OPERATORS_TABLES.has(table)) return;
     for (const environment of [environments.other, environments.live]) {
@@ -184,7 +175,6 @@ async function fill(sql: postgres.Sql, table: string, environments: Record<Tenan
          where ${column} = $1 and not exists (select from pay.${table} where ${column} = $2)`,
         [own, environment],
       );
-      // Together: one side of a ledger transaction is refused.
       const copies = rows.map(({ row }) => ({ ...row, [column]: environment }));
       await insertRows(transaction, table, copies);
     }
@@ -212,13 +202,6 @@ async function insertRows(
   );
 }
 
-/** A row, and for a ledger entry its other side. */
-function wholeOf(table: string, row: Record<string, unknown>): Record<string, unknown>[] {
-  if (table !== "ledger_entries") return [row];
-  const direction = row.direction === "debit" ? "credit" : "debit";
-  return [row, { ...row, id: crypto.randomUUID(), direction }];
-}
-
 type Samples = Record<string, Record<"own" | "other", Record<string, unknown>>>;
 
 async function lookAround(
@@ -238,7 +221,7 @@ async function lookAround(
     const column = environmentColumn(table);
     const insert = (row: Record<string, unknown>) =>
       attempt(session, async () => {
-        await insertRows(session, table, wholeOf(table, row));
+        await insertRow(session, table, row);
         return "inserted";
       });
     sights[table] = {

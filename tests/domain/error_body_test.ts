@@ -9,24 +9,25 @@ const CASES: [string, ApiError, text: string][] = [
     "nothing more",
     new ApiError("not_found", "No such resource"),
     '{"error":{"type":"invalid_request","code":"not_found","message":"No such resource",' +
-    '"request_id":"req_1"}}',
+    '"request_id":"req_1","doc_url":"docs/errors.md#not_found"}}',
   ],
   [
     "a param",
     new ApiError("invalid_parameter", "Bad", { param: "amount" }),
     '{"error":{"type":"invalid_request","code":"invalid_parameter","message":"Bad",' +
-    '"param":"amount","request_id":"req_1"}}',
+    '"param":"amount","request_id":"req_1","doc_url":"docs/errors.md#invalid_parameter"}}',
   ],
   [
     "further members",
     new ApiError("invalid_state", "No", { current_status: "failed", allowed: [] }),
     '{"error":{"type":"invalid_request","code":"invalid_state","message":"No",' +
-    '"request_id":"req_1","current_status":"failed","allowed":[]}}',
+    '"request_id":"req_1","doc_url":"docs/errors.md#invalid_state","current_status":"failed","allowed":[]}}',
   ],
   [
     "quotes and line ends",
     new ApiError("internal_error", '"\n'),
-    '{"error":{"type":"api","code":"internal_error","message":"\\"\\n","request_id":"req_1"}}',
+    '{"error":{"type":"api","code":"internal_error","message":"\\"\\n","request_id":"req_1",' +
+    '"doc_url":"docs/errors.md#internal_error"}}',
   ],
 ];
 

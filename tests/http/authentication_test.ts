@@ -1,4 +1,4 @@
-/** Keys at the edge: one 401 for every cause, no statement for a malformed one, and scopes. */
+/** Keys at the edge: 401 and its causes, no statement for a malformed key, and scopes. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -13,47 +13,84 @@ Deno.test("every route that is served stands in ROUTES, and no other", () => {
   assert.deepEqual(servedRoutes().sort(), listed.sort());
 });
 
-/** Why a key opens nothing: its Authorization header, and how many statements that takes. */
+/** The four answers, by what they tell the caller. */
+const TOLD = {
+  "no header": /header is missing/,
+  "no Bearer": /must begin with the word Bearer/,
+  "no key": /is not an API key of this service/,
+  "opens nothing": /opens nothing here: it is unknown, revoked or expired/,
+};
+
+/** Why a request has no valid key: the header, what the answer tells, and the statements it takes. */
 const REFUSED: [
   cause: string,
+  told: keyof typeof TOLD,
   statements: number,
   make: (service: TestService) => Promise<string | null>,
 ][] = [
-  ["no header", 0, () => Promise.resolve(null)],
-  ["an empty header", 0, () => Promise.resolve("")],
-  ["the scheme alone", 0, () => Promise.resolve("Bearer")],
-  ["no key", 0, () => Promise.resolve("Bearer ")],
-  ["another scheme", 0, ({ key }) => Promise.resolve(`Basic ${btoa(`${key.text}:`)}`)],
-  ["no scheme", 0, ({ key }) => Promise.resolve(key.text)],
-  ["two keys", 0, ({ key, other }) => Promise.resolve(`Bearer ${key.text} ${other.text}`)],
+  ["no header", "no header", 0, () => Promise.resolve(null)],
+  ["an empty header", "no header", 0, () => Promise.resolve("")],
+  ["the scheme alone", "no key", 0, () => Promise.resolve("Bearer")],
+  ["no key", "no key", 0, () => Promise.resolve("Bearer ")],
+  ["another scheme", "no Bearer", 0, ({ key }) => Promise.resolve(`Basic ${btoa(`${key.text}:`)}`)],
+  ["no scheme", "no Bearer", 0, ({ key }) => Promise.resolve(key.text)],
+  [
+    "two keys",
+    "no key",
+    0,
+    ({ key, other }) => Promise.resolve(`Bearer ${key.text} ${other.text}`),
+  ],
   [
     "a list of keys",
+    "no key",
     0,
     ({ key, other }) => Promise.resolve(`Bearer ${key.text}, Bearer ${other.text}`),
   ],
-  ["a quoted key", 0, ({ key }) => Promise.resolve(`Bearer "${key.text}"`)],
-  ["a key with a wrong checksum", 0, ({ key }) => Promise.resolve(`Bearer ${twist(key.text)}`)],
-  ["a cut key", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.slice(0, -1)}`)],
-  ["a key with one more character", 0, ({ key }) => Promise.resolve(`Bearer ${key.text}a`)],
-  ["a key in upper case", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.toUpperCase()}`)],
-  ["a key of 64 KiB", 0, () => Promise.resolve(`Bearer sk_test_${"a".repeat(65_536)}`)],
-  ["an unknown key", 1, () => Promise.resolve(`Bearer ${generateApiKey("test")}`)],
-  ["an unknown live key", 1, () => Promise.resolve(`Bearer ${generateApiKey("live")}`)],
-  ["a revoked key", 1, async ({ issueKey, key, sql }) => {
+  ["a quoted key", "no key", 0, ({ key }) => Promise.resolve(`Bearer "${key.text}"`)],
+  [
+    "a key with a wrong checksum",
+    "no key",
+    0,
+    ({ key }) => Promise.resolve(`Bearer ${twist(key.text)}`),
+  ],
+  ["a cut key", "no key", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.slice(0, -1)}`)],
+  [
+    "a key with one more character",
+    "no key",
+    0,
+    ({ key }) => Promise.resolve(`Bearer ${key.text}a`),
+  ],
+  [
+    "a key in upper case",
+    "no key",
+    0,
+    ({ key }) => Promise.resolve(`Bearer ${key.text.toUpperCase()}`),
+  ],
+  ["a key of 64 KiB", "no key", 0, () => Promise.resolve(`Bearer sk_test_${"a".repeat(65_536)}`)],
+  ["an unknown key", "opens nothing", 1, () => Promise.resolve(`Bearer ${generateApiKey("test")}`)],
+  [
+    "an unknown live key",
+    "opens nothing",
+    1,
+    () => Promise.resolve(`Bearer ${generateApiKey("live")}`),
+  ],
+  ["a revoked key", "opens nothing", 1, async ({ issueKey, key, sql }) => {
     const { id, text } = await issueKey(key.environment_id);
     await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
     return `Bearer ${text}`;
   }],
-  ["an expired key", 1, async ({ issueKey, key }) => {
+  ["an expired key", "opens nothing", 1, async ({ issueKey, key }) => {
     const expires_at = new Date(Date.now() - 1_000).toISOString();
     return `Bearer ${(await issueKey(key.environment_id, { expires_at })).text}`;
   }],
 ];
 
 serviceCase("401", async (t, service) => {
-  const bodies = new Set<string>();
-  for (const [cause, statements, make] of REFUSED) {
-    await t.step(`${cause}: the one body, ${statements} statements`, async () => {
+  const bodies = new Map<string, Set<string>>();
+  for (const [cause, told, statements, make] of REFUSED) {
+    const same = bodies.get(told) ?? new Set();
+    bodies.set(told, same);
+    await t.step(`${cause}: tells "${told}", ${statements} statements`, async () => {
       const header = await make(service);
       for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
         service.forgetStatements();
@@ -64,11 +101,17 @@ serviceCase("401", async (t, service) => {
         service.assertStatements(statements);
         assertError(answer, "unauthorized", null);
         const { request_id: _, ...error } = answer.body.error;
-        bodies.add(JSON.stringify([error, [...answer.headers.keys()].sort()]));
+        assert.match(error.message, TOLD[told]);
+        const [, text] = header?.split(/ (.*)/) ?? [];
+        assert.ok(!text || !answer.text.includes(text), "the text of the key is repeated");
+        same.add(JSON.stringify([error, [...answer.headers.keys()].sort()]));
       }
     });
   }
-  await t.step("nothing tells the causes apart", () => assert.equal(bodies.size, 1));
+  await t.step("nothing tells an unknown key from a revoked or an expired one", () => {
+    for (const [told, same] of bodies) assert.equal(same.size, 1, told);
+    assert.equal(bodies.size, 4);
+  });
   await t.step("the scheme's case and spaces around the key make no difference", async () => {
     for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
       const Authorization = `${scheme}${service.key.text}`;

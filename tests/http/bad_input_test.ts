@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import type { TestService } from "../support/service.ts";
 import { assertError } from "./error_envelope.ts";
 import { pathOf, ROUTES } from "./routes.ts";
 import { LEDGER, PAYMENTS, REFUNDS, SANDBOX, serviceCase } from "./service_case.ts";
@@ -82,7 +83,9 @@ serviceCase("a path", async (t, service) => {
   for (const path of unknown) {
     await t.step(`${path.slice(0, 60)} is no route`, async () => {
       for (const method of ["GET", "POST"]) {
-        assertError(await service.call(method, path), "not_found", null);
+        const answer = await service.call(method, path);
+        assertError(answer, "not_found", null);
+        await followHint(service, answer.body.error.message);
         assertError(await service.call(method, path, { key: null }), "unauthorized", null);
       }
     });
@@ -92,6 +95,14 @@ serviceCase("a path", async (t, service) => {
     assert.equal(after.count, before.count);
   });
 });
+
+/** Asserts that the message of a 404 names an address, and that something is served there. */
+async function followHint(service: TestService, message: string): Promise<void> {
+  const [, path] = message.match(/http:\/\/127\.0\.0\.1:54321\/functions\/v1(\S+)/) ?? [];
+  assert.ok(path, `no address: ${message}`);
+  const { text } = await service.call("GET", path.replace("{id}", `pay_${ID}`));
+  assert.doesNotMatch(text, /Nothing is served/, message);
+}
 
 serviceCase("a method", async (t, service) => {
   const paths = [...new Set(ROUTES.map(([, path]) => path))];

@@ -53,10 +53,18 @@ export function assertError(answer: TestAnswer, code: string, param?: string | n
   const { error } = answer.body;
   assert.equal(error.type, type);
   assert.match(error.message, /^[A-Z"].+[^.]$/);
+  assert.equal(error.doc_url, `docs/errors.md#${code}`);
   assert.equal(error.request_id, answer.headers.get("Request-Id"));
   assert.deepEqual(
-    Object.keys(error).slice(0, error.param === undefined ? 4 : 5),
-    ["type", "code", "message", ...(error.param === undefined ? [] : ["param"]), "request_id"],
+    Object.keys(error).slice(0, error.param === undefined ? 5 : 6),
+    [
+      "type",
+      "code",
+      "message",
+      ...(error.param === undefined ? [] : ["param"]),
+      "request_id",
+      "doc_url",
+    ],
   );
   if (param !== undefined) assert.equal(error.param ?? null, param, answer.text);
   assert.equal(answer.headers.get("WWW-Authenticate"), status === 401 ? "Bearer" : null);

@@ -75,7 +75,7 @@ serviceCase("an error answer", async (t, service) => {
     await t.step(`${code}${param ? ` of ${param}` : ""} has its envelope`, async () => {
       const answer = await provoke(service);
       assertError(answer, code, param);
-      const known = ["type", "code", "message", "param", "request_id"];
+      const known = ["type", "code", "message", "param", "request_id", "doc_url"];
       const { error } = answer.body;
       assert.deepEqual(Object.keys(error).filter((name) => !known.includes(name)), more);
       if ("payment" in error) assert.equal(error.payment.failure_code, code);

@@ -94,6 +94,30 @@ serviceCase("Unknown-Parameters", async (t, service) => {
     const { headers } = await service.call("GET", `${PAYMENTS}?limt=1&limit=1`);
     assert.equal(headers.get("Unknown-Parameters"), "limt");
   });
+  const wrong: [name: string, body: Record<string, unknown>, header: string][] = [
+    ["a missing field", { amount: undefined, amuont: 1 }, "amuont"],
+    ["a wrong field", { amount: 19.99, card: { nmuber: "1" } }, "card.nmuber"],
+    ["a rule of the domain", { iban: "DE89370400440532013001", colour: 1 }, "colour"],
+  ];
+  for (const [name, body, header] of wrong) {
+    await t.step(`come with a 400 of ${name}`, async () => {
+      const { status, headers } = await service.pay(body);
+      assert.deepEqual([status, headers.get("Unknown-Parameters")], [400, header]);
+    });
+  }
+  await t.step("come with a 400 of a query and of an idempotency key", async () => {
+    const query = await service.call("GET", `${PAYMENTS}?limt=1&limit=0`);
+    const key = await service.pay({ colour: 1 }, { idempotency_key: "two words" });
+    const names = [query, key].map(({ status, headers }) => [
+      status,
+      headers.get("Unknown-Parameters"),
+    ]);
+    assert.deepEqual(names, [[400, "limt"], [400, "colour"]]);
+  });
+  await t.step("never repeat a card number that is a name of a query", async () => {
+    const { status, headers } = await service.call("GET", `${PAYMENTS}?4242424242424242=1`);
+    assert.deepEqual([status, headers.get("Unknown-Parameters")], [400, null]);
+  });
   await t.step("of a thousand fields name twenty", async () => {
     const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i]));
     const { headers } = await service.pay(body);

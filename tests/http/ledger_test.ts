@@ -1,7 +1,6 @@
 /**
  * The ledger as the API shows it: which accounts each movement debits and credits, the entry's
- * members, and the filters of `GET /v1/ledger_entries` (contract §3). The database refuses what is
- * not balanced, and every change of an entry.
+ * members, and the filters and pages of `GET /v1/ledger_entries` (contract §3).
  */
 
 import assert from "node:assert/strict";
@@ -205,22 +204,106 @@ serviceCase("GET /v1/ledger_entries filters", async (t, service) => {
   });
 });
 
-serviceCase("pay.ledger_entries refuses what is not balanced", async (t, service) => {
-  const { body: payment } = await service.make({ outcome: "success" });
-  const [entry] = await service.sql`select * from pay.ledger_entries where account = 'available'`;
-  const added: [string, Record<string, unknown>][] = [
-    ["one side alone", {}],
-    ["one side of another transaction", { transaction_id: `txn_${"0".repeat(26)}` }],
-    ["the same in another currency", { direction: "debit", currency: "USD" }],
+/** Characters of an id in the order of their values (contract §2). */
+const ORDINALS = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** Adds legs to the ledger transaction of a payment's capture, as a payment with fees would have. */
+async function addLegs({ sql }: TestService, payment_id: string, legs: number): Promise<void> {
+  await sql`
+    insert into pay.ledger_movements
+    select amount_minor + n, created_at, n, environment_id, transaction_id, kind, subject_id, refund_id,
+      credit_account, 'external', currency
+    from pay.ledger_movements, generate_series(1, ${legs - 1}::int) n
+    where subject_id = ${payment_id} and leg = 0`;
+}
+
+serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, service) => {
+  const older = await run(service, { outcome: "success" }, ["refund 100"]);
+  const { id } = await run(service, { outcome: "success" }, []);
+  const LEGS = 13;
+  await addLegs(service, id, LEGS);
+  await run(service, { outcome: "chargeback" }, []);
+  const foreign = await service.make({ outcome: "success" }, { key: service.other.text });
+  const everything = await entriesOf(service, "");
+  const of_payment = everything.filter(({ payment_id }) => payment_id === id);
+  await t.step("newest first: by leg, the debit of each before its credit", () => {
+    const expected = Array.from({ length: LEGS }, (_, leg) => {
+      const [debit, credit] = leg === 0 ? ["processor", "available"] : ["available", "external"];
+      return [`debit ${debit} ${1000 + leg}`, `credit ${credit} ${1000 + leg}`];
+    }).flat();
+    assert.deepEqual(
+      of_payment.map((entry) => `${entry.direction} ${entry.account} ${entry.amount_minor}`),
+      expected.reverse(),
+    );
+    const ids = everything.map(({ id }) => id);
+    assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
+  });
+  await t.step("ids follow their transaction's", () => {
+    for (const [i, entry] of of_payment.toReversed().entries()) {
+      const { transaction_id } = entry;
+      assert.equal(entry.id.slice(3, -1), transaction_id.slice(4, -1));
+      const first = ORDINALS.indexOf(transaction_id.at(-1)!);
+      assert.equal(ORDINALS.indexOf(entry.id.at(-1)!), first + 1 + i);
+    }
+  });
+  const [{ transaction_id }] = of_payment as [Entry];
+  const lists: [query: string, entries: Entry[]][] = [
+    ["", everything],
+    [`payment_id=${id}`, of_payment],
+    [`payment_id=${older.id}`, everything.filter(({ payment_id }) => payment_id === older.id)],
+    [`transaction_id=${transaction_id}`, of_payment],
+    ["account=available", everything.filter(({ account }) => account === "available")],
+    ["account=external", everything.filter(({ account }) => account === "external")],
+    ["account=in_transit", []],
+    [
+      `payment_id=${id}&account=available`,
+      of_payment.filter(({ account }) => account === "available"),
+    ],
+    [
+      `transaction_id=${transaction_id}&payment_id=${id}&account=processor`,
+      of_payment.filter(({ account }) => account === "processor"),
+    ],
   ];
-  for (const [name, fields] of added) {
-    await t.step(name, async () => {
-      const row = { ...entry, id: `le_${"0".repeat(26)}`, ...fields };
-      await assert.rejects(
-        async () => await service.sql`insert into pay.ledger_entries ${service.sql(row)}`,
-        { code: "PAY01" },
-      );
-      assert.equal((await entriesOf(service, `payment_id=${payment.id}`)).length, 2);
+  for (const [query, entries] of lists) {
+    const name = query.replaceAll(/_\w{26}/g, "_…");
+    await t.step(`?${name}: pages of every size meet each of ${entries.length} once`, async () => {
+      for (let limit = 1; limit <= entries.length + 1; limit++) {
+        const met: Entry[] = [];
+        for (let cursor = "", pages = 1;; pages++) {
+          const page = await service.call("GET", `${LEDGER}?${query}&limit=${limit}${cursor}`);
+          met.push(...page.body.data);
+          const is_last = met.length === entries.length;
+          assert.deepEqual([page.status, page.body.has_more], [200, !is_last], page.text);
+          if (is_last) break;
+          assert.deepEqual([page.body.data.length, pages <= entries.length], [limit, true]);
+          cursor = `&starting_after=${page.body.next_cursor}`;
+        }
+        assert.deepEqual(met, entries);
+      }
     });
   }
+  await t.step("a page begins after every entry, of whatever list it is", async () => {
+    for (const [i, { id: cursor }] of everything.entries()) {
+      for (const [query, entries] of lists) {
+        assert.deepEqual(
+          await entriesOf(service, `${query}&starting_after=${cursor}`),
+          entries.filter((entry) => everything.indexOf(entry) > i),
+          `?${query} after ${cursor}`,
+        );
+      }
+    }
+  });
+  await t.step("an id of no entry is refused as a cursor", async () => {
+    const known = new Set(everything.map(({ id }) => id));
+    const [theirs] = await service.sql`
+      select id from pay.ledger_entries where subject_id = ${foreign.body.id}`;
+    const unknown = [theirs!.id];
+    for (const { id } of everything) {
+      for (const last of ORDINALS) unknown.push(id.slice(0, -1) + last);
+    }
+    for (const cursor of unknown.filter((id) => !known.has(id))) {
+      const answer = await service.call("GET", `${LEDGER}?starting_after=${cursor}`);
+      assertRefused(answer, 400, "invalid_parameter", "starting_after");
+    }
+  });
 });

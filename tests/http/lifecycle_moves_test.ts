@@ -218,14 +218,22 @@ serviceCase("a payment that this environment does not hold is 404", async (t, se
     ["POST", (id) => `${SANDBOX}/payments/${id}/authenticate`],
   ];
   const before = await recordOf(service, foreign.id);
-  for (const [name, id] of ids) {
-    for (const [method, path, body] of routes) {
+  for (const [method, path, body] of routes) {
+    const messages = new Map<string, string>();
+    for (const [name, id] of ids) {
       await t.step(`${method} ${path("{id}")} with ${name}`, async () => {
         const answer = await service.call(method, path(id), { body });
         assertRefused(answer, 404, "not_found");
-        assert.equal(answer.body.error.message, "No such resource");
+        assert.ok(!answer.text.includes(id), "the id is repeated");
+        messages.set(name, answer.body.error.message);
       });
     }
+    await t.step(`${method} ${path("{id}")} tells a wrong form, and no foreign id`, () => {
+      assert.equal(messages.get("another environment's"), messages.get("unknown"));
+      for (const name of ["no id", "odd characters"]) {
+        assert.match(messages.get(name)!, /must begin with "(pay|re)_"/);
+      }
+    });
   }
   assert.equal((await recordOf(service, foreign.id)).text, before.text);
 });

@@ -32,11 +32,11 @@ export async function recordOf({ sql }: TestService, id: string): Promise<Paymen
   const refunds = await sql`select * from pay.refunds where payment_id = ${id} order by id`;
   const events = await sql`select * from pay.events where subject_id = ${id} order by sequence`;
   const transactions = await sql`
-    select * from pay.ledger_transactions where subject_id = ${id} order by id`;
+    select * from pay.ledger_movements where subject_id = ${id} order by transaction_id, leg`;
   const entries = await sql`
     select * from pay.ledger_entries where subject_id = ${id} order by transaction_id, id`;
   const ledger = new Map<string, string>();
-  for (const { id, kind } of transactions) {
+  for (const { transaction_id: id, kind } of transactions) {
     const sides = entries.filter((entry) => entry.transaction_id === id);
     const [debit, ...debits] = sides.filter((entry) => entry.direction === "debit");
     const [credit, ...credits] = sides.filter((entry) => entry.direction === "credit");
@@ -79,7 +79,7 @@ export async function rowCounts({ sql }: TestService): Promise<Record<string, nu
     (select count(*)::int from pay.payments) as payments,
     (select count(*)::int from pay.refunds) as refunds,
     (select count(*)::int from pay.events) as events,
-    (select count(*)::int from pay.ledger_transactions) as ledger_transactions,
+    (select count(*)::int from pay.ledger_movements) as ledger_movements,
     (select count(*)::int from pay.ledger_entries) as ledger_entries,
     (select count(*)::int from pay.idempotency_keys) as idempotency_keys`;
   return { ...row } as Record<string, number>;

@@ -30,7 +30,9 @@ serviceCase("POST /v1/payments refuses other card numbers", async (t, service) =
       assert.deepEqual(await rowCounts(service), before);
       if (number === "") return;
       const digits = String(number).replace(/\D/g, "") || "none";
-      const told = answer.text + JSON.stringify([...answer.headers]) + JSON.stringify(service.logs);
+      // The message names a published number, which begins like some of these.
+      const text = answer.text.replaceAll("4242 4242 4242 4242. ", "");
+      const told = text + JSON.stringify([...answer.headers]) + JSON.stringify(service.logs);
       assert.ok(!told.includes(String(number)), "echoed as sent");
       assert.ok(!told.includes(digits), "echoed as digits");
     });

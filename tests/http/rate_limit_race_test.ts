@@ -102,11 +102,9 @@ async function holdOpen(
       // Whoever had to wait would be told so.
       await connection`set local lock_timeout = '500ms'`;
       const [row] = await connection`
-        select outcome from pay.load(
-          p_key_hash => ${
-        parseApiKey(key)!.hash
-      }, p_scope => null, p_at => now(), p_rate => '{1000,0}',
-          p_kind => null, p_id => null, p_idempotency_key => null, p_fingerprint => null)`;
+        select outcome from pay.load(p_requests => json_build_array(json_build_object(
+          'n', 1, 'key_hash', ${parseApiKey(key)!.hash}::text, 'at', now(),
+          'rate', json_build_array(1000, 0)))::text)`;
       assert.equal(row!.outcome, "ok");
     }
     await meanwhile();

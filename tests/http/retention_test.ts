@@ -15,8 +15,7 @@ const TABLES = [
   "payments",
   "refunds",
   "transfers",
-  "ledger_entries",
-  "ledger_transactions",
+  "ledger_movements",
   "events",
   "webhook_deliveries",
 ] as const;
@@ -92,13 +91,12 @@ serviceCase("purge", async (t, service) => {
     assert.deepEqual(await counts(service, environment_id), before);
   });
   await t.step(
-    "what is older goes, in batches, and the balance keeps what it brought, rolled up or not",
+    "rows that are older go in batches, and the balance keeps their amounts",
     async () => {
       const young = await counts(service, environment_id);
       await service.setClock(Date.now() - 30.1 * DAY_MS);
       for (let i = 0; i < 10; i++) {
         await trade(service, service.key.text);
-        if (i === 4) await service.sql`select pay.roll_up_balances()`;
       }
       await trade(service, service.other.text);
       await service.setClock(null);

@@ -146,7 +146,7 @@ async function heldBy({ sql, key, environmentOf }: TestService) {
 }
 
 async function everyRowOf({ sql }: TestService, environment_id: string): Promise<string> {
-  const tables = ["payments", "refunds", "events", "ledger_transactions", "ledger_entries"];
+  const tables = ["payments", "refunds", "events", "ledger_movements"];
   const rows = [];
   for (const table of [...tables, "idempotency_keys", "api_keys", "api_key_secrets"]) {
     rows.push(

@@ -13,7 +13,7 @@ const V1 = "/api-v1-payments/v1";
 /** Several times `pay.page_rows()`. */
 const ROWS = 7_000;
 /**
- * Lists that match nothing, and the number of their pages: one for each 2 000 rows.
+ * Lists that match nothing, and the number of their pages: one for each 2 000 items that are read.
  */
 const LISTS: [path: string, pages: number][] = [
   [`${PAYMENTS}?currency=GBP`, 4],
@@ -25,7 +25,8 @@ const LISTS: [path: string, pages: number][] = [
   [`${V1}/transfers?currency=GBP`, 4],
   [`${V1}/events?type=payment.failed`, 4],
   [`${V1}/webhook_deliveries?status=failed`, 4],
-  [`${LEDGER}?account=chargebacks`, 4],
+  // Each row is a movement, which has two entries.
+  [`${LEDGER}?account=chargebacks`, 8],
 ];
 
 serviceCase("a page that finds nothing goes on", async (t, service) => {

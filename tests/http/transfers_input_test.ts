@@ -99,7 +99,7 @@ Deno.test("transfer input", async (t) => {
       select (select count(*)::int from pay.transfers) as transfers,
         (select count(*)::int from pay.ledger_entries) as entries,
         (select count(*)::int from pay.events) as events,
-        (select count(*)::int from pay.ledger_deltas) as deltas`;
+        (select coalesce(sum(amount_minor), 0) from pay.ledger_totals) as total`;
     return row;
   };
   try {

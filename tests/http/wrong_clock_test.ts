@@ -47,7 +47,7 @@ async function rowsOf({ sql }: TestService): Promise<Record<string, number>> {
     "refunds",
     "events",
     "webhook_deliveries",
-    "ledger_entries",
+    "ledger_movements",
     "transfers",
     "idempotency_keys",
   ];

@@ -101,6 +101,25 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
+Deno.test("openLocalServer() answers a path beside the functions with their address", async () => {
+  await withServer(LIMITS, async (server) => {
+    for (
+      const [path, meant] of [
+        ["/functions/v1", "/api-v1-payments/v1/payments"],
+        ["/functions/v1/", "/api-v1-payments/v1/payments"],
+        ["/v1/payments", "/api-v1-payments/v1/payments"],
+        ["/api-v1-payments/v1/payments", "/api-v1-payments/v1/payments"],
+        ["/api-v1-sandbox/reset", "/api-v1-sandbox/payments"],
+      ]
+    ) {
+      const answer = await fetch(`http://127.0.0.1:${server.port}${path}`);
+      const { error } = await answer.json();
+      assert.deepEqual([answer.status, error.code], [404, "not_found"]);
+      assert.equal(error.message.split(": use ")[1], server.base_url + meant);
+    }
+  });
+});
+
 Deno.test("a Host header that is no address is 400, everywhere", async () => {
   await withServer(LIMITS, async (server) => {
     for (const path of ["/", "/console", "/nothing", PATH]) {
@@ -124,21 +143,21 @@ const STALLS: [name: string, text: string, piece: string, limit_ms: number, said
     `${POST}Content-Length: 100\r\n\r\n{"a":`,
     "",
     BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
   [
     "whose body trickles",
     `${POST}Content-Length: 60000\r\n\r\n{"a":"`,
     "a",
     BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
   [
     "whose chunks trickle",
     `${POST}Transfer-Encoding: chunked\r\n\r\n`,
     "1\r\na\r\n",
     BODY_MS,
-    /^HTTP\/1\.1 400 [^]*took over 0\.6 s/,
+    /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
   ["that is idle after an answer", GET, "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
   ["that stops in its second head", GET + GET.slice(0, 20), "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],

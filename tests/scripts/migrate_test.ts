@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { join } from "node:path";
-import { migrate, MigrationError } from "../../scripts/migrate.ts";
+import { ForeignDatabaseError, migrate, MigrationError } from "../../scripts/migrate.ts";
 import { createEmptyDatabase } from "../support/database.ts";
 
 /** A folder of migrations and an empty database. */
@@ -130,21 +130,68 @@ Deno.test("migrate() side by side applies each file once", async () => {
   });
 });
 
-Deno.test("migrate() refuses a database that is ahead of the project", async () => {
-  await withScratch({ ...TABLE, ...ONE }, async ({ folder, url }) => {
-    await migrate(url, undefined, folder);
-    await Deno.remove(join(folder, "20260102000000_one.sql"));
-    await assert.rejects(migrate(url, undefined, folder), /has migration 20260102000000, which/);
-  });
-});
+/** Changes of the folder after its migrations were applied, and the message of the refusal. */
+const REFUSALS: [name: string, files: Record<string, string | null>, message: RegExp][] = [
+  [
+    "that is newer",
+    { "20260103000000_two.sql": null },
+    /^The database has migration 20260103000000, which .* made by a newer version\. Nothing was/,
+  ],
+  [
+    "with a migration that is gone",
+    { "20260102000000_one.sql": null },
+    /^The database has migration 20260102000000, which .* between releases, or before 1\.0\.0\./,
+  ],
+  [
+    "without a migration before an applied one",
+    { "20260102120000_new.sql": "select 1" },
+    /^The database has migration 20260103000000 but not 20260102120000_new\.sql, which comes/,
+  ],
+  [
+    "with another text of a migration",
+    { "20260103000000_two.sql": "insert into steps values (3);" },
+    /^The database has another 20260103000000_two\.sql than this version/,
+  ],
+];
 
-Deno.test("migrate() refuses a new file that sorts before an applied one", async () => {
-  await withScratch({ ...TABLE, ...TWO }, async ({ folder, url }) => {
-    await migrate(url, undefined, folder);
-    await Deno.writeTextFile(join(folder, "20260102000000_one.sql"), "select 1");
-    await assert.rejects(migrate(url, undefined, folder), /not 20260102000000_one\.sql, which/);
+for (const [name, files, message] of REFUSALS) {
+  Deno.test(`migrate() refuses a database ${name}, and changes nothing`, async () => {
+    await withScratch({ ...TABLE, ...ONE, ...TWO }, async ({ folder, url, sql }) => {
+      await migrate(url, undefined, folder);
+      const later = { "20260104000000_later.sql": "insert into steps values (4);" };
+      const is_newer = name === "that is newer";
+      for (const [file, text] of Object.entries({ ...files, ...is_newer ? {} : later })) {
+        if (text === null) await Deno.remove(join(folder, file));
+        else await Deno.writeTextFile(join(folder, file), text);
+      }
+      await assert.rejects(migrate(url, undefined, folder), (error) => {
+        assert(error instanceof ForeignDatabaseError);
+        assert.match(error.message, message);
+        return true;
+      });
+      assert.equal((await sql`select n from steps`).length, 2);
+    });
   });
-});
+}
+
+/** Records that other tools leave of the same file. */
+const RECORDS: [name: string, statements: string[] | null][] = [
+  ["none", null],
+  ["an empty one", []],
+  ["one without comments", ["insert into steps select max(n)   + 1\n from steps", "select ';'"]],
+];
+
+for (const [name, statements] of RECORDS) {
+  Deno.test(`migrate() takes ${name} for a record of the same migration`, async () => {
+    const two = { "20260103000000_two.sql": `-- Why;\n${Object.values(TWO)[0]}\nselect ';';\n` };
+    await withScratch({ ...TABLE, ...ONE, ...two }, async ({ folder, url, sql }) => {
+      await migrate(url, undefined, folder);
+      await sql`update supabase_migrations.schema_migrations set statements = ${statements}
+        where version = '20260103000000'`;
+      assert.deepEqual(await migrate(url, undefined, folder), []);
+    });
+  });
+}
 
 const WARNS = {
   "20260104000000_warns.sql": `do $$ begin

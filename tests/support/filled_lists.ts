@@ -22,6 +22,8 @@ const HOT = idOf("pay_", 7);
 const HOT_EVENT = idOf("evt_", 20);
 /** One row in four belongs to the hot payment, one in a thousand to each other one. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
+/** The ids of its two entries end with 1 and 2. */
+const TRANSACTION = `'txn_' || ${suffix("n * 10")}`;
 
 /** Inserts rows of every list into an environment. Their ids sort by `n`, beginning at `first`. */
 export async function fillLists(
@@ -29,11 +31,9 @@ export async function fillLists(
   environment_id: string,
   { first = 1, rows }: { first?: number; rows: number },
 ): Promise<void> {
-  // One message is one transaction. The trigger that checks the sum of ledger entries is disabled.
   const insert = (table: string, prefix: string, columns: string, values: string) =>
     sql.unsafe(
-      `set local session_replication_role = replica;
-       insert into pay.${table} (environment_id, id, created_at, ${columns})
+      `insert into pay.${table} (environment_id, id, created_at, ${columns})
        select '${environment_id}', '${prefix}' || ${suffix("n")}, now(), ${values}
        from generate_series(${first}, ${first + rows - 1}) n`,
     );
@@ -70,12 +70,12 @@ export async function fillLists(
     "event_id, event_type, endpoint_id, subject_id, status",
     `'evt_' || ${suffix("n")}, 'payment.completed', '${ENDPOINT}', ${SUBJECT}, 'delivered'`,
   );
-  await insert("ledger_transactions", "txn_", "kind, subject_id", `'capture', ${SUBJECT}`);
-  await insert(
-    "ledger_entries",
-    "le_",
-    "transaction_id, subject_id, account, direction, amount_minor, currency",
-    `'txn_' || ${suffix("n")}, ${SUBJECT}, 'available', 'credit', 1, 'EUR'`,
+  await sql.unsafe(
+    `insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
+       debit_account, credit_account, amount_minor, currency, created_at)
+     select '${environment_id}', ${TRANSACTION}, 0, 'capture', ${SUBJECT}, 'processor', 'available',
+       1, 'EUR', now()
+     from generate_series(${first}, ${first + rows - 1}) n`,
   );
 }
 
@@ -106,7 +106,7 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
   },
   ledger_entries: {
     subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
-    transaction_id: [undefined, idOf("txn_", 20), idOf("txn_", 3), idOf("txn_", 0)],
+    transaction_id: [undefined, idOf("txn_", 200), idOf("txn_", 30), idOf("txn_", 0)],
     account: [undefined, "available", "chargebacks"],
   },
 };

@@ -100,7 +100,7 @@ export interface TestService {
 }
 
 /** Moves the time of a test's own database; null for the machine's. */
-async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
+export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
   const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
   await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
     language sql stable parallel safe set search_path = pg_catalog, pg_temp

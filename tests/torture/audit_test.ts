@@ -80,14 +80,14 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["something was wrong meanwhile", "R4", /meanwhile oracle/, (run) => {
     run.meanwhile.findings.push("meanwhile oracle_ledger_totals: …");
   }],
-  ["a ledger entry was altered", "R4", /was deleted or altered/, (run) => {
-    run.altered_entries.push("ledger entry le_… was deleted or altered");
+  ["a ledger transaction was altered", "R4", /was deleted or altered/, (run) => {
+    run.altered_movements.push("ledger transaction txn_… was deleted or altered");
   }],
   ["a hot account is overdrawn", "R4", /EUR overdrawn/, async (run, tx) => {
     await tx`
-      update pay.ledger_entries set amount_minor = 1
+      update pay.ledger_movements set amount_minor = 1
       where environment_id = ${run.environments.transfers} and currency = 'EUR'
-        and account = 'available' and direction = 'credit'`;
+        and credit_account = 'available'`;
   }],
   ["a balance does not add up", "R4", /a balance: .* sums to 1/, (run) => {
     alter(answerTo(run, "balance", 200), ({ balances }) => {
@@ -266,7 +266,7 @@ async function tellPlan(service: TestService) {
     ) as Record<Sandbox, string>,
     replays: { replayed: 1, faults: [] },
     meanwhile: { audits: 1, findings: [] },
-    altered_entries: [],
+    altered_movements: [],
     drained: { redelivered: 0, faults: [] },
   } satisfies Told;
 }

@@ -21,8 +21,7 @@ const MAX_PAGES = 300;
 const TABLES = [
   "webhook_deliveries",
   "events",
-  "ledger_entries",
-  "ledger_transactions",
+  "ledger_movements",
   "refunds",
   "payments",
 ] as const;
@@ -35,8 +34,6 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
   const at = new Date(at_ms).toISOString();
   const [pay, event, txn, refund] = [mint("pay_"), mint("evt_"), mint("txn_"), mint("re_")];
   await sql.begin(async (sql) => {
-    // The check at commit sees the entries of the environment that is open.
-    await sql`select set_config('pay.environment_ids', array[${environment_id}]::text, true)`;
     await sql`insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded,
         currency, method_kind, sequence, created_at, updated_at, body)
       values (${environment_id}, ${pay}, 'refunded', 5, 5, 'EUR', 'card', 1, ${at}, ${at}, '{}')`;
@@ -49,15 +46,10 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
         endpoint_id, subject_id, sequence, status, created_at)
       values (${environment_id}, ${mint("whd_")}, ${event}, 'payment.created', 'whe_x', ${pay}, 1,
         'delivered', ${at})`;
-    await sql`insert into pay.ledger_transactions (environment_id, id, kind, subject_id, created_at)
-      values (${environment_id}, ${txn}, 'capture', ${pay}, ${at})`;
-    await sql`insert into pay.ledger_entries (environment_id, id, transaction_id, subject_id,
-        account, direction, amount_minor, currency, created_at)
-      values
-        (${environment_id}, ${mint("le_")}, ${txn}, ${pay}, 'processor', 'debit', 5, 'EUR', ${at}),
-        (${environment_id}, ${
-      mint("le_")
-    }, ${txn}, ${pay}, 'available', 'credit', 5, 'EUR', ${at})`;
+    await sql`insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
+        debit_account, credit_account, amount_minor, currency, created_at)
+      values (${environment_id}, ${txn}, 0, 'capture', ${pay}, 'processor', 'available', 5, 'EUR',
+        ${at})`;
   });
   return pay;
 }
@@ -73,13 +65,10 @@ async function rowsOf({ sql }: TestService, { environment_id }: TestKey) {
   return counts;
 }
 
-/** The same number of rows in every table; twice as many entries. */
+/** The same number of rows in every table. */
 function payments(count: number, live_count = count): Record<string, number> {
   return Object.fromEntries(
-    TABLES.map((table) => [
-      table,
-      (OF_LIVE_TOO.includes(table) ? count : live_count) * (table === "ledger_entries" ? 2 : 1),
-    ]),
+    TABLES.map((table) => [table, OF_LIVE_TOO.includes(table) ? count : live_count]),
   );
 }
 
@@ -102,7 +91,7 @@ serviceCase("POST /internal/retention purges what is over 30 days", async (t, se
   });
   await t.step("everything that is older, in every sandbox", async () => {
     const answer = await purge(service, NOW);
-    assert.deepEqual(answer.body, { purged: 2 * 7 + 2 });
+    assert.deepEqual(answer.body, { purged: 2 * 5 + 2 });
     assert.deepEqual(await rowsOf(service, service.key), payments(2));
     assert.deepEqual(await rowsOf(service, service.other), payments(2));
   });
@@ -110,7 +99,7 @@ serviceCase("POST /internal/retention purges what is over 30 days", async (t, se
     assert.deepEqual(await rowsOf(service, service.live), payments(2, 3));
   });
   await t.step("a millisecond later what has become older", async () => {
-    assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 2 * 7 + 2 });
+    assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 2 * 5 + 2 });
     assert.deepEqual(await rowsOf(service, service.key), payments(1));
   });
   await t.step("and once more: nothing", async () => {
@@ -208,9 +197,9 @@ serviceCase("pay.purge() goes in batches until nothing is left", async (_, servi
       select pay.purge(p_at => ${new Date(NOW).toISOString()}, p_batch => 3)::int as purged`;
     purged = row!.purged;
     assert.ok(purged <= TABLES.length * 3);
-    left.push((await rowsOf(service, service.key)).ledger_entries!);
+    left.push((await rowsOf(service, service.key)).ledger_movements!);
   }
-  assert.deepEqual(left, [11, 8, 5, 2, 0, 0]);
+  assert.deepEqual(left, [4, 1, 0, 0]);
   assert.deepEqual(await rowsOf(service, service.key), payments(0));
 });
 

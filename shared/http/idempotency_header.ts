@@ -1,0 +1,29 @@
+/** The header `Idempotency-Key` (contract §5). */
+
+import { containsCardNumber } from "../core/card_number.ts";
+import { invalidParameter } from "../core/errors.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
+
+const NAME = "Idempotency-Key";
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+/** The idempotency key of a request, or null. Throws `invalid_parameter` for another form. */
+export function readIdempotencyKey(headers: Headers): string | null {
+  const key = headers.get(NAME);
+  if (key === null) return null;
+  const refuse = (words: string) => invalidParameter(NAME, `"${NAME}" ${words}`);
+  if (key.length > MAX_IDEMPOTENCY_KEY) {
+    throw refuse(
+      `has ${key.length} characters, and ${MAX_IDEMPOTENCY_KEY} are the limit: send a UUID`,
+    );
+  }
+  if (!VISIBLE_ASCII.test(key)) {
+    throw refuse(
+      `must be 1 to ${MAX_IDEMPOTENCY_KEY} plain letters, digits and punctuation marks, without ` +
+        "spaces: a UUID is best",
+    );
+  }
+  // The key is stored, and the events of the request send it to the endpoints.
+  if (containsCardNumber(key)) throw refuse("looks like a card number: send a UUID");
+  return key;
+}

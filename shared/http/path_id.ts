@@ -1,0 +1,50 @@
+/**
+ * The id in a path: which resource it names, and what to say if nothing has it. The answer is the
+ * same for an unknown id and for an id of another environment.
+ */
+
+import { ApiError } from "../core/errors.ts";
+import { idPattern, type IdPrefix } from "../core/ids.ts";
+
+/** A kind of resource that a path names by its id. */
+export interface PathKind {
+  prefix: IdPrefix;
+  noun: string;
+}
+
+/** The resource that the id behind each collection names. */
+const COLLECTIONS: Readonly<Record<string, PathKind>> = {
+  payments: { prefix: "pay_", noun: "payment" },
+  sandbox: { prefix: "pay_", noun: "payment" },
+  refunds: { prefix: "re_", noun: "refund" },
+  transfers: { prefix: "tr_", noun: "transfer" },
+  api_keys: { prefix: "key_", noun: "API key" },
+  webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },
+  webhook_deliveries: { prefix: "whd_", noun: "webhook delivery" },
+  events: { prefix: "evt_", noun: "event" },
+};
+
+/** The kind of the id in a path such as `/v1/payments/:id/refund`; null if it has none. */
+export function pathKind(path: string): PathKind | null {
+  const steps = path.split("/");
+  const at = steps.findIndex((step) => step === ":id" || step === "{id}");
+  return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
+}
+
+/** The path of a resource behind the function's name, by its id: `/v1/payments/pay_…`. */
+export function pathOfResource(id: string): string {
+  const [collection] = Object.entries(COLLECTIONS).find(([, { prefix }]) => id.startsWith(prefix))!;
+  return `/v1/${collection}/${id}`;
+}
+
+/** The 404 of an id in a path. */
+export function noSuchResource({ prefix, noun }: PathKind, sent_id: string): ApiError {
+  const article = /^[aeiou]/i.test(noun) ? "an" : "a";
+  return new ApiError(
+    "not_found",
+    idPattern(prefix).test(sent_id)
+      ? `No ${noun} has this id: an API key sees only what its own environment has`
+      : `The id in the path is not that of ${article} ${noun}: it must begin with "${prefix}" and ` +
+        "be copied whole",
+  );
+}

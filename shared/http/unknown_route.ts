@@ -1,0 +1,58 @@
+/**
+ * Requests to a path that the function does not serve: 404 with the nearest path that it serves, or
+ * 405 with the methods of the path. Nothing of the sent path is repeated.
+ */
+
+import { ApiError } from "../core/errors.ts";
+
+/** A path that is served, as `/<function>/<path of the operation>`, and its method. */
+export interface Route {
+  path: string;
+  method: string;
+}
+
+/** The answer to a request that no route takes. */
+export function unknownRoute(
+  asked: string,
+  routes: readonly Route[],
+  base_url: string,
+): ApiError {
+  const methods = [...new Set(routesAt(asked, routes).map(({ method }) => method))].sort();
+  if (methods.length > 0) {
+    const allow = methods.join(", ");
+    const takes = `This path takes ${allow} only`;
+    return new ApiError("method_not_allowed", takes, {}, { Allow: allow });
+  }
+  const meant = nearestRoute(asked, routes)?.replace(":id", "{id}");
+  return new ApiError(
+    "not_found",
+    meant === undefined
+      ? `Nothing is served at this path. ${base_url}/api-v1-payments/v1/openapi.json lists all paths`
+      : `Nothing is served at this path: use ${base_url}${meant}`,
+  );
+}
+
+/** The routes of a path, of any method. */
+function routesAt(asked: string, routes: readonly Route[]): Route[] {
+  const steps = asked.split("/");
+  return routes.filter(({ path }) => {
+    const parts = path.split("/");
+    return parts.length === steps.length &&
+      parts.every((part, i) => part === steps[i] || (part.startsWith(":") && steps[i] !== ""));
+  });
+}
+
+/**
+ * The route that was probably meant: without a slash too many, with `/v1` behind the function's
+ * name, in lower case, or the first route of the function if only its address was sent.
+ */
+function nearestRoute(asked: string, routes: readonly Route[]): string | null {
+  const [name, ...rest] = asked.toLowerCase().split("/").filter((step) => step !== "");
+  const resource = rest[0] === "v1" ? rest.slice(1) : rest;
+  if (resource.length === 0) return routes[0]!.path;
+  for (const steps of [rest, ["v1", ...resource], resource]) {
+    const [route] = routesAt(["", name, ...steps].join("/"), routes);
+    if (route) return route.path;
+  }
+  return null;
+}

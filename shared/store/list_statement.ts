@@ -1,0 +1,27 @@
+/** The statement that reads pages for requests that were made at the same time (`pay.list`). */
+
+import { type Access, listedAccess } from "./outcome.ts";
+import type { PageRequest } from "./page_request.ts";
+
+export const LIST = `select * from pay.list(p_requests => $1::text)`;
+
+/** A page to read, and who asks for it. */
+export interface RequestedPage {
+  access: Access;
+  page: PageRequest;
+}
+
+/** The parameter of the statement. */
+export function listParameter(list: readonly RequestedPage[]): string {
+  return JSON.stringify(list.map(({ access, page }, i) => {
+    const { kind, limit, starting_after, filters, parent_id } = page;
+    return {
+      ...listedAccess(access, i),
+      kind,
+      limit,
+      starting_after,
+      ...(Object.keys(filters).length > 0 && { filters }),
+      ...(parent_id !== undefined && { parent_id }),
+    };
+  }));
+}

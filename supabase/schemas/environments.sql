@@ -1,0 +1,55 @@
+-- Purpose: environments, for the operator.
+
+-- Operator: makes an environment. Raises unique_violation for a second live one of an account.
+create or replace function pay.create_environment(p_id text, p_account text, p_livemode boolean, p_name text)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids', array[p_id]::text, true);
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_id, p_id, p_account, p_livemode, p_name);
+end
+$$;
+
+-- The id that an environment has at the moment, by its public one; null if there is none. A sandbox
+-- is not reset until the transaction ends. Internal.
+create or replace function pay.hold_environment(p_public_id text)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  return v_environment.id;
+end
+$$;
+
+-- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes the
+-- first.
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+    order by e.public_id limit 1
+  );
+end
+$$;
+
+grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+grant execute on function pay.find_environment(text, boolean) to pay_operator;

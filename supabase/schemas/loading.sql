@@ -1,0 +1,118 @@
+-- Purpose: the entry functions that read one resource of each request, or the balance.
+--
+-- Outcomes: those of admission.sql; ok | not_found.
+
+-- A resource of an open environment as JSON text, or no row's nulls. detail: of a webhook endpoint its
+-- revision, the values that its secrets are derived from, the public id of its environment, and its
+-- account. Payments are not among the kinds: pay.load reads those of a list together. Internal.
+create or replace function pay.read_resource(
+  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'refunds' then
+      select t.body into body from pay.refunds t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'transfers' then
+      select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'api_keys' then
+      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'events' then
+      select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_endpoints' then
+      select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+        'public_id', e.public_id, 'account', e.account)
+      into body, detail
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+  end case;
+end
+$$;
+
+-- Loads a resource for each request of a list, one statement for all.
+-- p_requests  the requests, as pay.admit takes them, with kind and id. A request without a kind is
+--             admitted and reads nothing
+-- With an idempotency key the stored answer comes first: a replay comes before existence.
+create or replace function pay.load(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+begin
+  return query
+    select f.n,
+      case
+        when f.outcome = 'ok' and r.kind is not null and coalesce(p.body, o.body) is null
+          then 'not_found'
+        else f.outcome
+      end,
+      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      o.detail
+    from unnest(v_found) f
+    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+      on r.n = f.n
+    left join lateral (
+      select t.body from pay.payments t
+      where f.outcome = 'ok' and r.kind = 'payments'
+        and t.environment_id = f.environment_id and t.id = r.id
+      limit 1
+    ) p on true
+    left join lateral (
+      select x.body, x.detail from pay.read_resource(f.environment_id, r.kind, r.id, r.at) x
+      where f.outcome = 'ok' and r.kind <> 'payments'
+      -- Without this the function is called before the condition is checked.
+      limit 1
+    ) o on true;
+end
+$$;
+
+-- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so their
+-- text is exact beyond 2^53 too.
+-- p_request  the request, as pay.admit takes it, in a list of one
+create or replace function pay.balance(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome = 'ok' then
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
+    into v_access.body
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay.account_sums(v_access.environment_id) s
+    ) b;
+  end if;
+  return v_access;
+end
+$$;
+
+grant execute on function pay.balance(text) to pay_api;
+grant execute on function pay.load(text) to pay_api;

@@ -1,0 +1,180 @@
+-- Purpose: steps of pay.relay_turn that record the attempts that have ended.
+
+-- Records ended attempts. p_results: as in pay.relay_turn. p_ahead: how far the caller's clock is
+-- ahead of the server's; it is subtracted from the times of the results. The work that few turns
+-- need stands in statements of its own. Plans: no statement here that finds a delivery by its key
+-- asks plainly whether it is pending. A plan that was made while the outbox was empty would choose
+-- an index of the pending deliveries, and read it whole.
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+-- Records the results other than "released".
+-- next_environments, next_ids: the deliveries that waited for one that has ended for good.
+-- turned_environments, turned_ids, turned_to_success: the endpoints that have begun to fail or have
+-- ceased to.
+-- Concurrency: locks deliveries in the order of their ids.
+-- One statement, and so one snapshot: a delivery that follows another in the same results still has
+-- its lease there. A later statement would take it for one that waits, and retry it at once.
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = r.next_attempt_at - p_ahead,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+-- Makes deliveries due that waited for an earlier one. They become as old as they were, so that
+-- they come before other deliveries that were held back.
+-- Concurrency: locks them in the order of their ids.
+create or replace function pay.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at)
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
+end
+$$;
+
+-- Notes which endpoints have begun to fail or have ceased to.
+-- Concurrency: skips an endpoint that another transaction changes. Its next attempt tells the same.
+create or replace function pay.note_failing_endpoints(
+  p_environments text[],
+  p_ids text[],
+  p_to_success boolean[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with turned as materialized (
+    select t.environment_id, t.id, u.to_success
+    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
+    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+    for update of t skip locked
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when not u.to_success then p_at end
+  from turned u
+  where t.environment_id = u.environment_id and t.id = u.id
+    and (t.failing_since is null) <> u.to_success;
+end
+$$;

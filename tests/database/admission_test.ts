@@ -1,0 +1,173 @@
+/**
+ * A revoked or expired key, presented to every entry function: it is refused at once, opens no
+ * environment, takes and awaits no lock, and is neither counted nor noted as used. Where a function
+ * takes a list, valid keys of another environment stand beside it and get what they would alone.
+ */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import type { TestKey } from "../support/service.ts";
+import { environmentColumn, OPERATORS_TABLES, startTenants, type Tenants } from "./tenants.ts";
+
+/** A request of a list, without its place and its key. */
+type Fields = Record<string, unknown>;
+
+/** How an entry function is called. $1 is the list of requests. */
+interface EntryCall {
+  text: string;
+  /** What the request asks of the environment of the refused key. */
+  fields: (of: Asked) => Fields;
+  /** What the valid requests of the list get; absent if the function takes one request. */
+  beside?: { fields: Fields; outcome: string };
+}
+
+/** Rows of the environment of the refused key; another transaction has locked them. */
+interface Asked {
+  payment: { id: string; sequence: number };
+}
+
+const KEYED = { request_id: "req_1", idempotency_key: "k", fingerprint: "ab".repeat(32) };
+const WRITTEN = { ...KEYED, status: 200, body: "" };
+const TRIGGER = JSON.stringify({ endpoint_id: "whe_1", leased_until: "2100-01-01T00:00:00Z" });
+
+const CALLS: Record<string, EntryCall> = {
+  commit: {
+    text:
+      `pay.commit($1, '[]', '[{"n":2,"currency":"EUR","amount_minor":1}]', '[]', '[]', '[]', 1)`,
+    fields: ({ payment }) => ({
+      ...WRITTEN,
+      expects_id: payment.id,
+      expects_sequence: payment.sequence,
+    }),
+    beside: { fields: { request_id: "req_2" }, outcome: "committed" },
+  },
+  load: {
+    text: "pay.load($1)",
+    fields: ({ payment }) => ({ ...KEYED, kind: "payments", id: payment.id }),
+    beside: { fields: {}, outcome: "ok" },
+  },
+  list: {
+    text: "pay.list($1)",
+    fields: () => ({ kind: "payments", limit: 10 }),
+    beside: { fields: { kind: "refunds", limit: 10 }, outcome: "ok" },
+  },
+  balance: { text: "pay.balance($1)", fields: () => ({}) },
+  reset_sandbox: {
+    text: "pay.reset_sandbox($1, 'env_00000000000000000000000000')",
+    fields: () => WRITTEN,
+  },
+  change_webhook_endpoint: {
+    text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
+    fields: () => WRITTEN,
+  },
+  redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
+  begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
+  end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },
+  change_api_key: {
+    text: "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
+    fields: () => WRITTEN,
+  },
+};
+
+Deno.test("a key that is not valid opens nothing", async (t) => {
+  const tenants = await startTenants();
+  const { service, environments } = tenants;
+  const { sql } = service;
+  const revoked = await service.issueKey(environments.other);
+  await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${revoked.id}`;
+  const expired = await service.issueKey(environments.other, { expires_at: "2020-01-01" });
+  const [payment] = await sql<{ id: string; sequence: number }[]>`
+    select id, sequence from pay.payments where environment_id = ${environments.other}`;
+  const holder = await sql.reserve();
+  try {
+    await t.step("every entry function that admits requests is here", async () => {
+      const rows = await sql<{ proname: string }[]>`
+        select proname from pg_proc
+        where pronamespace = 'pay'::regnamespace and has_function_privilege('pay_api', oid, 'execute')
+          and proargnames[1] in ('p_request', 'p_requests', 'p_changes')`;
+      assert.deepEqual(rows.map(({ proname }) => proname).sort(), Object.keys(CALLS).sort());
+    });
+    await holder`begin`;
+    for (const table of tenants.tables) {
+      if (OPERATORS_TABLES.has(table)) continue;
+      const column = holder.unsafe(environmentColumn(table));
+      await holder`select from pay.${holder.unsafe(table)}
+        where ${column} = ${environments.other} for update`;
+    }
+    for (const [name, call] of Object.entries(CALLS)) {
+      for (const [state, key] of [["revoked", revoked], ["expired", expired]] as const) {
+        await t.step(
+          `${name}: ${state}`,
+          () => assertOpensNothing(tenants, call, key, { payment: payment! }),
+        );
+      }
+    }
+  } finally {
+    await holder`rollback`;
+    holder.release();
+    await service.close();
+  }
+});
+
+/** Calls the function in a transaction of its own, looks around in it, and undoes all. */
+async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKey, asked: Asked) {
+  const { service, environments } = tenants;
+  const request = (key: TestKey, fields: Fields) => ({
+    key_hash: parseApiKey(key.text)!.hash,
+    at: new Date(),
+    rate: [1000, 4000],
+    ...fields,
+  });
+  const refused = request(key, call.fields(asked));
+  const valid = call.beside && request(service.key, call.beside.fields);
+  const list = valid ? [valid, refused, valid] : [refused];
+  const expected = list.map((one) => one === refused ? "unauthorized" : call.beside!.outcome);
+  const session = await service.sql.reserve();
+  try {
+    await session`begin`;
+    // A request that had to wait for a lock would fail, after the lock_timeout of its function if that
+    // sets one.
+    await session`set local lock_timeout = '1ms'`;
+    const rows = await session.unsafe(`select outcome from ${call.text}`, [
+      JSON.stringify(list.map((one, i) => ({ n: i + 1, ...one }))),
+    ]);
+    assert.deepEqual(rows.map(({ outcome }) => outcome), expected);
+    assert.deepEqual(await locksOf(session, environments.other), []);
+    const [noted] = await session`
+      select last_used_at, (
+        select count(*)::int from pay.rate_counters where api_key_id = ${key.id}) as counters
+      from pay.api_key_secrets where api_key_id = ${key.id}`;
+    assert.deepEqual(noted, { last_used_at: null, counters: 0 });
+    await assertHidden(session, tenants, key);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
+}
+
+/** The advisory locks of an environment that a session has. */
+async function locksOf(session: postgres.ReservedSql, environment_id: string) {
+  const rows = await session<{ name: string }[]>`
+    select name from unnest(array['environment ' || ${environment_id}::text,
+      'keys ' || ${environment_id}::text, ${environment_id}::text, ${environment_id}::text || 'EUR'])
+      as lock (name)
+    join pg_locks l on l.locktype = 'advisory' and l.pid = pg_backend_pid()
+      and (l.classid::bigint << 32) | l.objid::bigint = hashtextextended(name, 0)`;
+  return rows.map(({ name }) => name);
+}
+
+/** Asserts that row-level security shows nothing of the environment but the presented secret. */
+async function assertHidden(session: postgres.ReservedSql, tenants: Tenants, key: TestKey) {
+  await session`set local role pay_owner`;
+  for (const table of tenants.tables) {
+    if (OPERATORS_TABLES.has(table)) continue;
+    const rows = await session<{ row: { api_key_id?: string } }[]>`
+      select to_json(t) as row from pay.${session.unsafe(table)} t
+      where ${session.unsafe(environmentColumn(table))} = ${tenants.environments.other}`;
+    const others = rows.filter(({ row }) =>
+      table !== "api_key_secrets" || row.api_key_id !== key.id
+    );
+    assert.equal(others.length, 0, `rows of pay.${table} are visible`);
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The form of `supabase/schemas/*.sql`: files and functions of a size that one reads at once, every
+ * search_path pinned, names that tell parameters and variables from columns (style guide, SQL).
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { SCHEMAS_DIR } from "../../scripts/schema_files.ts";
+
+const MAX_FILE_LINES = 400;
+const MAX_FUNCTION_LINES = 80;
+const MAX_COLUMNS = 100;
+
+const BEGINNING = /^create or replace function /gm;
+/** Name, parameters, what stands between them and the body, and the body. */
+const FUNCTION =
+  /^create or replace function pay\.(\w+)\(([^]*?)\)\n(returns [^]*?|language [^]*?)\$\$([^]*?)\$\$;$/gm;
+const PINNED_PATH = "set search_path = pg_catalog, pg_temp";
+/** A comma between two parameters, and not inside of `numeric(9, 2)`. */
+const BETWEEN_PARAMETERS = /,(?![^(]*\))/;
+
+/** What is wrong with a file, one line for each place. */
+function violationsOf(file: string, text: string): string[] {
+  const violations: string[] = [];
+  const lines = text.replace(/\n$/, "").split("\n");
+  if (lines.length > MAX_FILE_LINES) violations.push(`${file} has ${lines.length} lines`);
+  for (const [i, line] of lines.entries()) {
+    const columns = [...line].length;
+    if (columns > MAX_COLUMNS) violations.push(`${file}:${i + 1} has ${columns} columns`);
+  }
+  const functions = [...text.matchAll(FUNCTION)];
+  const begun = [...text.matchAll(BEGINNING)].length;
+  if (functions.length !== begun) {
+    violations.push(`${file} begins ${begun} functions, of which ${functions.length} can be read`);
+  }
+  for (const [definition, name, parameters, options, body] of functions) {
+    const count = definition.split("\n").length;
+    if (count > MAX_FUNCTION_LINES) violations.push(`${file}: ${name}() has ${count} lines`);
+    if (!options!.includes(PINNED_PATH)) {
+      violations.push(`${file}: ${name}() has no pinned search_path`);
+    }
+    for (const parameter of parametersIn(parameters!)) {
+      if (parameter.startsWith("p_")) continue;
+      violations.push(`${file}: ${name}() has the parameter ${parameter}`);
+    }
+    for (const variable of variablesIn(body!)) {
+      if (variable.startsWith("v_")) continue;
+      violations.push(`${file}: ${name}() has the variable ${variable}`);
+    }
+  }
+  return violations;
+}
+
+/** Names of the parameters that a caller passes. */
+function parametersIn(parameters: string): string[] {
+  return parameters.split(BETWEEN_PARAMETERS).map((text) => text.trim())
+    .filter((text) => text !== "" && !text.startsWith("out "))
+    .map((text) => text.replace(/^(?:in|inout|variadic) /, "").split(/\s/)[0]!);
+}
+
+/** Names of the declared variables and of those that loops set. */
+function variablesIn(body: string): string[] {
+  const [, declarations = ""] = /^declare\n([^]*?)^begin$/m.exec(body) ?? [];
+  return [
+    ...declarations.matchAll(/^ {2}(\w+) /gm),
+    ...body.matchAll(/^\s*(?:for|foreach) (\w+) in\b/gm),
+  ].map(([, name]) => name!);
+}
+
+Deno.test("files of supabase/schemas keep to size, pinned search_path and names", async () => {
+  const violations: string[] = [];
+  let files = 0;
+  for await (const { name } of Deno.readDir(SCHEMAS_DIR)) {
+    if (!name.endsWith(".sql")) continue;
+    files++;
+    violations.push(...violationsOf(name, await Deno.readTextFile(join(SCHEMAS_DIR, name))));
+  }
+  assert.ok(files > 0);
+  assert.deepEqual(violations.sort(), []);
+});
+
+const WELL = `-- Adds.
+create or replace function pay.add(p_a integer, p_b numeric(9, 2), out total numeric)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_sum constant numeric := p_a + p_b;
+begin
+  for v_n in 1..2 loop
+    total := v_sum;
+  end loop;
+end
+$$;
+`;
+const CASES: [name: string, find: string, replace: string, violation: RegExp][] = [
+  ["a long line", "-- Adds.", `-- ${"ä".repeat(98)}`, /^a\.sql:1 has 101 columns$/],
+  ["a long file", "-- Adds.", "\n".repeat(400), /^a\.sql has 413 lines$/],
+  ["a long function", "begin\n", "begin\n".padEnd(77, "\n"), /^a\.sql: add\(\) has 83 lines$/],
+  ["a pinned path that is missing", "pg_catalog, pg_temp", "public", /has no pinned search_path$/],
+  ["a parameter", "p_b numeric", "b numeric", /^a\.sql: add\(\) has the parameter b$/],
+  ["a variable", "v_sum constant", "c_sum constant", /^a\.sql: add\(\) has the variable c_sum$/],
+  ["the variable of a loop", "for v_n", "for n", /^a\.sql: add\(\) has the variable n$/],
+  ["a function of another form", "as $$", "as $f$", /^a\.sql begins 1 functions, of which 0/],
+];
+
+Deno.test("violationsOf() a file that keeps to the rules: none", () => {
+  assert.deepEqual(violationsOf("a.sql", WELL), []);
+});
+
+for (const [name, find, replace, violation] of CASES) {
+  Deno.test(`violationsOf() ${name}: one`, () => {
+    const text = WELL.replace(find, () => replace);
+    assert.notEqual(text, WELL);
+    const violations = violationsOf("a.sql", text);
+    assert.equal(violations.length, 1, violations.join("\n"));
+    assert.match(violations[0]!, violation);
+  });
+}

@@ -1,0 +1,110 @@
+/**
+ * Messages of errors are for people. Each field of each operation is made wrong once, and so are
+ * headers, paths and bodies. All messages stand on one page, messages.md, to be read as a user
+ * would. `UPDATE_MESSAGES=1` writes the page anew.
+ */
+
+import assert from "node:assert/strict";
+import { ADDRESSES } from "../../scripts/openapi/operations.ts";
+import type { TestAnswer, TestService } from "../support/service.ts";
+import { OTHER_MISTAKES } from "./other_mistakes.ts";
+import { serviceCase } from "./service_case.ts";
+import { wrongBodies, wrongQueries, type WrongValue } from "./wrong_values.ts";
+
+const PAGE = new URL("messages.md", import.meta.url);
+/** Words of the validator and of programmers, which no message may use. */
+const JARGON =
+  /\b(expected|received|invalid_type|invalid input|int|regex|nan|undefined|union|string|boolean|enum|schema|zod|parse|payload|invalid)\b/i;
+/** Characters of a message that is still read in one go. */
+const LONGEST = 230;
+
+/** A mistake and the answer to it. */
+interface Line {
+  field?: string;
+  mistake: string;
+  message: string;
+}
+
+serviceCase("messages say what is wrong and what to send, in plain words", async (t, service) => {
+  const sections: [title: string, lines: Line[]][] = [];
+  const shown = new Set<string>();
+  for (const { operation, path, alias_of } of ADDRESSES) {
+    if (alias_of !== null) continue;
+    const lines: Line[] = [];
+    const cases = operation.method === "GET"
+      ? wrongQueries(operation.query)
+      : wrongBodies(operation.body);
+    for (const wrong of cases) {
+      const answer = await send(service, operation.method, path, wrong);
+      const message = judge(answer, `${path} ${wrong.path}: ${wrong.shown}`);
+      // A field that several operations have is shown once.
+      const key = JSON.stringify([wrong.path, wrong.shown, message]);
+      if (shown.has(key)) continue;
+      shown.add(key);
+      const same = lines.find((line) => line.field === wrong.path && line.message === message);
+      if (same) same.mistake += `, ${wrong.shown}`;
+      else lines.push({ field: wrong.path, mistake: `${wrong.path}: ${wrong.shown}`, message });
+    }
+    if (lines.length > 0) sections.push([`${operation.method} ${path}`, lines]);
+  }
+  for (const [title, mistakes] of OTHER_MISTAKES) {
+    const lines: Line[] = [];
+    for (const [mistake, make] of mistakes) {
+      lines.push({ mistake, message: judge(await make(service), mistake) });
+    }
+    sections.push([title, lines]);
+  }
+  const page = render(sections);
+  await t.step("the page has every field", () => {
+    for (const name of ["amount_minor", "card.cvc", "iban.bic", "wallet.network", "events[0]"]) {
+      assert.ok(page.includes(`\n${name}: `), name);
+    }
+  });
+  if (Deno.env.get("UPDATE_MESSAGES")) await Deno.writeTextFile(PAGE, page);
+  const committed = await Deno.readTextFile(PAGE);
+  assert.equal(page, committed, "read the new messages, then write them: UPDATE_MESSAGES=1");
+});
+
+function send(
+  service: TestService,
+  method: string,
+  path: string,
+  { value }: WrongValue,
+): Promise<TestAnswer> {
+  const url = path.replace("{id}", `pay_${"0".repeat(26)}`);
+  if (method === "GET") {
+    return service.call(method, `${url}?${new URLSearchParams(value as Record<string, string>)}`);
+  }
+  return service.call(method, url, { body: value });
+}
+
+/** The message of an answer, which must be an error in plain words. */
+function judge({ status, body, text }: TestAnswer, at: string): string {
+  assert.ok(status >= 400, `${at} is accepted: ${text}`);
+  const { code, message, param } = body.error;
+  assert.doesNotMatch(message, JARGON, at);
+  assert.match(message, /^[A-Z"].+[^.]$/, at);
+  assert.ok(message.length <= LONGEST, `${at}: ${message.length} characters: ${message}`);
+  if (code === "invalid_parameter" && /^"/.test(message)) {
+    assert.ok(message.startsWith(`"${param}"`), `${at} names another field than ${param}`);
+  }
+  return message;
+}
+
+function render(sections: [title: string, lines: Line[]][]): string {
+  return [
+    "# Messages of errors",
+    "",
+    "Each field of each request is wrong once. Other mistakes follow. Under each stands the message.",
+    "messages_test.ts writes this page and compares it.",
+    ...sections.flatMap(([title, lines]) => [
+      "",
+      `## ${title}`,
+      "",
+      "```text",
+      lines.map(({ mistake, message }) => `${mistake}\n    ${message}`).join("\n"),
+      "```",
+    ]),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,136 @@
+/**
+ * The totals of the ledger under races: a total loses no amount, however many transactions write it,
+ * and its newest rows are found in a bounded number of pages while an old snapshot is open.
+ */
+
+import assert from "node:assert/strict";
+import type { ReservedSql } from "postgres";
+import { pagesRead } from "../support/pages_read.ts";
+import type { TestService } from "../support/service.ts";
+import { ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
+
+const STRIPES = 64;
+const ROUNDS = sizeOf("ROUNDS", 30);
+/** Updates of one total during an old snapshot. Their versions take more than 50 pages. */
+const UPDATES = 5_000;
+/** Pages of the index and the table for one stripe. */
+const MAX_PAGES = 15;
+/** A deadline for what takes milliseconds. */
+const PATIENCE_MS = 10_000;
+
+Deno.test("totals of the ledger", async (t) => {
+  const two = await startTwoInstances();
+  const { service } = two;
+  const session = await service.sql.reserve();
+  /** Takes stripes of the captures in EUR, as other transactions would, while something is done. */
+  const hold = async (stripes: number, work: () => Promise<void>) => {
+    await session`begin`;
+    await session`
+      select pg_advisory_xact_lock(hashtextextended(
+        concat_ws(' ', 'total', ${service.key.environment_id}::text, 'EUR', 'processor', 'available'), n))
+      from generate_series(0, ${stripes - 1}::int) n`;
+    await work().finally(() => session`rollback`);
+  };
+  const create = (amount: number) => two.post(0, ASKS.create({ amount, outcome: "success" }));
+  try {
+    await t.step(`captures and refunds of one environment, ${ROUNDS} rounds`, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        const made = await two.race(
+          Array.from({ length: 16 }, () => ASKS.create({ outcome: "success" })),
+        );
+        const answers = await two.race(made.map(({ body }) => ASKS.refund(body.id, 10)));
+        assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+      }
+      await assertSound(service);
+      assert.equal(await captured(service), ROUNDS * 16 * 1000);
+    });
+    await t.step("a create takes the stripe that is left", async () => {
+      const before = await captured(service);
+      await hold(STRIPES - 1, async () => {
+        const made = await create(100);
+        assert.equal(made.status, 201, made.text);
+      });
+      const [row] = await service.sql`
+        select amount_minor::int as amount from pay.ledger_totals
+        where stripe = ${STRIPES - 1} and debit_account = 'processor'`;
+      assert.equal(row?.amount, 100);
+      assert.equal(await captured(service), before + 100);
+    });
+    await t.step("a create waits for a stripe if none is left, and its amount counts", async () => {
+      const before = await captured(service);
+      const creates: ReturnType<typeof create>[] = [];
+      await hold(STRIPES, async () => {
+        creates.push(create(7), create(11));
+        await untilWaiting(session);
+        assert.equal(await captured(service), before);
+      });
+      for (const { status, text } of await Promise.all(creates)) assert.equal(status, 201, text);
+      assert.equal(await captured(service), before + 18);
+      await assertSound(service);
+    });
+    await t.step("an old snapshot does not make a total slow", async () => {
+      const { environment_id } = service.other;
+      const add = `pay.add_to_total('${environment_id}', 'EUR', 'processor', 'available', 1)`;
+      const read = `select sum(amount_minor)::int as sum from pay.read_totals('${environment_id}')`;
+      const writer = await service.sql.reserve();
+      // Not in one transaction: each update is visible to the next, and is a version of its own.
+      const addOften = (times: number) =>
+        writer.unsafe(
+          `do $$ begin for n in 1..${times} loop perform ${add}; commit; end loop; end $$`,
+        );
+      try {
+        await writer`select set_config('pay.worker', 'on', false)`;
+        await writer`alter table pay.ledger_totals set (autovacuum_enabled = off)`;
+        await writer`begin`;
+        await writer`
+          insert into pay.ledger_totals (environment_id, currency, debit_account, credit_account,
+            stripe, generation, updates, amount_minor)
+          select ${environment_id}, 'EUR', 'processor', 'available', 1, n, 0, 0
+          from generate_series(1, ${UPDATES}::int) n`;
+        await writer`rollback`;
+        await session`begin isolation level repeatable read`;
+        await session`select count(*) from pay.ledger_totals`;
+        await addOften(UPDATES);
+        // Only the rows that were rolled back can go. The next versions take their room, so that they
+        // stand before the older ones in the table.
+        await writer`vacuum pay.ledger_totals`;
+        await addOften(UPDATES / 10);
+        const [total] = await writer.unsafe(read);
+        assert.equal(total!.sum, 1.1 * UPDATES);
+        const pages = await pagesRead(writer, read, []);
+        await writer`begin`;
+        const pages_to_add = await pagesRead(writer, `select ${add}`, []);
+        await writer`rollback`;
+        console.log(`${pages} pages to read, ${pages_to_add} to add`);
+        assert.ok(pages <= MAX_PAGES && pages_to_add <= MAX_PAGES, `${pages}, ${pages_to_add}`);
+      } finally {
+        await session`rollback`;
+        writer.release();
+      }
+    });
+  } finally {
+    await session`rollback`;
+    session.release();
+    await two.close();
+  }
+});
+
+/** The total of the captures in EUR. */
+async function captured({ sql, key }: TestService): Promise<number> {
+  const [row] = await sql`
+    select coalesce(sum(amount_minor), 0)::int as amount from pay.ledger_totals
+    where environment_id = ${key.environment_id} and currency = 'EUR'
+      and debit_account = 'processor' and credit_account = 'available'`;
+  return row!.amount;
+}
+
+/** Resolves when somebody waits for an advisory lock. */
+async function untilWaiting(sql: ReservedSql): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (performance.now() < deadline) {
+    const [row] = await sql`
+      select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted`;
+    if (row!.waiting > 0) return;
+  }
+  throw new Error("nobody waits for a stripe");
+}

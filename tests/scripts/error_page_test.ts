@@ -1,0 +1,45 @@
+/** docs/errors.md: what the code makes, with a heading for the `doc_url` of every code. */
+
+import assert from "node:assert/strict";
+import { docUrl } from "../../shared/core/errors.ts";
+import { ERROR_CODES } from "../../shared/schema/error.ts";
+import { renderErrorPage } from "../../scripts/error_page.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+Deno.test("docs/errors.md is what renderErrorPage() makes", async () => {
+  const committed = await Deno.readTextFile(new URL("docs/errors.md", ROOT));
+  assert.equal(committed, renderErrorPage(), 'run "deno task error-page"');
+});
+
+for (const code of ERROR_CODES) {
+  Deno.test(`docUrl("${code}") leads to a heading of a page in the repository`, async () => {
+    const [page, anchor] = docUrl(code).split("#");
+    const text = await Deno.readTextFile(new URL(page!, ROOT));
+    assert.ok(anchorsOf(text).includes(anchor!), `no heading for #${anchor}`);
+  });
+}
+
+Deno.test("docs/errors.md links lead to headings of the page", () => {
+  const page = renderErrorPage();
+  const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor!);
+  assert.ok(links.length > 0);
+  assert.deepEqual(links.filter((anchor) => !anchorsOf(page).includes(anchor)), []);
+});
+
+Deno.test("messages that name the page lead to a heading of it", async () => {
+  const messages = await Deno.readTextFile(new URL("tests/http/messages.md", ROOT));
+  const anchors = new Set(
+    [...messages.matchAll(/docs\/errors\.md#([\w-]+)/g)].map(([, anchor]) => anchor!),
+  );
+  assert.deepEqual([...anchors].sort(), ["event-types", "test-values"]);
+  const known = anchorsOf(renderErrorPage());
+  assert.deepEqual([...anchors].filter((anchor) => !known.includes(anchor)), []);
+});
+
+/** The anchors that Git hosts give to headings. */
+function anchorsOf(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+    heading!.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-")
+  );
+}

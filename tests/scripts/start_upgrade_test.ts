@@ -1,0 +1,122 @@
+/** `deno task start` and `deno task keys` on a data folder of another version of the project. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { START_COMMAND } from "../../scripts/start_command.ts";
+import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/local_start.ts";
+import { withTemporaryFolder } from "../support/temporary_folder.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const PAYMENT = {
+  amount: 1999,
+  currency: "EUR",
+  card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
+};
+/** The parts of the project that a start needs. */
+const PARTS = ["client", "console", "docs", "scripts", "shared", "supabase"];
+/** The migration of a later version: one more column. */
+const NEXT = "30000101000000_next.sql";
+const NEXT_SQL = `grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+alter table pay.payments add column note text default 'from the next version' not null;
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
+`;
+
+Deno.test("a data folder of an older version is upgraded by the start, and by no older one again", (t) =>
+  withTemporaryFolder((data_dir) =>
+    withNextVersion(async (next) => {
+      const env = { DATA_DIR: data_dir };
+      const older = await launchStart(env);
+      const made = await older.call("POST", PAYMENTS, PAYMENT);
+      assert.equal(made.status, 201);
+      const { id } = made.body as { id: string };
+      const keys = await readCredentials(data_dir);
+      assert.equal((await older.end()).code, 0);
+
+      await t.step("the start of the next version has the data and the keys", async () => {
+        const newer = await launchStart(env, commandOf(next));
+        const found = await newer.call("GET", `${PAYMENTS}/${id}`);
+        assert.deepEqual(found.body, made.body);
+        assert.equal((await newer.call("POST", PAYMENTS, PAYMENT)).status, 201);
+        const { test_key, live_key } = await readCredentials(data_dir);
+        assert.deepEqual([test_key, live_key], [keys.test_key, keys.live_key]);
+        assert.equal((await newer.end()).code, 0);
+      });
+
+      const refusal =
+        /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was made by a newer version\. Nothing was changed: start the version that made it, or set DATA_DIR to a new folder$/m;
+      await t.step("this start refuses it and says what to do", async () => {
+        const { code, output } = await runStart(env);
+        assert.equal(code, 1);
+        assert.match(output, refusal);
+      });
+      await t.step("so do the commands of this version", async () => {
+        const { code, output } = await runKeys(data_dir);
+        assert.equal(code, 1);
+        assert.match(output, refusal);
+      });
+      await t.step("nothing is lost", async () => {
+        const newer = await launchStart(env, commandOf(next));
+        const { body } = await newer.call("GET", PAYMENTS);
+        assert.equal((body as { data: unknown[] }).data.length, 2);
+        assert.equal((await newer.end()).code, 0);
+      });
+    })
+  ));
+
+Deno.test("a data folder of another major version of PostgreSQL is refused", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const start = await launchStart({ DATA_DIR: data_dir });
+    assert.equal((await start.end()).code, 0);
+    const path = join(data_dir, "postgres", "PG_VERSION");
+    await Deno.writeTextFile(path, "16\n");
+    for (const run of [() => runStart({ DATA_DIR: data_dir }), () => runKeys(data_dir)]) {
+      const { code, output } = await run();
+      assert.equal(code, 1);
+      assert.match(
+        output,
+        /^The databases in "[^"]*" are of PostgreSQL 16, and this .* PostgreSQL 17\. Nothing was/m,
+      );
+    }
+    assert.equal(await Deno.readTextFile(path), "16\n");
+  }));
+
+function commandOf(project: string): string[] {
+  return START_COMMAND.map((part) => part.endsWith("start.ts") ? join(project, part) : part);
+}
+
+async function runKeys(data_dir: string): Promise<{ code: number; output: string }> {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "scripts/keys.ts", "list"],
+    cwd: PROJECT_DIR,
+    env: { DATABASE_URL: "", DATA_DIR: data_dir },
+    stdin: "null",
+  }).output();
+  const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, output: said! + out! };
+}
+
+/** Runs `work` with a copy of the project that has one more migration. */
+async function withNextVersion(work: (project: string) => Promise<void>): Promise<void> {
+  const project = await Deno.makeTempDir({ prefix: "payments-next-" });
+  try {
+    for (const part of PARTS) await copy(join(PROJECT_DIR, part), join(project, part));
+    for (const file of ["deno.json", "deno.lock"]) {
+      await Deno.copyFile(join(PROJECT_DIR, file), join(project, file));
+    }
+    await Deno.writeTextFile(join(project, "supabase/migrations", NEXT), NEXT_SQL);
+    await work(project);
+  } finally {
+    await Deno.remove(project, { recursive: true });
+  }
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (isDirectory) await copy(join(from, name), join(to, name));
+    else await Deno.copyFile(join(from, name), join(to, name));
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * A database that an older release has made and filled is brought to this tree by its migrations:
+ * the schema is that of a new database, the books are right, and the service goes on with what is
+ * there. The rows that this tree itself would give to a release are tried as well.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { diffLines } from "../../scripts/diff_lines.ts";
+import { migrate, MIGRATIONS_DIR } from "../../scripts/migrate.ts";
+import { readReleases, withReleaseMigrations } from "../../scripts/releases.ts";
+import { renderDescription } from "../../scripts/schema_catalogue.ts";
+import { readWhole } from "../../scripts/schema_release.ts";
+import { scratchServer } from "../../scripts/scratch_database.ts";
+import { createEmptyDatabase, testServer } from "../support/database.ts";
+import { loadRows } from "./data_file.ts";
+import { type Fixture, makeFixture, readFixture } from "./fixture.ts";
+import { checkUpgraded } from "./upgraded.ts";
+
+const releases = await readReleases();
+
+for (const release of Object.keys(releases)) {
+  Deno.test(`a database of ${release} is upgraded to this tree`, async (t) => {
+    const fixture = await readFixture(release);
+    await withReleaseMigrations(
+      MIGRATIONS_DIR,
+      releases,
+      release,
+      (folder) => upgrade(t, folder, fixture),
+    );
+  });
+}
+
+for (const days of [0, 60]) {
+  Deno.test(`a database of this tree is filled from a fixture of ${days} days ago`, async (t) => {
+    const end_ms = Date.now() - days * 86_400_000;
+    const fixture = await scratchServer(testServer().superuser_url).withDatabase(async (url) => {
+      await migrate(url);
+      return await makeFixture(url, end_ms);
+    });
+    await upgrade(t, MIGRATIONS_DIR, fixture);
+  });
+}
+
+async function upgrade(t: Deno.TestContext, folder: string, fixture: Fixture): Promise<void> {
+  const [upgraded, made] = [await createEmptyDatabase(), await createEmptyDatabase()];
+  try {
+    await migrate(upgraded.url, undefined, folder);
+    const sql = postgres(upgraded.url, { max: 1, onnotice: () => {} });
+    await loadRows(sql, fixture.rows).finally(() => sql.end());
+    await t.step("the schema is that of a new database", async () => {
+      await migrate(upgraded.url);
+      await migrate(made.url);
+      const [is, wanted] = [await readWhole(upgraded.url), await readWhole(made.url)];
+      assert.equal(diffLines(renderDescription(wanted), renderDescription(is)), "");
+    });
+    await checkUpgraded(t, upgraded, fixture);
+  } finally {
+    await upgraded.drop();
+    await made.drop();
+  }
+}
