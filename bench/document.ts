@@ -64,27 +64,29 @@ function renderCircumstances({ circumstances }: RunResults): string {
 }
 
 const METHOD = `
-Made by \`deno task bench --write\`; rates differ from machine to machine, ratios within one run do
-not, much. Load, server and PostgreSQL share one machine. The product is started as a user starts
-it, its PostgreSQL writes as in production (the settings below are asked of the server).
+This page is for people who judge or change the speed of the service. It has the performance targets,
+the measured lines, and the places where the time goes. \`deno task bench --write\` makes it. Rates
+differ from machine to machine; ratios within one run are stable to about 10 %. Load, server and
+PostgreSQL share one machine. The product is started as a user starts it, and its PostgreSQL writes as
+in production: the settings below are read from the server.
 
-- **In turns.** Each repetition measures a line and what it is compared with directly after each
-  other. A line's floor is pgbench with the very statement that the product sends, recorded from it,
-  with one change each (the product sends lists); the better of 8 and 16 clients. The floor of HTTP
-  is \`Deno.serve\` answering constant bytes.
+- **In turns.** Each repetition measures a line and its peer directly one after the other. The floor of a
+  line is pgbench with the statement that the product sends, recorded from it, with one change each
+  (the product sends lists); the better of 8 and 16 clients counts. The floor of HTTP is \`Deno.serve\`
+  with a constant answer.
 - **Closed and open loop.** Rates come from a closed loop: each connection sends when it has its
   answer. Latency at half of the peak comes from an open loop: requests are due at a constant rate,
-  and latency counts from the moment when one was due, also while nothing could send it.
+  and latency counts from the due time, also while no connection could send.
 - **Seven round trips** is the same server with one difference: a create is a transaction of single
   statements (begin, key, idempotency key, payment, ledger, events, commit). **Uncoalesced** is the
-  same server sending each request's statement by itself.
-- **Audited.** After every run the rows that it made are counted and every payment that it touched
-  is checked against its events and ledger entries; deliveries against what the receiver got, in
-  order, once. At the end all books are. A run with one error or one cent off does not count.
-- **Memory** is of a fresh start. \`deno task start\` has V8 keep its young generation small
+  same server with one statement for each request.
+- **Audited.** After every run the program counts the new rows and compares every payment of the run with
+  its events and ledger entries. It compares deliveries with the requests that the receiver got, in order
+  and once. At the end it checks all books. A run with one error or one wrong cent does not count.
+- **Memory** is measured after a fresh start. \`deno task start\` makes V8 keep its young generation small
   (\`--max-semi-space-size=8\`): 185 MB resident instead of 236 at the same rate.
-- **Starts** are measured without \`npx\`. The import is of the minified bundle, without a code
-  cache, on all threads, to the first answer (401).
+- **Starts** are measured without \`npx\`. The import is that of the minified bundle, without a code
+  cache, on all threads, until the first answer (401).
 - \`--rows N\` fills a database first, \`--profile\` shows where the time goes, \`--only TEXT\`
   measures some lines.
 `;
@@ -92,42 +94,41 @@ it, its PostgreSQL writes as in production (the settings below are asked of the 
 const PROFILE = `## Where the time of a create went
 
 \`deno task bench --profile\` prints CPU by process, V8's profile of the server and
-pg_stat_statements, with the statements inside of functions. Before any of the changes below a
-create at 64 connections took 1 180 µs of CPU, two thirds of it in PostgreSQL.
+pg_stat_statements, with the statements inside of functions. Before the changes below a create at 64
+connections took 1 180 µs of CPU, two thirds of it in PostgreSQL.
 
 | cost | what was done |
 | ---- | ------------- |
 | a statement and a commit for each create | requests that wait leave together, one statement under way ([0023](decisions/0023-coalesced-statements.md)) |
-| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | none: each movement is balanced by its form ([0038](decisions/0038-one-row-per-movement.md)) |
-| in \`pay.commit\`, a \`like\` over the whole list's text for each of its rows: quadratic | asked once |
+| the deferred ledger trigger, called for each row at commit: a fifth of a list's price | there is no trigger: a movement is one row with one amount for both sides ([0038](decisions/0038-one-row-per-movement.md)) |
+| in \`pay.commit\`, a \`like\` over the whole list's text for each of its rows: quadratic | evaluated once |
 | a statement for each get: server 124 µs, PostgreSQL 88 µs | gets that wait leave together: server 55 µs, PostgreSQL 20 µs |
 | the default list planned anew with each call: PostgreSQL 360 µs | a static statement whose plan is kept, also after a cursor: 110 to 140 µs ([0024](decisions/0024-pages-planned-once.md)) |
 
 Now a create takes 179 µs in the server while the profiler runs there (15 % of it garbage collection,
 7 % making the statement's parameters, 6 % writing them to the socket) and 118 µs in PostgreSQL (66
-inserts, 25 the claim of idempotency keys, 6 the check of the ledger): no cost stands out any more.
-The lines "beside the same uncoalesced" measure the first and the fourth anew in every run.
+inserts, 25 the claim of idempotency keys, 6 the check of the ledger): no single
+cost stands out. The lines "beside the same uncoalesced" measure the first and the fourth row of the
+table in every run.
 `;
 
 const GROWTH = `
-What grows: tables and their indexes, by the bytes above; every index is a B-tree whose depth grows
-by one level in a hundredfold of rows. Ids begin with their time, so inserts go to the right edge of
-primary keys, whose pages stay in memory; idempotency keys are random, so their index is the one that
-a create touches at a place of its own, and the first to miss memory when it outgrows it.
+Tables and their indexes grow by the bytes above. Every index is a B-tree; its depth grows by one level
+when the rows grow a hundredfold. Ids begin with their time, so inserts go to the right edge of primary
+keys, and these pages stay in memory. Idempotency keys are random, so each create touches another page of
+their index. This index is the first that no longer fits into memory.
 
-Five million payments take 33 GB, more than the 24 GiB of the machine on which the figures above
-were measured. The ten thousand payments of reads and replays are read once before each run, so that
-the lines compare the work; what the disk adds for a payment that nobody has read since it was
-written is the difference between the first get of it and the second, above.
+Five million payments take 33 GB, more than the 24 GiB of memory of the measured machine. The ten
+thousand payments of reads and replays are read once before each run, so the lines compare the work. The
+difference between the first and the second get of a payment, above, is the cost of reading it from disk.
 
-The index of idempotency keys is also why \`wal_compression\` is off, as it is by default. After each
-checkpoint the first change of a page writes the whole page to the WAL; with many pages every create
-does so for one that nobody else has changed. Compressing it with pglz, all that the local
-PostgreSQL was built with, cost a create 55 µs of PostgreSQL in 210: at 1 000 000 payments, right
-after a checkpoint, creates ran at 0.81 (0.77–0.86) of a fresh database's rate with it and at 1.09
-(0.98–1.17) without. It is what to look for in \`pg_settings\` where creates are slow just after
-checkpoints. Without it the WAL grows by at most 8 kB more for each such page, so checkpoints come
-sooner; lz4 was not measured.
+Because of the index of idempotency keys \`wal_compression\` is off, as by default. After each checkpoint
+the first change of a page writes the whole page to the WAL. With many pages, every create does so for a
+page that no other create has changed. The local PostgreSQL can compress it only with pglz, which cost 55
+of the 210 µs that a create takes in PostgreSQL. At 1 000 000 payments, right after a checkpoint, creates
+ran at 0.81 (0.77–0.86) of a fresh database's rate with compression and at 1.09 (0.98–1.17) without. If
+creates are slow just after checkpoints, look for this setting in \`pg_settings\`. Without compression the
+WAL grows by at most 8 kB more for each such page, so checkpoints come sooner. lz4 was not measured.
 
 What stays flat: a create, a get, a replay and a page are a fixed number of index probes; a page
 begins at its cursor's place in the primary key, so the millionth row costs what the first does; a
@@ -138,12 +139,12 @@ const UPKEEP = `## Vacuum and fillfactor
 
 | table | setting | why |
 | ----- | ------- | --- |
-| payments | fillfactor 90 | a payment changes a few times after its create, and mostly no indexed column of it: the new version stays on its page |
-| webhook_deliveries | fillfactor 50 | a claim writes many neighbours once more: with half a page free their new versions stay there, and no index hears of them |
-| webhook_deliveries | autovacuum at 2 % and 10 000 dead rows | each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which each turn of the relay steps until a vacuum: 20 000 of them cost 2 878 pages at the first look and 19 at each later one, a vacuumed index 1. The default fifth of a table of 30 days would be millions |
-| rate_counters | fillfactor 50, unlogged | at most 64 rows a key, each updated again and again on its page, pruned there without a vacuum |
-| idempotency_keys | a B-tree of their time, defaults | what has outlived is looked for every minute: 0.1 ms among 5 000 000, and with a million purged keys that wait for a vacuum 2 742 pages, 4 ms (the first look, which marks them, 870 ms). A BRIN index would be read whole, and the table with it, once vacuumed room is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with either |
-| ledger_totals | fillfactor 50 | at most 64 rows for two accounts, each updated again and again on its page, pruned there without a vacuum |
+| payments | fillfactor 90 | a payment changes a few times after its create, mostly in columns without an index, so the new version stays on its page |
+| webhook_deliveries | fillfactor 50 | a claim writes a new version of many neighbouring rows; with half of the page free they stay on it, and no index changes |
+| webhook_deliveries | autovacuum at 2 % and 10 000 dead rows | each delivery leaves a dead entry at the beginning of the indexes of pending deliveries, and each turn of the relay reads these entries until a vacuum: 20 000 of them cost 2 878 pages at the first read and 19 at each later one; a vacuumed index costs 1. The default, a fifth of a table of 30 days, would be millions |
+| rate_counters | fillfactor 50, unlogged | at most 64 rows a key; each is updated many times on its page and pruned there without a vacuum |
+| idempotency_keys | a B-tree of their time, defaults | retention searches for old keys every minute: 0.1 ms among 5 000 000. With a million deleted keys that wait for a vacuum it reads 2 742 pages in 4 ms (870 ms for the first search, which marks them). A BRIN index, and the table with it, would be read as a whole once vacuumed space is used again or a summary was interrupted: 302 504 pages, 15 s. Inserts cost the same with both |
+| ledger_totals | fillfactor 50 | at most 64 rows for two accounts; each is updated many times on its page and pruned there without a vacuum |
 
 The others are append-only. Autovacuum's defaults for inserts freeze them and set their visibility
 maps after a fifth more rows.

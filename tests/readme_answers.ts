@@ -1,7 +1,8 @@
 /**
- * Compares what a shell block of the README printed with the answer that stands below it: exactly,
- * but for what differs from run to run. Such names (ids, times, keys, the base URL) must have the
- * same form, and wherever the README repeats one, the output must repeat its own.
+ * Compares the output of a document's shell block with the answer that stands below the block. Both
+ * must be equal except for names that differ from run to run: ids, times, keys and the base URL. Such
+ * a name must have the same form, and wherever the document repeats one, the output must repeat its
+ * own.
  *
  * `…` stands for further members of an object, elements of a list, or headers.
  */
@@ -23,12 +24,12 @@ const NAME = new RegExp(
 );
 const MORE = "…";
 
-/** The README's name of each name of this run; one to one. */
+/** The documents' name of each name of this run; one to one. */
 export class NamesOfRun {
   readonly #written = new Map<string, string>();
   readonly #taken = new Set<string>();
 
-  /** The printed text in the README's names, after learning from a text it stands for. */
+  /** The printed text in the documents' names, after learning from the text it stands for. */
   translate(written: string, printed: string): string {
     const known = [...written.matchAll(NAME)];
     const found = [...printed.matchAll(NAME)];
@@ -46,13 +47,17 @@ export class NamesOfRun {
   }
 }
 
-/** Throws an `AssertionError` with the difference when the output is not the README's answer. */
+/**
+ * Throws an `AssertionError` with the difference when the output is not the document's answer.
+ * @param path the document, for the message
+ */
 export function assertAnswer(
+  path: string,
   { line, answer }: ShellExample,
   printed: string,
   names: NamesOfRun,
 ): void {
-  const message = (part: string) => `README.md, ${part} below the block at line ${line}`;
+  const message = (part: string) => `${path}, ${part} below the block at line ${line}`;
   if (answer === null) {
     assert.equal(printed, "", message("no output is shown"));
     return;
@@ -101,7 +106,7 @@ function lowerName(line: string): string {
   return headerName(line) + line.slice(headerName(line).length);
 }
 
-/** What was printed, less what `…` stands for, in the README's names. */
+/** The printed value without the parts that `…` stands for, in the documents' names. */
 function project(written: unknown, printed: unknown, names: NamesOfRun): unknown {
   if (typeof written === "string" && typeof printed === "string") {
     return names.translate(written, printed);

@@ -1,6 +1,6 @@
 /**
- * Reads the README the way its test needs it: which shell blocks are run, which answer belongs to
- * each, and what its tables say.
+ * Reads a document as its tests need it: which shell blocks are run, which answer belongs to each,
+ * and what its tables say. The README and docs/tutorial.md are run.
  *
  * The convention: `sh` blocks are run, `console` blocks are not. The answer of an `sh` block is the
  * next block, if that is `json`, `http` or `text`; a block without one must print nothing.
@@ -13,7 +13,7 @@ export type AnswerLanguage = "json" | "http" | "text";
 export interface CodeBlock {
   language: string;
   text: string;
-  /** Line of the README, from 1, that its text begins at. */
+  /** Line of the document, from 1, that its text begins at. */
   line: number;
 }
 
@@ -78,7 +78,9 @@ export function tableRows(document: string, header: string): string[][] {
   const tables = document.split(/\n(?!\|)/)
     .map((part) => part.split("\n").filter((line) => line.startsWith("|")).map(cellsOf))
     .filter((table) => table[0]?.[0] === header);
-  if (tables.length === 0) throw new Error(`The README has no table that begins with "${header}"`);
+  if (tables.length === 0) {
+    throw new Error(`The document has no table that begins with "${header}"`);
+  }
   return tables.flatMap((table) => table.slice(2));
 }
 

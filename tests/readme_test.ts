@@ -1,20 +1,26 @@
 /**
- * The README is true: its shell blocks are run in order against the product, started as its first
- * command says, each answer is compared, and its tables are compared with the product and the code.
+ * The README and the tutorial are true: their shell blocks are run in order, in one shell, against the
+ * product, started by the README's first command. Each answer is compared, and so are the tables of
+ * the documents that belong to the README.
  *
  * What is run and how answers are written: readme_document.ts and readme_answers.ts.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { ERROR_CATALOGUE } from "../shared/core/errors.ts";
 import { nextStatuses } from "../shared/domain/lifecycle.ts";
 import { TEST_CARDS } from "../shared/domain/test_values.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../shared/http/sandbox_operations.ts";
 import { OUTCOMES, PAYMENT_STATUSES } from "../shared/schema/payment.ts";
 import { assertAnswer, NamesOfRun } from "./readme_answers.ts";
-import { codeTexts, shellExamples, tableRows, uncheckedCurls } from "./readme_document.ts";
+import {
+  codeTexts,
+  type ShellExample,
+  shellExamples,
+  tableRows,
+  uncheckedCurls,
+} from "./readme_document.ts";
 import { missingPrograms, runInOneShell } from "./readme_shell.ts";
 import { launchStart, type LocalStart } from "./support/local_start.ts";
 import { withTemporaryFolder } from "./support/temporary_folder.ts";
@@ -24,15 +30,23 @@ const ROOT = new URL("../", import.meta.url);
 const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
 /** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
 const RECEIVER_PORT = "4343";
-const README = await Deno.readTextFile(new URL("README.md", ROOT));
+const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS] = await Promise.all(
+  [
+    "README.md",
+    ...["tutorial", "reference", "contract", "operations"].map((name) => `docs/${name}.md`),
+  ]
+    .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+) as [string, string, string, string, string];
+/** Documents whose blocks are run, in the order in which a reader does. */
+const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
 
 const missing = await missingPrograms(["bash", "curl", "node"]);
 if (missing.length > 0) {
-  console.warn(`README.md is not run unless CI is set: ${missing.join(", ")} not installed`);
+  console.warn(`The documents are not run unless CI is set: ${missing.join(", ")} not installed`);
 }
 
 Deno.test({
-  name: "README.md, run from the first block to the last, gives its answers",
+  name: "README.md and docs/tutorial.md, run from the first block to the last, give their answers",
   ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
   // A reader's shell stands in the folder that holds `.local/` and `client/`.
   fn: (t) =>
@@ -55,15 +69,18 @@ Deno.test({
 
 async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
   const port = freePort();
-  const examples = shellExamples(README.replaceAll(RECEIVER_PORT, String(port)));
-  const scripts = examples.map(({ script }) => script);
+  const examples = RUN.flatMap(([path, document]) =>
+    shellExamples(document.replaceAll(RECEIVER_PORT, String(port)))
+      .map((example): [string, ShellExample] => [path, example])
+  );
+  const scripts = examples.map(([, { script }]) => script);
   const { results, left_running } = await runInOneShell(folder, scripts);
   const names = new NamesOfRun();
-  for (const [index, example] of examples.entries()) {
+  for (const [index, [path, example]] of examples.entries()) {
     const { stdout, stderr, code } = results[index]!;
-    await t.step(`block at line ${example.line}`, () => {
+    await t.step(`${path}, block at line ${example.line}`, () => {
       assert.deepEqual({ stderr, code }, { stderr: "", code: 0 }, example.script);
-      assertAnswer(example, stdout, names);
+      assertAnswer(path, example, stdout, names);
     });
   }
   await t.step("nothing is left running", () => {
@@ -77,10 +94,11 @@ function freePort(): number {
   return listener.addr.port;
 }
 
-Deno.test("README.md has no curl that is not run and compared", () => {
-  assert.deepEqual(uncheckedCurls(README), []);
-  const curls = shellExamples(README).filter(({ script }) => script.includes("curl"));
-  assert.ok(curls.length >= 10, `${curls.length} blocks with curl`);
+Deno.test("every curl of README.md and docs/tutorial.md is run and compared", () => {
+  for (const [path, document] of RUN) assert.deepEqual(uncheckedCurls(document), [], path);
+  const curls = RUN.flatMap(([, document]) => shellExamples(document))
+    .filter(({ script }) => script.includes("curl"));
+  assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
 });
 
 Deno.test("README.md lists every test card and every outcome", () => {
@@ -90,29 +108,22 @@ Deno.test("README.md lists every test card and every outcome", () => {
   assert.deepEqual(outcomes.sort(), [...OUTCOMES].sort());
 });
 
-Deno.test("README.md shows for each status what it can become", () => {
-  const shown = tableRows(README, "Status").map(([status, next]) => {
-    return [codeTexts(status!)[0]!, codeTexts(next!).sort()];
-  });
+Deno.test("docs/contract.md has every move of a payment, and no other", () => {
+  const shown = tableRows(CONTRACT, "From").flatMap(([from, , to]) => {
+    const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
+    return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
+  }).filter(([from, to]) => from !== to).map(String);
   const standing = { amount_minor: 1000, amount_refunded: 0 };
-  const expected = PAYMENT_STATUSES.map((status) => {
-    const kinds = (["card", "sepa", "swift", "stablecoin"] as const).flatMap((method_kind) =>
-      nextStatuses({ ...standing, status, method_kind })
-    );
-    return [status, [...new Set(kinds)].sort()];
-  });
-  assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(expected));
-});
-
-Deno.test("README.md shows status and type of every error code", () => {
-  const shown = tableRows(README, "HTTP").flatMap(([status, type, codes]) =>
-    codeTexts(codes!).map((code) => [code, { status: Number(status), type: codeTexts(type!)[0] }])
+  const moves = PAYMENT_STATUSES.flatMap((status) =>
+    (["card", "sepa", "swift", "stablecoin"] as const).flatMap((method_kind) =>
+      nextStatuses({ ...standing, status, method_kind }).map((next) => `${status},${next}`)
+    )
   );
-  assert.deepEqual(Object.fromEntries(shown), ERROR_CATALOGUE);
+  assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
 });
 
-Deno.test("README.md lists every operation, and no other", () => {
-  const shown = tableRows(README, "Function").flatMap(([, paths]) => {
+Deno.test("docs/reference.md lists every operation, and no other", () => {
+  const shown = tableRows(REFERENCE, "Function").flatMap(([, paths]) => {
     let method = "";
     return codeTexts(paths!).map((text) => {
       const [path, verb = method] = text.split(" ").reverse();
@@ -125,8 +136,8 @@ Deno.test("README.md lists every operation, and no other", () => {
   assert.deepEqual(shown.sort(), served.sort());
 });
 
-Deno.test("README.md explains every setting that the code reads, and no other", async () => {
-  const shown = tableRows(README, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
+Deno.test("docs/operations.md explains every setting that the code reads, and no other", async () => {
+  const shown = tableRows(OPERATIONS, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
   const read = new Set<string>();
   for (const folder of ["scripts", "shared"]) {
     for await (const text of sources(new URL(`${folder}/`, ROOT))) {

@@ -1,6 +1,6 @@
 /**
- * What the README says of webhooks beside its commands is what the code does: headers, kinds,
- * waits, statuses, and the statement that an operator pastes into the SQL editor.
+ * The tables of docs/contract.md about webhooks agree with the code: headers, kinds of events, waits
+ * and statuses of deliveries. So does the statement that an operator pastes into the SQL editor.
  */
 
 import assert from "node:assert/strict";
@@ -11,13 +11,14 @@ import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../shared/domain/retry_schedule.
 import { EVENT_TYPES } from "../shared/schema/event_type.ts";
 import { DELIVERY_STATUSES } from "../shared/schema/webhook.ts";
 import { codeBlocks, codeTexts, tableRows } from "./readme_document.ts";
+import { section } from "./supabase/operations_document.ts";
 import { cloneDatabase } from "./support/database.ts";
 
-const README = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+const CONTRACT = await Deno.readTextFile(new URL("../docs/contract.md", import.meta.url));
 const UNITS_MS: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 };
 
-Deno.test("README.md shows every header of a delivery, and no other", async () => {
-  const shown = tableRows(README, "Header").flatMap(([cell]) => codeTexts(cell!));
+Deno.test("docs/contract.md shows every header of a delivery, and no other", async () => {
+  const shown = tableRows(CONTRACT, "Header").flatMap(([cell]) => codeTexts(cell!));
   const sent: string[] = [];
   const secret = deriveEndpointSecret({
     master_secret: "m".repeat(32),
@@ -40,8 +41,8 @@ Deno.test("README.md shows every header of a delivery, and no other", async () =
   assert.deepEqual(shown.sort(), sent.sort());
 });
 
-Deno.test("README.md lists every kind of event, and no other", () => {
-  const shown = tableRows(README, "Kind").flatMap(([cell]) => {
+Deno.test("docs/contract.md lists every kind of event, and no other", () => {
+  const shown = tableRows(CONTRACT, "Kind").flatMap(([cell]) => {
     const texts = codeTexts(cell!);
     const [resource] = texts[0]!.split(".");
     return texts.map((text) => text.startsWith(".") ? resource + text : text);
@@ -49,23 +50,23 @@ Deno.test("README.md lists every kind of event, and no other", () => {
   assert.deepEqual(shown.sort(), [...EVENT_TYPES].sort());
 });
 
-Deno.test("README.md shows the waits between attempts", () => {
-  const shown = tableRows(README, "Key").map(([mode, waits]) => {
+Deno.test("docs/contract.md shows the waits between attempts", () => {
+  const shown = tableRows(CONTRACT, "Key").map(([mode, waits]) => {
     const delays = [...waits!.matchAll(/\b(\d+) (s|min|h)\b/g)];
     return [mode, delays.map(([, count, unit]) => Number(count) * UNITS_MS[unit!]!)];
   });
   assert.deepEqual(shown, [["test", TEST_DELAYS_MS], ["live", LIVE_DELAYS_MS]]);
 });
 
-Deno.test("README.md explains every status of a delivery", () => {
-  const shown = tableRows(README, "Delivery").map(([cell]) => codeTexts(cell!)[0]);
+Deno.test("docs/contract.md explains every status of a delivery", () => {
+  const shown = tableRows(CONTRACT, "Delivery").map(([cell]) => codeTexts(cell!)[0]);
   assert.deepEqual(shown, [...DELIVERY_STATUSES]);
 });
 
-Deno.test("README.md tells the database where the functions are", async () => {
-  const [block, ...others] = codeBlocks(README).filter(({ language }) => language === "sql");
-  assert.deepEqual(others, []);
-  const statement = block!.text.replace("<ref>", "abcdefgh").replace(
+Deno.test("docs/operations.md tells the database where the functions are", async () => {
+  const steps = await section("Deploying to a Supabase project");
+  const { text } = codeBlocks(steps).find(({ language }) => language === "sql")!;
+  const statement = text.replace("<ref>", "abcdefgh").replace(
     "<RELAY_TOKEN>",
     "0".repeat(64),
   );

@@ -16,7 +16,7 @@ const RELAY_TOKEN = /^[!-~]{16,200}$/;
 /** An origin without its port, which may then be any. */
 const ANY_PORT = /^(.*):\*$/;
 
-/** Reads the variables that the README lists. Errors: `Error` naming the first that is at fault. */
+/** Reads the variables that docs/operations.md lists. Errors: `Error` naming the first that is at fault. */
 export function readSettings(env: (name: string) => string | undefined): Settings {
   const read = (name: string) => env(name) || undefined;
   const database_url = checkDatabase("PAYMENTS_DB_URL", read("PAYMENTS_DB_URL")) ??

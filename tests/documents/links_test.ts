@@ -1,0 +1,48 @@
+/**
+ * Every link of every document leads somewhere: the file exists, and the heading in it. Every path
+ * that a document names exists.
+ */
+
+import assert from "node:assert/strict";
+import { posix } from "node:path";
+import { anchors, links, proseLines } from "./markdown.ts";
+import { exists, projectFiles, readProjectFile } from "./project_files.ts";
+
+/** A path of the project in backticks. */
+const PATH =
+  /`((?:\.ci|bench|client|console|docs|scripts|shared|supabase|tests|torture)\/[\w./*-]*)`/g;
+/** Made by a reader who follows the document. */
+const MADE_BY_READERS = new Set(["supabase/functions/.env"]);
+
+const DOCUMENTS = await projectFiles([".md"]);
+
+Deno.test("every link of a document leads to a file and a heading", async () => {
+  const faults: string[] = [];
+  for (const path of DOCUMENTS) {
+    for (const { target, line } of links(await readProjectFile(path))) {
+      if (/^[a-z]+:/i.test(target)) continue;
+      const [file, anchor] = target.split("#") as [string, string?];
+      const found = file === "" ? path : posix.join(posix.dirname(path), file);
+      if (!await exists(found)) faults.push(`${path}:${line}: no file ${found}`);
+      else if (anchor !== undefined && !anchors(await readProjectFile(found)).has(anchor)) {
+        faults.push(`${path}:${line}: no heading ${found}#${anchor}`);
+      }
+    }
+  }
+  assert.deepEqual(faults, []);
+});
+
+Deno.test("every path that a document names exists", async () => {
+  const faults: string[] = [];
+  for (const path of DOCUMENTS) {
+    // The history names what was.
+    if (path === "CHANGELOG.md") continue;
+    for (const [index, text] of proseLines(await readProjectFile(path)).entries()) {
+      for (const [, named] of text.matchAll(PATH)) {
+        if (MADE_BY_READERS.has(named!) || await exists(named!)) continue;
+        faults.push(`${path}:${index + 1}: no ${named}`);
+      }
+    }
+  }
+  assert.deepEqual(faults, []);
+});
