@@ -470,11 +470,14 @@ declare
   v_draw record;
   v_fund text := '';
   v_left numeric;
+  v_keys text[];
 begin
   for v_draw in
-    select c.n, f.environment_id, t.currency, t.amount_minor
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
     from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text) on c.n = f.n
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
     join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
       on t.n = c.n
     where f.outcome = 'ok' and c.expects_id is null
@@ -486,10 +489,18 @@ begin
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
-    if v_draw.amount_minor > v_left then
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- Sent again if the answer is gone when pay.claim looks for it: nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
     else
       v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
     end if;
   end loop;
   return p_found;
@@ -961,6 +972,8 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    order by a.api_key_id, a.key
   loop
     p_found[v_kept.n].outcome := v_kept.outcome;
     if v_kept.outcome = 'replay' then
