@@ -3165,6 +3165,9 @@ declare
   v_rows bigint;
   v_total bigint := 0;
 begin
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+    return 0;
+  end if;
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
