@@ -94,7 +94,10 @@ begin
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := pay.limit_requests(v_found, v_key_rates, v_environment_rates, p_is_read);
+    v_found := case
+      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
+      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
+    end;
   end if;
   return v_found;
 end
@@ -2105,6 +2108,27 @@ begin
     end if;
   end loop;
   return case when p_counts then pay.count_requests(p_found) else p_found end;
+end
+$$;
+
+create or replace function pay.limit_writes(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, false);
+begin
+  if cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
 end
 $$;
 

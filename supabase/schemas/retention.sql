@@ -136,9 +136,9 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of an environment's rows that are older than 30 days. While another
--- purge is at work there, it leaves the environment for the next time: movements cannot be locked,
--- so two purges would wait for each other, and in two environments deadlock. Internal.
+-- Deletes one batch of each kind of an environment's rows that are older than 30 days. While
+-- another purge is at work there, it leaves the environment for the next time: movements cannot be
+-- locked, so two purges would wait for each other, and in two environments deadlock. Internal.
 create or replace function pay.purge_old(
   p_environment_id text,
   p_livemode boolean,
