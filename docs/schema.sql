@@ -1210,6 +1210,13 @@ CREATE OR REPLACE FUNCTION pay.limit_requests(p_found pay.admission[], p_key_rat
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.limit_requests(pay.admission[],integer[],integer[],boolean) owner to pay_owner;
 
+-- function pay.limit_writes(json,pay.admission[],integer[],integer[])
+CREATE OR REPLACE FUNCTION pay.limit_writes(p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.limit_writes(json,pay.admission[],integer[],integer[]) owner to pay_owner;
+
 -- function pay.list(text)
 CREATE OR REPLACE FUNCTION pay.list(p_requests text)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)

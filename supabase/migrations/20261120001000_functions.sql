@@ -94,7 +94,10 @@ begin
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := pay.limit_requests(v_found, v_key_rates, v_environment_rates, p_is_read);
+    v_found := case
+      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
+      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
+    end;
   end if;
   return v_found;
 end
@@ -470,11 +473,14 @@ declare
   v_draw record;
   v_fund text := '';
   v_left numeric;
+  v_keys text[];
 begin
   for v_draw in
-    select c.n, f.environment_id, t.currency, t.amount_minor
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
     from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text) on c.n = f.n
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
     join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
       on t.n = c.n
     where f.outcome = 'ok' and c.expects_id is null
@@ -486,10 +492,18 @@ begin
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
-    if v_draw.amount_minor > v_left then
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- Sent again if the answer is gone when pay.claim looks for it: nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
     else
       v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
     end if;
   end loop;
   return p_found;
@@ -961,6 +975,8 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    order by a.api_key_id, a.key
   loop
     p_found[v_kept.n].outcome := v_kept.outcome;
     if v_kept.outcome = 'replay' then
@@ -2095,6 +2111,27 @@ begin
 end
 $$;
 
+create or replace function pay.limit_writes(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, false);
+begin
+  if cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
+end
+$$;
+
 create or replace function pay.add_requests(
   p_environment_id text,
   p_api_key_id text,
@@ -3152,6 +3189,9 @@ declare
   v_rows bigint;
   v_total bigint := 0;
 begin
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+    return 0;
+  end if;
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),

@@ -124,7 +124,10 @@ begin
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := pay.limit_requests(v_found, v_key_rates, v_environment_rates, p_is_read);
+    v_found := case
+      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
+      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
+    end;
   end if;
   return v_found;
 end

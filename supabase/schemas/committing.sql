@@ -71,7 +71,9 @@ end
 $$;
 
 -- For the new transfers of a list: takes the locks of the balances that they draw on. A transfer
--- that is more than what is available then is insufficient. Internal.
+-- that is more than what is available then is insufficient. A transfer whose idempotency key
+-- another request has, or an earlier one of the list, draws nothing: pay.claim finds its answer.
+-- Internal.
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
@@ -83,11 +85,14 @@ declare
   v_draw record;
   v_fund text := '';
   v_left numeric;
+  v_keys text[];
 begin
   for v_draw in
-    select c.n, f.environment_id, t.currency, t.amount_minor
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
     from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text) on c.n = f.n
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
     join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
       on t.n = c.n
     where f.outcome = 'ok' and c.expects_id is null
@@ -99,10 +104,18 @@ begin
       -- A statement after the lock, so that it sees what the one before has taken.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
-    if v_draw.amount_minor > v_left then
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- Sent again if the answer is gone when pay.claim looks for it: nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
     else
       v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
     end if;
   end loop;
   return p_found;

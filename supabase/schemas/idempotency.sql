@@ -58,6 +58,8 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    order by a.api_key_id, a.key
   loop
     p_found[v_kept.n].outcome := v_kept.outcome;
     if v_kept.outcome = 'replay' then

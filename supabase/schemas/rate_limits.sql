@@ -93,6 +93,30 @@ begin
 end
 $$;
 
+-- Computes what each request of a list of writes leaves of its limits, as pay.limit_requests does.
+-- Replays must not use up what others in the list have left. Their answers are looked for only if a
+-- limit is reached, because most lists have no replays. Internal.
+create or replace function pay.limit_writes(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, false);
+begin
+  if cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
+end
+$$;
+
 -- Counts requests of a key. A counter whose window is ahead of p_at keeps it: a request that began
 -- long ago must not clear the counter. Internal.
 create or replace function pay.add_requests(

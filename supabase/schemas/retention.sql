@@ -136,7 +136,9 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of an environment's rows that are older than 30 days. Internal.
+-- Deletes one batch of each kind of an environment's rows that are older than 30 days. While
+-- another purge is at work there, it leaves the environment for the next time: movements cannot be
+-- locked, so two purges would wait for each other, and in two environments deadlock. Internal.
 create or replace function pay.purge_old(
   p_environment_id text,
   p_livemode boolean,
@@ -152,6 +154,9 @@ declare
   v_rows bigint;
   v_total bigint := 0;
 begin
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+    return 0;
+  end if;
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),

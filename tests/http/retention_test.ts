@@ -135,6 +135,31 @@ serviceCase("purge", async (t, service) => {
     assert.ok(took_ms.length > 5);
     assert.equal(await available(service, environment_id), before + 1000 * took_ms.length);
   });
+  await t.step("a purge does not wait for another one", async () => {
+    await service.setClock(Date.now() - 31 * DAY_MS);
+    await trade(service, service.key.text);
+    await trade(service, service.other.text);
+    await service.setClock(null);
+    const first = await service.sql.reserve();
+    const second = await service.sql.reserve();
+    try {
+      await first`begin`;
+      const [deleted] = await first`select pay.purge()::int as rows`;
+      assert.ok(deleted!.rows > 0);
+      // A purge that waited would fail.
+      await second`set lock_timeout = '1ms'`;
+      const [left] = await second`select pay.purge()::int as rows`;
+      assert.equal(left!.rows, 0);
+      await first`rollback`;
+      const [rest] = await second`select pay.purge()::int as rows`;
+      assert.equal(rest!.rows, deleted!.rows);
+    } finally {
+      await first`rollback`;
+      await second`reset lock_timeout`;
+      first.release();
+      second.release();
+    }
+  });
   await t.step("live money is kept", async () => {
     const [row] = await service.sql`
       insert into pay.payments

@@ -1,0 +1,67 @@
+/**
+ * pay.commit() of a list at the rate limit of its key: replays are not counted, so they leave the
+ * whole limit to their neighbours, and a neighbour beyond the limit is refused and stores nothing.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { startService } from "../support/service.ts";
+import { type Asked, commit, created, NOW } from "./commit_list.ts";
+
+/** Five a second allow ten requests in two seconds. */
+const LIMIT = 10;
+const RATE_LIMITS = { key: LIMIT / 2, environment: 0 };
+/** The window of the first requests is over. */
+const LATER = NOW + 60_000;
+
+Deno.test("pay.commit() at the rate limit", async (t) => {
+  const service = await startService();
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  const asked = async (idempotency_key: string, at_ms = LATER): Promise<Asked> => ({
+    change: await created(),
+    key: service.key.text,
+    rate_limits: RATE_LIMITS,
+    idempotency_key,
+    at_ms,
+  });
+  const list = (from: number, to: number, at_ms?: number) =>
+    Promise.all(Array.from({ length: to - from }, (_, i) => asked(`key ${from + i}`, at_ms)));
+  const outcomes = async (asks: readonly Asked[]) =>
+    (await commit(functions, asks)).map(({ outcome, remaining }) => `${outcome} ${remaining}`);
+  const used = async () => {
+    const [row] = await service.sql`
+      select sum(current_count)::int as requests from pay.rate_counters`;
+    return row!.requests;
+  };
+  try {
+    await t.step("each request of a list uses one", async () => {
+      const told = Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`);
+      assert.deepEqual(await outcomes(await list(0, LIMIT, NOW)), told);
+      assert.equal(await used(), LIMIT);
+    });
+    await t.step("as many replays leave the whole limit to the others", async () => {
+      const replays = await list(0, LIMIT);
+      const others = await list(LIMIT, 2 * LIMIT + 1);
+      const told = await outcomes([...replays, ...others]);
+      assert.deepEqual(told, [
+        ...replays.map(() => `replay ${LIMIT}`),
+        ...Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`),
+        "rate_limited 0",
+      ]);
+      assert.equal(await used(), LIMIT);
+    });
+    await t.step("what was refused has stored no answer", async () => {
+      const kept = await service.sql`
+        select from pay.idempotency_keys where key = ${`key ${2 * LIMIT}`}`;
+      assert.equal(kept.count, 0);
+    });
+    await t.step("replays at the limit are replays", async () => {
+      const told = await outcomes([...await list(0, 2), ...await list(2 * LIMIT, 2 * LIMIT + 1)]);
+      assert.deepEqual(told, ["replay 0", "replay 0", "rate_limited 0"]);
+      assert.equal(await used(), LIMIT);
+    });
+  } finally {
+    await functions.end();
+    await service.close();
+  }
+});

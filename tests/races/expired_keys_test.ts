@@ -1,0 +1,69 @@
+/**
+ * Two lists of changes whose idempotency keys are all older than 24 hours, in opposite orders: each
+ * deletes the old answers, and neither waits for the other in a circle.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { commit, created, DAY, NOW } from "../database/commit_list.ts";
+import { startService } from "../support/service.ts";
+
+/** A deadline for what takes milliseconds. */
+const PATIENCE_MS = 10_000;
+
+Deno.test("two lists delete the same expired keys in opposite orders", async () => {
+  const service = await startService();
+  const { sql, key } = service;
+  const pools = [0, 1].map(() =>
+    postgres(service.database.functions_url, { max: 1, onnotice: () => {} })
+  );
+  const holders = [await sql.reserve(), await sql.reserve()];
+  const send = async (pool: number, keys: readonly string[]) => {
+    const change = await created();
+    const list = keys.map((idempotency_key) => ({ change, key: key.text, idempotency_key }));
+    return await commit(pools[pool]!, list);
+  };
+  try {
+    await service.setClock(NOW - DAY);
+    await commit(pools[0]!, [
+      { change: await created(), key: key.text, idempotency_key: "a" },
+      { change: await created(), key: key.text, idempotency_key: "b" },
+    ]);
+    await service.setClock(NOW);
+    for (const [i, name] of ["a", "b"].entries()) {
+      await holders[i]!`begin`;
+      await holders[i]!`select from pay.idempotency_keys where key = ${name} for update`;
+    }
+    const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
+    // Both wait. When the holder of "a" ends, a list that deletes "a" first goes on to "b".
+    await untilWaiting(sql, 2);
+    await holders[0]!`rollback`;
+    await holders[1]!`rollback`;
+    for (const list of await lists) {
+      assert.equal(list.status, "fulfilled", String((list as PromiseRejectedResult).reason));
+      const { value } = list as PromiseFulfilledResult<Awaited<ReturnType<typeof commit>>>;
+      assert.deepEqual(value.map(({ outcome }) => outcome), ["expired", "expired"]);
+    }
+    const [kept] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
+    assert.equal(kept!.keys, 0);
+  } finally {
+    for (const holder of holders) {
+      await holder`rollback`;
+      holder.release();
+    }
+    for (const pool of pools) await pool.end();
+    await service.close();
+  }
+});
+
+/** Resolves when so many sessions of this database wait for a lock. */
+async function untilWaiting(sql: postgres.Sql, sessions: number): Promise<void> {
+  const deadline = performance.now() + PATIENCE_MS;
+  while (performance.now() < deadline) {
+    const [row] = await sql`
+      select count(*)::int as waiting from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    if (row!.waiting >= sessions) return;
+  }
+  throw new Error("nobody waits");
+}
