@@ -76,7 +76,7 @@ export async function migrate(
   }
 }
 
-/** The migrations of a folder, by version. */
+/** The migrations of a folder, by version. Errors: `MigrationError` if two have the same. */
 export async function listMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for await (const { name: file, isFile } of Deno.readDir(folder)) {
@@ -85,7 +85,14 @@ export async function listMigrations(folder: string): Promise<Migration[]> {
       migrations.push({ file, version, name });
     }
   }
-  return migrations.sort((a, b) => a.version < b.version ? -1 : 1);
+  migrations.sort((a, b) => a.version < b.version ? -1 : 1);
+  for (const [i, { file, version }] of migrations.entries()) {
+    const next = migrations[i + 1];
+    if (next?.version !== version) continue;
+    const files = [file, next.file].sort().join(" and ");
+    throw new MigrationError(`${files} have the same version: give the newer one a later version`);
+  }
+  return migrations;
 }
 
 async function createRecord(sql: postgres.Sql): Promise<void> {

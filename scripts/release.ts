@@ -10,7 +10,7 @@
 import { makeFixture, writeFixture } from "../tests/upgrade/fixture.ts";
 import { migrate, MIGRATIONS_DIR } from "./migrate.ts";
 import { readMigrationFolder } from "./migration_folder.ts";
-import { hashUnreleased, readReleases, RELEASES_FILE } from "./releases.ts";
+import { findOrderProblems, hashUnreleased, readReleases, RELEASES_FILE } from "./releases.ts";
 import { checkSchema } from "./schema_dump.ts";
 import { type ScratchServer, withScratchServer } from "./scratch_database.ts";
 import { findVersionProblems } from "./version.ts";
@@ -45,7 +45,9 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function findProblems(server: ScratchServer, version: string): Promise<string[]> {
-  const problems = await findVersionProblems(version);
-  if (Object.hasOwn(await readReleases(), version)) problems.push(`${version} is released already`);
-  return [...problems, ...await checkSchema(server)];
+  return [
+    ...await findVersionProblems(version),
+    ...findOrderProblems(await readReleases(), version),
+    ...await checkSchema(server),
+  ];
 }

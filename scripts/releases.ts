@@ -57,6 +57,21 @@ export async function findBrokenReleases(
   return problems;
 }
 
+/**
+ * Reasons against a version as the next release; a sentence each. The upgrade test takes releases in
+ * the order of the file, so each comes after all others.
+ */
+export function findOrderProblems(releases: Releases, version: string): string[] {
+  if (Object.hasOwn(releases, version)) return [`${version} is released already`];
+  return Object.keys(releases).filter((release) => compareVersions(version, release) < 0)
+    .map((release) => `${release} is released: ${version} must be a later version`);
+}
+
+function compareVersions(a: string, b: string): number {
+  const [x, y] = [a, b].map((version) => version.split(".").map(Number));
+  return x!.map((part, i) => part - y![i]!).find((difference) => difference !== 0) ?? 0;
+}
+
 /** Hashes of the migrations that no release has. */
 export async function hashUnreleased(
   releases: Releases,

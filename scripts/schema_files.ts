@@ -113,6 +113,7 @@ export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR
         for (const [object, error] of refused) throw new SchemaFileError(object, error);
         await transaction.unsafe(BODIES_CHECKED).simple();
         for (const object of objects) await checkBody(transaction, object);
+        await checkReferences(transaction, objects);
       })
     );
   } finally {
@@ -156,4 +157,29 @@ async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<voi
   await sql.unsafe(object.statements[0]!).simple().catch((error) => {
     throw new SchemaFileError(object, error);
   });
+}
+
+/** A name of the schema in a body; after a quote it is that of a setting. */
+const REFERENCE = /(?<!['\w.])pay\.(\w+)/g;
+
+/**
+ * PostgreSQL does not look up what a plpgsql body or a text for `execute` uses until it runs. Every
+ * name of the schema in the files is that of a function, relation or type.
+ */
+async function checkReferences(
+  sql: TransactionSql,
+  objects: readonly SchemaObject[],
+): Promise<void> {
+  const rows = await sql<{ name: string }[]>`
+    select proname as name from pg_proc where pronamespace = 'pay'::regnamespace
+    union select relname from pg_class where relnamespace = 'pay'::regnamespace
+    union select typname from pg_type where typnamespace = 'pay'::regnamespace`;
+  const known = new Set(rows.map(({ name }) => name));
+  for (const object of objects) {
+    const text = object.statements[0]!.replaceAll(/--[^\n]*/g, "");
+    for (const [reference, name] of text.matchAll(REFERENCE)) {
+      if (known.has(name!)) continue;
+      throw new SchemaFileError(object, new Error(`${reference} does not exist`));
+    }
+  }
 }

@@ -47,7 +47,7 @@ comment on column pay.payments.id is 'The id in answers; sorts by time.';
 comment on column pay.payments.status is 'Status, as in answers.';
 comment on column pay.payments.amount_minor is 'Amount in minor units.';
 comment on column pay.payments.currency is 'ISO 4217 code.';
-comment on column pay.payments.method_kind is 'Payment method.';
+comment on column pay.payments.method_kind is 'The kind of payment method, as in answers.';
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds, minor units.';
@@ -127,7 +127,7 @@ comment on table pay.idempotency_keys is 'The first answer to a keyed request, r
 comment on column pay.idempotency_keys.environment_id is 'The environment of the row.';
 comment on column pay.idempotency_keys.api_key_id is 'The API key of the request.';
 comment on column pay.idempotency_keys.key is 'The Idempotency-Key header.';
-comment on column pay.idempotency_keys.body is 'The answers body, byte for byte.';
+comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
 comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';

@@ -174,7 +174,7 @@ comment on column pay.claimed_delivery.event_id is 'Its event.';
 comment on column pay.claimed_delivery.subject_id is 'The subject of its event.';
 comment on column pay.claimed_delivery.attempt is 'The number of the attempt that the claim begins.';
 comment on column pay.claimed_delivery.url is 'The address of the endpoint.';
-comment on column pay.claimed_delivery.secrets is 'webhook_endpoints.secrets.';
+comment on column pay.claimed_delivery.secrets is 'The secrets of the endpoint, in the form of webhook_endpoints.secrets.';
 comment on column pay.claimed_delivery.livemode is 'The mode of the environment.';
 comment on column pay.claimed_delivery.failing_since is
   'webhook_endpoints.failing_since in the time of the relay''s clock.';

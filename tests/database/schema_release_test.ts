@@ -196,6 +196,28 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /two\.sql: pay\.two: function pay\.one\(\) does not exist/,
   ],
   [
+    "a plpgsql body that calls what is gone",
+    (project) =>
+      project.change({
+        one: null,
+        two: `${HEAD} pay.two(p_n integer) returns integer ${TAIL.replace("sql", "plpgsql")}
+          as $$ begin return pay.one() + p_n; end $$;`,
+      }),
+    /two\.sql: pay\.two: pay\.one does not exist/,
+  ],
+  [
+    "dynamic SQL that calls what is gone",
+    (project) =>
+      project.change({
+        one: null,
+        two: `${HEAD} pay.two(p_n integer) returns text ${TAIL}
+          as $$ select 'select pay.one()' $$;`,
+        items: null,
+        item_of: null,
+      }),
+    /two\.sql: pay\.two: pay\.one does not exist/,
+  ],
+  [
     "a view of what is not there",
     (project) =>
       project.change({

@@ -43,6 +43,18 @@ Deno.test("migrate() applies by version and ignores other files", async () => {
   });
 });
 
+Deno.test("migrate() refuses two files with the same version, and changes nothing", async () => {
+  await withScratch({ ...TABLE, "20260101000000_other.sql": "select 1;" }, async (scratch) => {
+    await assert.rejects(migrate(scratch.url, undefined, scratch.folder), {
+      name: "MigrationError",
+      message: "20260101000000_other.sql and 20260101000000_table.sql have the same version: " +
+        "give the newer one a later version",
+    });
+    const [found] = await scratch.sql`select to_regclass('public.steps') as name`;
+    assert.equal(found!.name, null);
+  });
+});
+
 Deno.test("migrate() does nothing the second time", async () => {
   await withScratch({ ...TABLE, ...ONE }, async ({ folder, url, sql }) => {
     await migrate(url, undefined, folder);

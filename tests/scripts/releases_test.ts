@@ -6,6 +6,7 @@ import { MIGRATIONS_DIR } from "../../scripts/migrate.ts";
 import { readMigrationFolder } from "../../scripts/migration_folder.ts";
 import {
   findBrokenReleases,
+  findOrderProblems,
   hashUnreleased,
   readReleases,
   releasedFiles,
@@ -54,8 +55,8 @@ const BREACHES: [name: string, change: Record<string, string | null>, problems: 
   ["a renamed one", { "2_b.sql": null, "2_c.sql": FILES["2_b.sql"] }, [/^2_b\.sql .* missing$/]],
   [
     "one in between",
-    { "1_b.sql": "select 3;" },
-    [/^1_b\.sql is not released, but sorts before 2_b\.sql/],
+    { "11_b.sql": "select 3;" },
+    [/^11_b\.sql is not released, but sorts before 2_b\.sql/],
   ],
 ];
 
@@ -70,6 +71,25 @@ for (const [name, change, problems] of BREACHES) {
       assert.equal(found.length, problems.length, found.join("\n"));
       for (const [i, problem] of problems.entries()) assert.match(found[i]!, problem);
     }));
+}
+
+/** Versions after the releases 1.0.0 and 1.10.0, and the problems. */
+const ORDER: [version: string, problems: string[]][] = [
+  ["1.10.1", []],
+  ["1.11.0", []],
+  ["2.0.0", []],
+  ["1.10.0", ["1.10.0 is released already"]],
+  ["1.9.0", ["1.10.0 is released: 1.9.0 must be a later version"]],
+  [
+    "0.20.0",
+    ["1.0.0", "1.10.0"].map((release) => `${release} is released: 0.20.0 must be a later version`),
+  ],
+];
+
+for (const [version, problems] of ORDER) {
+  Deno.test(`findOrderProblems() of ${version} after 1.10.0`, () => {
+    assert.deepEqual(findOrderProblems({ "1.0.0": {}, "1.10.0": {} }, version), problems);
+  });
 }
 
 Deno.test("releasedFiles() up to a release has the files of those before it too", () => {
