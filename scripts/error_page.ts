@@ -13,6 +13,7 @@ import {
 } from "../shared/domain/test_values.ts";
 import { ERROR_CODES } from "../shared/schema/error.ts";
 import { EVENT_TYPES } from "../shared/schema/event_type.ts";
+import { type Outcome, OUTCOMES } from "../shared/schema/payment.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { diffLines } from "./diff_lines.ts";
 
@@ -26,6 +27,15 @@ const RESULTS: Readonly<Record<TestBehaviour, string>> = {
   expired: "no payment: error `invalid_parameter`",
   bank_return: "`failed`, `bank_return`",
   revert: "`failed`, `onchain_reverted`",
+};
+
+/** Results of the forced outcomes. */
+const OUTCOME_RESULTS: Readonly<Record<Outcome, string>> = {
+  success: "`completed`",
+  declined: "`declined`, error `payment_declined`",
+  pending: "`pending`",
+  refunded: "`refunded`",
+  chargeback: "`chargeback`",
 };
 
 const FILE = new URL(`../${ERROR_PAGE}`, import.meta.url);
@@ -118,6 +128,16 @@ function valueSections(): string[] {
     ),
     "",
     ...table(["IBAN or wallet", "Payment"], others),
+    "",
+    ...wrap(
+      "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +
+        "function makes the same payments, and also answers 201 to a declined one.",
+    ),
+    "",
+    ...table(
+      ["`outcome`", "Payment"],
+      OUTCOMES.map((outcome) => [outcome, OUTCOME_RESULTS[outcome]]),
+    ),
     "",
     "## Event types",
     "",

@@ -3,13 +3,13 @@
  * product, started by the README's first command. Each answer is compared, and so are the tables of
  * the documents that belong to the README.
  *
- * What is run and how answers are written: readme_document.ts and readme_answers.ts.
+ * readme_document.ts and readme_answers.ts have the forms of blocks and answers, readme_programs.ts
+ * the README's code in other languages, and readme_values.ts the test values.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { nextStatuses } from "../shared/domain/lifecycle.ts";
-import { TEST_CARDS } from "../shared/domain/test_values.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../shared/http/sandbox_operations.ts";
 import { OUTCOMES, PAYMENT_STATUSES } from "../shared/schema/payment.ts";
@@ -21,7 +21,9 @@ import {
   tableRows,
   uncheckedCurls,
 } from "./readme_document.ts";
+import { PROGRAMS, runProgram } from "./readme_programs.ts";
 import { missingPrograms, runInOneShell } from "./readme_shell.ts";
+import { createValue, VALUE_TABLES, valueCases } from "./readme_values.ts";
 import { launchStart, type LocalStart } from "./support/local_start.ts";
 import { withTemporaryFolder } from "./support/temporary_folder.ts";
 
@@ -30,24 +32,35 @@ const ROOT = new URL("../", import.meta.url);
 const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
 /** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
 const RECEIVER_PORT = "4343";
-const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS] = await Promise.all(
+/** The README's length, so that people read it. */
+const README_LINES = 220;
+const PICTURE = "docs/console.png";
+const PICTURE_BYTES = 150_000;
+const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
   [
     "README.md",
-    ...["tutorial", "reference", "contract", "operations"].map((name) => `docs/${name}.md`),
+    ...["tutorial", "reference", "contract", "operations", "errors"]
+      .map((name) => `docs/${name}.md`),
   ]
     .map((path) => Deno.readTextFile(new URL(path, ROOT))),
-) as [string, string, string, string, string];
+) as [string, string, string, string, string, string];
 /** Documents whose blocks are run, in the order in which a reader does. */
 const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
 
+const in_ci = Deno.env.get("CI") !== undefined;
 const missing = await missingPrograms(["bash", "curl", "node"]);
 if (missing.length > 0) {
   console.warn(`The documents are not run unless CI is set: ${missing.join(", ")} not installed`);
 }
+const missing_languages = await missingPrograms(PROGRAMS.map(({ command }) => command[0]));
+if (missing_languages.length > 0) {
+  const names = missing_languages.join(", ");
+  console.warn(`The README's code is not run unless CI is set: ${names} not installed`);
+}
 
 Deno.test({
   name: "README.md and docs/tutorial.md, run from the first block to the last, give their answers",
-  ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
+  ignore: missing.length > 0 && !in_ci,
   // A reader's shell stands in the folder that holds `.local/` and `client/`.
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
@@ -56,11 +69,12 @@ Deno.test({
       const product = await launchStart({ DATA_DIR: join(folder, ".local") }, ["task", "start"]);
       try {
         await runBlocks(t, folder);
-        for (const { name, body, expected } of valueCases()) {
+        for (const { name, body, expected } of valueCases(ERRORS)) {
           await t.step(`${name} gives ${expected}`, async () => {
-            assert.equal(await create(product, body), expected);
+            assert.equal(await createValue(product, body), expected);
           });
         }
+        await runPrograms(t, product, folder);
       } finally {
         await product.end();
       }
@@ -89,6 +103,24 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
   });
 }
 
+/** The README's code in each language makes the payment: all together one, as they have one key. */
+async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: string) {
+  const ids = new Set<string>();
+  for (const program of PROGRAMS) {
+    const name = program.command[0];
+    await t.step({
+      name: `README.md, ${program.fence}: makes the payment`,
+      ignore: missing_languages.includes(name) && !in_ci,
+      fn: async () => {
+        const { id, status } = await runProgram(program, README, folder, product);
+        assert.equal(status, "completed");
+        ids.add(id);
+      },
+    });
+  }
+  assert.equal(ids.size, 1, [...ids].join(" "));
+}
+
 function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;
@@ -101,11 +133,29 @@ Deno.test("every curl of README.md and docs/tutorial.md is run and compared", ()
   assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
 });
 
-Deno.test("README.md lists every test card and every outcome", () => {
-  const cards = tableRows(README, "Card").map(([cell]) => codeTexts(cell!)[0]!.replace(/ /g, ""));
-  assert.deepEqual(cards.sort(), [...TEST_CARDS.keys()].sort());
-  const outcomes = tableRows(README, "`outcome`").map(([cell]) => codeTexts(cell!)[0]);
-  assert.deepEqual(outcomes.sort(), [...OUTCOMES].sort());
+Deno.test("README.md shows test values with the results of docs/errors.md", () => {
+  const all = VALUE_TABLES.flatMap((header) => tableRows(ERRORS, header)).map(String);
+  const shown = tableRows(README, "Test value").map(String);
+  assert.deepEqual(shown.filter((row) => !all.includes(row)), []);
+  assert.ok(shown.length >= 8, `${shown.length} test values`);
+});
+
+Deno.test("README.md names every outcome", () => {
+  const [, section = ""] = README.split("## Test values");
+  const [, list = ""] = /`outcome` overrides every value: (.*?)\./s.exec(section) ?? [];
+  assert.deepEqual(codeTexts(list).sort(), [...OUTCOMES].sort());
+});
+
+Deno.test(`README.md has at most ${README_LINES} lines`, () => {
+  const lines = README.trimEnd().split("\n").length;
+  assert.ok(lines <= README_LINES, `${lines} lines`);
+});
+
+Deno.test(`README.md shows ${PICTURE}, of less than ${PICTURE_BYTES} bytes`, async () => {
+  assert.match(README, new RegExp(`^!\\[[^\\]]+\\]\\(${PICTURE}\\)$`, "m"));
+  const picture = await Deno.readFile(new URL(PICTURE, ROOT));
+  assert.ok(picture.length < PICTURE_BYTES, `${picture.length} bytes`);
+  assert.equal(new TextDecoder("latin1").decode(picture.subarray(1, 4)), "PNG");
 });
 
 Deno.test("docs/contract.md has every move of a payment, and no other", () => {
@@ -149,46 +199,6 @@ Deno.test("docs/operations.md explains every setting that the code reads, and no
   for (const name of SET_BY_OTHERS) read.delete(name);
   assert.deepEqual(shown.sort(), [...read].sort());
 });
-
-/** A row of a table of test values: what is sent, and HTTP status, payment status and code. */
-interface ValueCase {
-  name: string;
-  body: Record<string, unknown>;
-  expected: string;
-}
-
-function valueCases(): ValueCase[] {
-  return ["Card", "IBAN or wallet", "`outcome`"].flatMap((header) =>
-    tableRows(README, header).map(([value, http, payment, remark = ""]) => {
-      const name = codeTexts(value!)[0]!;
-      const status = codeTexts(payment!)[0] ?? "none";
-      const code = header === "`outcome`" && status === "declined"
-        ? "payment_declined"
-        : /^`(.+?)`/.exec(remark)?.[1] ?? "";
-      return { name, body: bodyOf(header, name), expected: `${http} ${status} ${code}`.trim() };
-    })
-  );
-}
-
-function bodyOf(header: string, value: string): Record<string, unknown> {
-  if (header === "Card") {
-    const cvc = value.startsWith("37") ? "1234" : "123";
-    return { card: { number: value, exp_month: 12, exp_year: 2034, cvc } };
-  }
-  if (header === "`outcome`") return { outcome: value };
-  return value.startsWith("0x") ? { wallet: value } : { iban: value };
-}
-
-/** Creates a payment and tells the answer as a table row would. */
-async function create(product: LocalStart, body: Record<string, unknown>): Promise<string> {
-  const sent = { amount: 1000, currency: "EUR", ...body };
-  const answer = await product.call("POST", "/api-v1-payments/v1/payments", sent);
-  // deno-lint-ignore no-explicit-any
-  const { error, ...created } = answer.body as any;
-  const payment = error?.payment ?? created;
-  const code = error?.code ?? payment.failure_code ?? "";
-  return `${answer.status} ${payment.status ?? "none"} ${code}`.trim();
-}
 
 /** The texts of all TypeScript files below a folder. */
 async function* sources(folder: URL): AsyncGenerator<string> {
