@@ -12,18 +12,12 @@ import type {
 import type { CreateRefundBody } from "../schema/refund.ts";
 import { amountOf } from "../schema/values.ts";
 import type { Store } from "../store/store.ts";
-import {
-  type Changes,
-  providerOf,
-  type Reply,
-  replyOf,
-  type ServiceRequest,
-  unavailable,
-} from "./changes.ts";
+import { type Changes, providerOf, replyOf, unavailable } from "./changes.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
 import { decideRefund } from "./refund_payment.ts";
+import type { Reply, ServiceRequest } from "./service_request.ts";
 
 /** The operations that change payments. Each throws `ApiError`. */
 export interface Payments {

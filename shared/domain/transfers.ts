@@ -3,8 +3,9 @@
  */
 
 import type { CreateTransferBody, Transfer } from "../schema/transfer.ts";
-import { type Changes, providerOf, type Reply, type ServiceRequest } from "./changes.ts";
+import { type Changes, providerOf } from "./changes.ts";
 import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
+import type { Reply, ServiceRequest } from "./service_request.ts";
 
 /** The operations that change transfers. Each throws `ApiError`. */
 export interface Transfers {

@@ -15,8 +15,8 @@ import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
+import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 

@@ -11,7 +11,7 @@ import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
-import type { Reply } from "../domain/changes.ts";
+import type { Reply } from "../domain/service_request.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Answer } from "../store/change.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
