@@ -14,7 +14,7 @@ export type Send = (
 ) => Promise<WebhookResult>;
 
 /** What an attempt sends. */
-export interface AttemptToMake {
+interface AttemptToMake {
   event_id: string;
   /** The payload's text. */
   body: string;

@@ -16,7 +16,7 @@ import { sandboxProvider } from "./sandbox_provider.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 
 /** Decides a change of a loaded resource; null when there is nothing to change. */
-export type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
+type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
 
 /** No id of anything: asks the database for a kept answer alone. */
 const NO_ID = "none";

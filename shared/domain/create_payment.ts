@@ -16,7 +16,7 @@ import { addRefund } from "./refund_payment.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
 
 /** What deciding a create needs beside the body. */
-export interface CreateContext extends RequestContext {
+interface CreateContext extends RequestContext {
   provider: Provider;
   /** Where the functions are served; the addresses of next actions begin with it. */
   base_url: string;

@@ -19,13 +19,13 @@ const MAX_DECISIONS = 20;
 const PAUSE_MS = { first: 2, last: 64 };
 
 /** Kinds of resources that requests change. */
-export type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
+type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
 
 /**
  * Decides on a loaded resource and commits the decision with `access`. Null when the resource has
  * changed since the load.
  */
-export type DecideAndCommit = (
+type DecideAndCommit = (
   loaded: Extract<Loaded, { outcome: "found" }>,
   access: Access,
 ) => Promise<Reply | null>;

@@ -42,7 +42,7 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
 /** What a function serves without an API key, besides its health. */
-export interface KeylessRoutes {
+interface KeylessRoutes {
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
   /** Adds routes for our own clock. */

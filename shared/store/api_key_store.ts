@@ -1,6 +1,4 @@
-/**
- * The SQL of API keys over HTTP: one entry function, one round trip. A part of the store.
- */
+/** The store of API keys over HTTP. Each call runs one entry function in one round trip. */
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
@@ -22,7 +20,7 @@ export interface SecretFacts {
 }
 
 /** A change of a key of the caller's environment. */
-export interface ApiKeyChange {
+interface ApiKeyChange {
   action: "create" | "rotate" | "revoke";
   id: string;
   status: number;

@@ -42,7 +42,7 @@ export interface TransferRow {
 }
 
 /** A row of `pay.refunds`. */
-export interface RefundRow {
+interface RefundRow {
   id: string;
   payment_id: string;
   amount_minor: number;
@@ -65,7 +65,7 @@ export type MovementKind =
  * A row of `pay.ledger_movements`: an amount moves from one account to another, as one leg of a ledger
  * transaction. The API shows it as two entries.
  */
-export interface MovementRow {
+interface MovementRow {
   transaction_id: string;
   /** Numbers the legs of a transaction: 0, 1, 2 … */
   leg: number;

@@ -1,6 +1,6 @@
 /**
- * What every entry function has in common: who asks, and what its outcomes mean. The one map from
- * outcomes to error codes.
+ * The part that all entry functions share: the caller's access, and the error codes of the outcomes
+ * of admission, idempotency and paging. The caller of an entry function handles its other outcomes.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -120,7 +120,7 @@ export async function untilFresh<T extends Row>(
   }
 }
 
-/** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
+/** Passes a row on, or throws the error of its outcome. */
 function admit<T extends Row>(access: Access, row: T | undefined): T {
   if (!row) throw new Error("an entry function gave no row");
   if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
@@ -171,7 +171,7 @@ export function rateLimited(): ApiError {
 }
 
 /** One answer for unknown ids and for ids of other environments. */
-export function notFound(): ApiError {
+function notFound(): ApiError {
   return new ApiError("not_found", "No such resource");
 }
 

@@ -1,6 +1,6 @@
 /**
- * The SQL of webhook endpoints, deliveries and the relay: each call is one entry function, one round
- * trip. A part of the store like `store.ts`.
+ * The store of webhook endpoints, deliveries and the relay. Each call runs one entry function in one
+ * round trip.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -18,7 +18,7 @@ export interface SecretSource {
 }
 
 /** A row of `pay.webhook_endpoints`. */
-export interface EndpointRow {
+interface EndpointRow {
   id: string;
   url: string;
   events: string[];
@@ -109,7 +109,7 @@ export interface RelayTurn {
 }
 
 /** An event sent on demand, with its delivery. */
-export interface TriggeredDelivery {
+interface TriggeredDelivery {
   endpoint_id: string;
   event_id: string;
   type: string;
@@ -164,7 +164,7 @@ export interface WebhookStore {
 }
 
 /** An endpoint that the relay turns off, and the event that tells of it. */
-export interface DisabledEndpoint {
+interface DisabledEndpoint {
   environment_id: string;
   id: string;
   expects_revision: number;
