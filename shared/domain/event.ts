@@ -5,7 +5,7 @@
 import { formatTime } from "../core/clock.ts";
 import { type IdMint, idMint, type RandomSource } from "../core/ids.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { EventRow } from "../store/change.ts";
+import type { EventRow } from "../store/commit_rows.ts";
 
 /** What an event is made in: a request, or the relay's own doing, which has no request id. */
 interface EventContext {

@@ -12,7 +12,7 @@ import type {
 import type { CreateRefundBody } from "../schema/refund.ts";
 import { amountOf } from "../schema/values.ts";
 import type { Store } from "../store/store.ts";
-import { type Changes, providerOf, replyOf, unavailable } from "./changes.ts";
+import { type ChangeWriter, providerOf, replyOf, unavailable } from "./change_writer.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
@@ -43,7 +43,7 @@ export interface Payments {
 
 /** The payments service over a store. */
 export function createPayments(
-  options: { store: Store; changes: Changes; base_url: string },
+  options: { store: Store; changes: ChangeWriter; base_url: string },
 ): Payments {
   const { store, changes, base_url } = options;
   const resets = new KeyedQueue();

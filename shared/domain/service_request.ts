@@ -1,6 +1,6 @@
 /** A request as the domain sees it, and the domain's reply. */
 
-import type { Answer } from "../store/change.ts";
+import type { Answer } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 

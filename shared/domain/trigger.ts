@@ -9,7 +9,7 @@ import { idMint } from "../core/ids.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../schema/webhook.ts";
-import type { EventRow } from "../store/change.ts";
+import type { EventRow } from "../store/commit_rows.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";

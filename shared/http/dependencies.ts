@@ -6,7 +6,7 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
-import { Changes } from "../domain/changes.ts";
+import { ChangeWriter } from "../domain/change_writer.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
@@ -72,7 +72,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
-  const changes = new Changes(store);
+  const changes = new ChangeWriter(store);
   const webhook_store = createWebhookStore(database, calls, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({

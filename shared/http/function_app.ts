@@ -13,7 +13,7 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/service_request.ts";
 import { renderError } from "../domain/error_body.ts";
-import type { Answer } from "../store/change.ts";
+import type { Answer } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, keyOpensNothing } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";

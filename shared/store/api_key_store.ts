@@ -2,7 +2,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
-import type { Answer } from "./change.ts";
+import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 

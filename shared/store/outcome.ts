@@ -5,7 +5,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
-import type { Answer } from "./change.ts";
+import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 
 /** Requests a second, with bursts of twice that; 0: no limit. */

@@ -8,7 +8,7 @@
  */
 
 import { idMint } from "../core/ids.ts";
-import type { Answer, Change } from "./change.ts";
+import type { Answer, Change } from "./commit_rows.ts";
 import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
   charactersOf,

@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
-import type { Answer } from "./change.ts";
+import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";

@@ -11,7 +11,7 @@ import { decideCreate } from "../../shared/domain/create_payment.ts";
 import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/change.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
 import type { RateLimits } from "../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../shared/store/commit_statement.ts";
 import { BASE_URL } from "../support/service.ts";

@@ -1,6 +1,6 @@
 /**
- * What one decided change writes, row by row, in the database's own names: the parameter of
- * `pay.commit`. The domain builds it; the store sends it unread.
+ * The rows that one decided change writes, in the database's own names: the parameters of
+ * `pay.commit`. The domain builds them, and the store sends them unread.
  */
 
 import type { PaymentStatus } from "../schema/payment.ts";

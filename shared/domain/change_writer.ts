@@ -4,14 +4,14 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { Answer, Change } from "../store/change.ts";
+import type { Answer, Change } from "../store/commit_rows.ts";
 import { databaseAway } from "../store/database.ts";
 import type { Committed, Store } from "../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
 import type { RequestContext } from "./event.ts";
 import { type Provider, unconfiguredProvider } from "./provider.ts";
-import { answerOnly, type Subject } from "./resource_change.ts";
+import { answerOnly, type Subject } from "./change_builder.ts";
 import { sandboxProvider } from "./sandbox_provider.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 
@@ -22,7 +22,7 @@ type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change 
 const NO_ID = "none";
 
 /** Writes changes through a store. */
-export class Changes {
+export class ChangeWriter {
   readonly #store: Store;
   readonly #loop: DecisionLoop;
 
@@ -50,7 +50,7 @@ export class Changes {
     return replyOf(committed) ?? unavailable();
   }
 
-  /** Changes a payment or transfer; decides again when it has changed in between. */
+  /** ChangeWriter a payment or transfer; decides again when it has changed in between. */
   change<T extends Subject>(
     request: ServiceRequest,
     kind: "payments" | "transfers",
