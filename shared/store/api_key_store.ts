@@ -2,6 +2,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
+import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
@@ -26,7 +27,7 @@ interface ApiKeyChange {
   status: number;
   name?: string;
   /** Undefined: every scope. */
-  scopes?: string[] | undefined;
+  scopes?: Scope[] | undefined;
   secret?: SecretFacts;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;

@@ -3,7 +3,8 @@
  * `pay.commit`. The domain builds them, and the store sends them unread.
  */
 
-import type { PaymentStatus } from "../schema/payment.ts";
+import type { EventType } from "../schema/event_type.ts";
+import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 
@@ -21,7 +22,7 @@ export interface PaymentRow {
   amount_minor: number;
   amount_refunded: number;
   currency: string;
-  method_kind: string;
+  method_kind: MethodKind;
   reference: string | null;
   sequence: number;
   created_at: string;
@@ -82,7 +83,7 @@ interface MovementRow {
 /** A row of `pay.events`. */
 export interface EventRow {
   id: string;
-  type: string;
+  type: EventType;
   subject_id: string;
   sequence: number;
   created_at: string;

@@ -5,6 +5,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
+import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 
@@ -20,7 +21,7 @@ export interface Access {
   /** Lower-case hex SHA-256 of the key text. */
   key_hash: string;
   /** The scope that the operation needs; null when any key will do. */
-  scope: string | null;
+  scope: Scope | null;
   at_ms: number;
   request_id: string;
   /** Null: not limited, or this request is counted already. */

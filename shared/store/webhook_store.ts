@@ -4,6 +4,8 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import type { EventType } from "../schema/event_type.ts";
+import type { EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
@@ -22,13 +24,16 @@ interface EndpointRow {
   id: string;
   url: string;
   events: string[];
-  status: "enabled" | "disabled";
+  status: EndpointStatus;
   /** Newest first. */
   secrets: SecretSource[];
   revision: number;
   created_at: string;
   body: string;
 }
+
+/** An endpoint as the relay loads it. */
+type LoadedEndpoint = Pick<EndpointRow, "revision" | "status" | "body">;
 
 /** A decided change of an endpoint. */
 export interface EndpointChange {
@@ -112,7 +117,7 @@ export interface RelayTurn {
 interface TriggeredDelivery {
   endpoint_id: string;
   event_id: string;
-  type: string;
+  type: EventType;
   subject_id: string;
   body: string;
   delivery_id: string;
@@ -156,7 +161,7 @@ export interface WebhookStore {
   loadEndpoint(
     environment_id: string,
     id: string,
-  ): Promise<{ revision: number; status: string; body: string } | null>;
+  ): Promise<LoadedEndpoint | null>;
   /** Turns an endpoint off; false when it has changed in between. */
   disableEndpoint(disabled: DisabledEndpoint): Promise<boolean>;
   /** Deletes what has outlived its retention; how many rows. */
@@ -263,10 +268,7 @@ export function createWebhookStore(
       ]),
 
     async loadEndpoint(environment_id, id) {
-      const [row] = await database.query<{ revision: number; status: string; body: string }>(
-        LOAD_ENDPOINT,
-        [environment_id, id],
-      );
+      const [row] = await database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);
       return row ?? null;
     },
 
