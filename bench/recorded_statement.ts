@@ -8,7 +8,7 @@ import { formatTime } from "../shared/core/clock.ts";
 import { type Database, openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
-import { Changes } from "../shared/domain/changes.ts";
+import { ChangeWriter } from "../shared/domain/change_writer.ts";
 import { createPayments } from "../shared/domain/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
@@ -68,7 +68,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    payments: createPayments({ store, changes: new Changes(store), base_url }),
+    payments: createPayments({ store, changes: new ChangeWriter(store), base_url }),
   });
   return {
     async record(request) {

@@ -15,7 +15,6 @@ import {
   spreadOf,
 } from "./measurement.ts";
 import { PROJECT_DIR } from "./product.ts";
-import type { JudgedTarget } from "./targets.ts";
 
 /** CPU microseconds for each answer. */
 export interface CpuPerAnswer {
@@ -43,6 +42,16 @@ export interface FigureResult {
   name: string;
   unit: string;
   value: Spread | null;
+}
+
+/** A target and what was measured. */
+export interface JudgedTarget {
+  name: string;
+  /** Such as "≥ 1.4". */
+  target: string;
+  measured: Spread | null;
+  /** Of the median; null when it was not measured. */
+  is_reached: boolean | null;
 }
 
 /** How and where was measured. */

@@ -4,25 +4,8 @@
  */
 
 import { CONNECTIONS } from "./line.ts";
-import {
-  type Figure,
-  type Measurement,
-  ratesBy,
-  ratiosOf,
-  runsOf,
-  type Spread,
-} from "./measurement.ts";
-import { rounded } from "./results.ts";
-
-/** A target and what was measured. */
-export interface JudgedTarget {
-  name: string;
-  /** Such as "≥ 1.4". */
-  target: string;
-  measured: Spread | null;
-  /** Of the median; null when it was not measured. */
-  is_reached: boolean | null;
-}
+import { type Figure, type Measurement, ratesBy, ratiosOf, runsOf } from "./measurement.ts";
+import { type JudgedTarget, rounded } from "./results.ts";
 
 /** Bounds of the median, both inclusive. */
 interface Bounds {

@@ -11,7 +11,7 @@
 import { Session } from "node:inspector/promises";
 import { join } from "node:path";
 import postgres from "postgres";
-import { Changes } from "../shared/domain/changes.ts";
+import { ChangeWriter } from "../shared/domain/change_writer.ts";
 import { createPayments } from "../shared/domain/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
@@ -37,7 +37,7 @@ async function serve(variant: Variant): Promise<void> {
   const answer = createPaymentsFunction({
     ...createDependencies({ database_url, base_url }),
     store,
-    payments: createPayments({ store, changes: new Changes(store), base_url }),
+    payments: createPayments({ store, changes: new ChangeWriter(store), base_url }),
   });
   const profiler = new Session();
   profiler.connect();

@@ -6,15 +6,12 @@
  */
 
 export { PaymentsClient, type PaymentsClientOptions } from "./client.ts";
+export { type DeclineCode, ERROR_CODES, type ErrorCode, type ErrorType } from "./error_codes.ts";
 export {
   ApiError,
   type ApiErrorOf,
   ConnectionError,
-  type DeclineCode,
-  ERROR_CODES,
   type ErrorBody,
-  type ErrorCode,
-  type ErrorType,
   type FailedRequest,
   PaymentsError,
   TimeoutError,
@@ -38,19 +35,21 @@ export type {
 } from "./values.ts";
 export type {
   Capability,
+  FailureCode,
+  MethodKind,
+  Payment,
+  PaymentMethod,
+  PaymentStatus,
+} from "./payment.ts";
+export type {
   CardInput,
   CreatePaymentInput,
   CreateRefundInput,
-  FailureCode,
   ListPaymentsParams,
   ListRefundsParams,
-  MethodKind,
   Outcome,
-  Payment,
   PaymentFields,
-  PaymentMethod,
   Payments,
-  PaymentStatus,
   Refund,
   RefundReason,
   Refunds,

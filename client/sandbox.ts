@@ -2,7 +2,8 @@
  * The sandbox: payments in any state, on demand (interface §4). Test keys only.
  */
 
-import type { CreatePaymentInput, Payment, PaymentStatus } from "./payments.ts";
+import type { Payment, PaymentStatus } from "./payment.ts";
+import type { CreatePaymentInput } from "./payments.ts";
 import type { RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer, TransferStatus } from "./transfers.ts";

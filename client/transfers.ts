@@ -3,7 +3,7 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { FailureCode } from "./payments.ts";
+import type { FailureCode } from "./payment.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {

@@ -3,7 +3,8 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { Payment, Refund } from "./payments.ts";
+import type { Payment } from "./payment.ts";
+import type { Refund } from "./payments.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";

@@ -7,7 +7,7 @@ import { concerns } from "./failure.ts";
 import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
 
 /** An endpoint as it is typed. */
-export interface EndpointDraft {
+interface EndpointDraft {
   url: string;
   description: string;
   /** Everything, or what is ticked. */

@@ -6,7 +6,7 @@
 import { signal } from "@preact/signals";
 
 /** What a page needs to call the API. */
-export interface Session {
+interface Session {
   api_key: string;
   /** `{base_url}` of the API, absolute. */
   base_url: string;

@@ -3,7 +3,7 @@
 import type { Credentials } from "./credentials.ts";
 
 /** What the banner tells. */
-export interface BannerFacts extends Credentials {
+interface BannerFacts extends Credentials {
   /** Path of credentials.json, as short as it can be for the reader. */
   credentials_path: string;
   /** Where the log lines go, or null for standard output. */
@@ -39,7 +39,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
 }
 
 /** A command that creates a payment, to be pasted into a POSIX shell; no line is indented. */
-export function renderCurl({ base_url, test_key }: Credentials): string {
+function renderCurl({ base_url, test_key }: Credentials): string {
   const body = {
     amount: 1999,
     currency: "EUR",

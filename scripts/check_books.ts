@@ -13,7 +13,7 @@ import { readSettings } from "./settings.ts";
 const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
 
 /** What one oracle says. */
-export interface Verdict {
+interface Verdict {
   oracle: string;
   /** The numbers of the promises in docs/reliability.md, and what is promised. */
   promise: string;
@@ -31,7 +31,7 @@ export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
 }
 
 /** The verdicts as lines of text. */
-export function renderVerdicts(verdicts: readonly Verdict[]): string {
+function renderVerdicts(verdicts: readonly Verdict[]): string {
   const width = Math.max(...verdicts.map(({ oracle }) => oracle.length));
   return verdicts.map(({ oracle, promise, findings, examples }) => {
     const line = `${findings === 0 ? "ok    " : "BROKEN"} ${oracle.padEnd(width)}  ${promise}\n`;

@@ -16,7 +16,7 @@ import { installPostgres, type StepOptions } from "./postgres_package.ts";
 import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./postgres_process.ts";
 
 /** What a server is started with. */
-export interface PostgresOptions extends StepOptions {
+interface PostgresOptions extends StepOptions {
   /** Folder for programs, databases and password; made if missing, kept by `stop`. */
   data_dir: string;
   /** Whether a commit survives a crash of the machine. Only tests say no. */

@@ -27,7 +27,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 };
 
 /** A running server. */
-export interface ConnectionServer {
+interface ConnectionServer {
   /** Accepts no new connection, waits for requests under way, closes idle connections. */
   shutdown(): Promise<void>;
 }

@@ -7,7 +7,7 @@
 import { join } from "node:path";
 
 /** A package as the npm registry publishes it. */
-export interface NpmPackage {
+interface NpmPackage {
   name: string;
   version: string;
   /** `sha512-…` of its archive. */

@@ -14,7 +14,7 @@ import { readOperatorUrl, removeOperatorUrl } from "./operator_url.ts";
 import { type Settings, SettingsError } from "./settings.ts";
 
 /** A connection as a user who may execute the operator's functions. */
-export interface OperatorDatabase {
+interface OperatorDatabase {
   sql: postgres.Sql;
   close(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import type { Sql, TransactionSql } from "postgres";
  * queries of views, in the words of the server that is asked. `signatures` leaves both out, so that
  * it is the same on PostgreSQL 15 to 17, and in a restored database.
  */
-export type Detail = "whole" | "signatures";
+type Detail = "whole" | "signatures";
 
 /** The description of each object under its name (`function pay.purge(…)`), in a fixed order. */
 export type SchemaDescription = ReadonlyMap<string, string>;

@@ -5,7 +5,7 @@
  */
 
 /** A file that takes lines. */
-export interface ServerLog {
+interface ServerLog {
   write(line: string): void;
   /** Writes what is gathered and closes the file. */
   close(): void;

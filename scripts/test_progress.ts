@@ -14,7 +14,7 @@ const NEWLINE = 0x0a;
 export const ERASE_LINE = "\r\x1b[K";
 
 /** A run of `deno test`. */
-export interface TestRun {
+interface TestRun {
   /** Arguments of `deno test`. */
   args: readonly string[];
   /** How many files the arguments name. */
@@ -26,7 +26,7 @@ export interface TestRun {
 }
 
 /** Destination of the output. */
-export interface TestOutput {
+interface TestOutput {
   is_terminal: boolean;
   write(bytes: Uint8Array): void;
 }

@@ -3,7 +3,7 @@
 import type { TransactionSql } from "postgres";
 
 /** The outcome for each item. */
-export interface WorkableOrder<Item> {
+interface WorkableOrder<Item> {
   /** Those whose statements have run, in the order in which they did. */
   done: Item[];
   /** Those that the database refuses in any order, with its reason. */

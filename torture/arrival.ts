@@ -34,7 +34,7 @@ export interface Arrival {
 }
 
 /** A request as a receiver has it. */
-export interface ReceivedRequest {
+interface ReceivedRequest {
   path: string;
   headers: Headers;
   bytes: Uint8Array;

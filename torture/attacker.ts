@@ -15,7 +15,7 @@ const ROUND_MS = 500;
 const FILLING_ROUNDS = 6;
 
 /** An attacker that works between `start` and `stop`. */
-export interface Attacker {
+interface Attacker {
   /** Resolves after `FILLING_ROUNDS` rounds. */
   start(): Promise<void>;
   /** Resolves after its last round; attempts may still be under way. */

@@ -6,60 +6,18 @@
 
 import type postgres from "postgres";
 import { checkBooks } from "../scripts/check_books.ts";
-import type { Arrival } from "./arrival.ts";
-import type { Answer, Sent } from "./client_process.ts";
+import type { Answer } from "./client_process.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import {
-  type Action,
-  isRead,
-  type Operation,
-  type Plan,
-  type Sandbox,
-  type Story,
-} from "./plan.ts";
+  answersOf,
+  type EventFact,
+  type Evidence,
+  firstAnswers,
+  type Verdict,
+} from "./evidence.ts";
+import { type Action, isRead, type Operation, type Plan, type Story } from "./plan.ts";
 import { balanceFaults } from "./read_audit.ts";
 import { auditStories } from "./story_audit.ts";
-
-/** What is known at the end of a run. */
-export interface Evidence {
-  plan: Plan;
-  sql: postgres.Sql;
-  /** What the clients have sent and been told, in the order in which it came to be on disk. */
-  journal: (Sent | Answer)[];
-  arrivals: Arrival[];
-  environments: Record<Sandbox, string>;
-  /** Endpoints by the path of their address. */
-  endpoints: Record<string, { sandbox: Sandbox; takes: (type: string) => boolean }>;
-  /** Faults of the replays at the end, and how many there were. */
-  replays: { replayed: number; faults: string[] };
-  /** What was found while the run went on. */
-  meanwhile: { audits: number; findings: string[] };
-  /** Ledger transactions that were deleted or altered since the middle of the run. */
-  altered_movements: string[];
-  /** Deliveries that were asked for again, and those that ended otherwise than the schedule says. */
-  drained: { redelivered: number; faults: string[] };
-}
-
-/** What one promise came to. */
-export interface Verdict {
-  promise: string;
-  /** Figures, for the report. */
-  says: string;
-  findings: string[];
-}
-
-/** An event as the database has it. */
-export interface EventFact {
-  /** The public one. */
-  environment_id: string;
-  id: string;
-  type: string;
-  subject_id: string;
-  sequence: number;
-  key: string | null;
-  /** SHA-256 of the body, in hex. */
-  body_hash: string;
-}
 
 /** Judges a run. */
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
@@ -94,20 +52,6 @@ function ofPromise(text: string): string[] {
 function judged({ stories }: Plan): { story: Story; operation: Operation }[] {
   return stories.filter(({ sandbox }) => sandbox !== "resets")
     .flatMap((story) => story.groups.flat().map((operation) => ({ story, operation })));
-}
-
-/** The answers of a kind, in order. */
-function answersOf({ journal }: Evidence, kind: Answer["kind"]): Answer[] {
-  return journal.filter((record): record is Answer => record.kind === kind);
-}
-
-/** The answer to each operation that came first. */
-export function firstAnswers(evidence: Evidence): Map<number, Answer> {
-  const first = new Map<number, Answer>();
-  for (const answer of answersOf(evidence, "answer")) {
-    if (!first.has(answer.operation)) first.set(answer.operation, answer);
-  }
-  return first;
 }
 
 function keyOf(plan: Plan, operation: number): string {

@@ -3,7 +3,7 @@
  * was committed, in order, freshly signed.
  */
 
-import type { EventFact, Evidence, Verdict } from "./audit.ts";
+import type { EventFact, Evidence, Verdict } from "./evidence.ts";
 
 /** Longest age of a signature when it arrives (promise R8). */
 export const SIGNATURE_AGE_MS = 30_000;

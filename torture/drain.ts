@@ -4,7 +4,7 @@
  */
 
 import { callApi } from "./api_call.ts";
-import type { Evidence } from "./audit.ts";
+import type { Evidence } from "./evidence.ts";
 import type { Sandbox } from "./plan.ts";
 import { type ApiServer, type SandboxKey, type Stage, until } from "./stage.ts";
 

@@ -7,7 +7,7 @@
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 import { openAttacker } from "./attacker.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";
 import { type SandboxKey, type Stage, until } from "./stage.ts";
 

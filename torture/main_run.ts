@@ -5,7 +5,8 @@
 
 import { join } from "node:path";
 import { type Arrival, WAYS_TO_FAIL } from "./arrival.ts";
-import { auditRun, type Verdict } from "./audit.ts";
+import { auditRun } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import type { Answer, ClientCounts, ClientReport, ClientSettings, Sent } from "./client_process.ts";
 import { drain } from "./drain.ts";
 import { readJournal } from "./journal.ts";
@@ -17,7 +18,7 @@ import type { ReceiverSettings } from "./receiver_process.ts";
 import { type ApiServer, freePort, type SandboxKey, type Stage, until } from "./stage.ts";
 
 /** What a main run is asked for. */
-export interface MainRunOptions {
+interface MainRunOptions {
   seed: number;
   operations: number;
   kills: number;

@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Arrival } from "./arrival.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "./delivery_audit.ts";
 import { readJournal } from "./journal.ts";
 import { untilWell } from "./main_run.ts";
@@ -16,7 +16,7 @@ import type { ReceiverSettings } from "./receiver_process.ts";
 import { freePort, type Stage, until } from "./stage.ts";
 
 /** What is asked for. */
-export interface OutageOptions {
+interface OutageOptions {
   /** Deliveries that wait for the receiver. */
   backlog: number;
   /** Whether the ten minutes are waited for. */

@@ -12,7 +12,7 @@ export const SANDBOXES = ["payments", "mixed", "transfers", "resets"] as const;
 export type Sandbox = typeof SANDBOXES[number];
 
 /** The hot accounts: every transfer draws on one of these balances. */
-export const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
+const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
 
 /** One request, in the words of the plan. */
 export type Action =

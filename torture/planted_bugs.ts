@@ -239,7 +239,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a refund leaves the ledger as it is",
     edits: [{
-      file: "shared/domain/resource_change.ts",
+      file: "shared/domain/change_builder.ts",
       find: `    this.move("refund", amount_minor, id);\n`,
       replace: "",
     }],

@@ -6,7 +6,7 @@
 
 import { checkBooks } from "../scripts/check_books.ts";
 import { callApi } from "./api_call.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import type { Answer } from "./client_process.ts";
 import { untilWell } from "./main_run.ts";
 import type { Action, Operation } from "./plan.ts";
@@ -16,7 +16,7 @@ import type { Stage } from "./stage.ts";
 import { explain, standingsOf } from "./story_audit.ts";
 
 /** What is asked for. */
-export interface RacesOptions {
+interface RacesOptions {
   seed: number;
   /** Payments that refunds race on. */
   payments: number;

@@ -3,7 +3,7 @@
  * that was acknowledged before it was asked for and belongs on it; a balance adds up.
  */
 
-import type { Evidence } from "./audit.ts";
+import type { Evidence } from "./evidence.ts";
 import type { Answer } from "./client_process.ts";
 import type { Operation, Sandbox, Story } from "./plan.ts";
 

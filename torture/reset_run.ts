@@ -6,7 +6,7 @@
 
 import { checkBooks } from "../scripts/check_books.ts";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";
 import { requestOf } from "./request.ts";
 import type { SandboxKey, Stage } from "./stage.ts";

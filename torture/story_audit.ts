@@ -3,7 +3,7 @@
  * payment or transfer stands in the end. The judge is the model (payment_model.ts).
  */
 
-import { type Evidence, firstAnswers, type Verdict } from "./audit.ts";
+import { type Evidence, firstAnswers, type Verdict } from "./evidence.ts";
 import type { Answer } from "./client_process.ts";
 import {
   expectCreate,
@@ -18,7 +18,7 @@ import type { Action, Operation, Story } from "./plan.ts";
 import { pageFaults } from "./read_audit.ts";
 
 /** How a payment or transfer stands in the database. */
-export interface StoredStanding {
+interface StoredStanding {
   id: string;
   status: string;
   sequence: number;

@@ -26,7 +26,7 @@ export interface FaultCounts {
 }
 
 /** What a proxy is opened with. */
-export interface ProxyOptions {
+interface ProxyOptions {
   target_port: number;
   seed?: number;
   /** Names the proxy, so that two of one seed differ. */

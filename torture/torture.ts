@@ -6,7 +6,7 @@
  */
 
 import { parseArgs } from "node:util";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
@@ -28,7 +28,7 @@ const USAGE =
 `;
 
 /** What a run is asked for. */
-export interface TortureOptions {
+interface TortureOptions {
   seed: number;
   operations: number;
   kills: number;

@@ -4,7 +4,7 @@
  */
 
 import { callApi } from "./api_call.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";
 import { planOf, type Story } from "./plan.ts";
 import { requestOf } from "./request.ts";

@@ -6,7 +6,7 @@
 
 import { checkBooks } from "../scripts/check_books.ts";
 import { type ApiAnswer, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
-import type { Verdict } from "./audit.ts";
+import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";
 import type { Stage } from "./stage.ts";
 

@@ -10,7 +10,7 @@ import {
 } from "../../shared/http/operation.ts";
 import { pathKind } from "../../shared/http/path_id.ts";
 import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../shared/schema/limits.ts";
-import { EmptyBody } from "../../shared/schema/payment.ts";
+import { EmptyBody } from "../../shared/schema/empty.ts";
 import { Health, Purged, RelayAwake } from "../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
 import { examplesOf } from "./examples.ts";

@@ -14,7 +14,7 @@ import { type RandomSource, systemRandom } from "./ids.ts";
 export type KeyMode = "test" | "live";
 
 /** What is known of a key from its text alone; nothing here opens anything. */
-export interface ParsedApiKey {
+interface ParsedApiKey {
   mode: KeyMode;
   /** What may be shown of the beginning: `sk_test_`. */
   prefix: string;
@@ -34,7 +34,7 @@ export const DEFAULT_KEY_PREFIX = "sk";
 export const PUBLISHED_TEST_KEY = "sk_test_PublishedKeyForLocalDevelopmentOnly000000003aKpBk";
 
 /** Longest text of a key: a 16-character prefix. Anything longer is refused unread. */
-export const MAX_API_KEY_LENGTH = 71;
+const MAX_API_KEY_LENGTH = 71;
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_BYTES = 32;

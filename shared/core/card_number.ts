@@ -7,8 +7,8 @@
  */
 
 /** Shortest and longest card number (ISO/IEC 7812). */
-export const MIN_CARD_DIGITS = 13;
-export const MAX_CARD_DIGITS = 19;
+const MIN_CARD_DIGITS = 13;
+const MAX_CARD_DIGITS = 19;
 
 /** Brand by the leading digits of a number, first match wins; six digits decide. */
 const BRAND_RANGES = [
@@ -30,7 +30,7 @@ const BRAND_RANGES = [
 ] as const;
 
 /** Brand of a card; `unknown` when no range fits. */
-export type CardBrand = typeof BRAND_RANGES[number]["brand"] | "unknown";
+type CardBrand = typeof BRAND_RANGES[number]["brand"] | "unknown";
 
 /** Drops white space and hyphens, in which card numbers are commonly grouped. */
 export function normalizeCardNumber(text: string): string {

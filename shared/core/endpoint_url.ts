@@ -10,7 +10,7 @@
 import { isPrivateAddress, isPublicAddress } from "./public_address.ts";
 
 /** Longest URL in characters, as given and as stored (contract §4). */
-export const ENDPOINT_URL_LENGTH_MAX = 2048;
+const ENDPOINT_URL_LENGTH_MAX = 2048;
 
 /** Longest host name in characters (RFC 1035 §2.3.4). */
 const HOST_LENGTH_MAX = 253;
@@ -72,10 +72,10 @@ export const ENDPOINT_URL_REASONS = [
   "port",
   "own_host",
 ] as const;
-export type EndpointUrlReason = typeof ENDPOINT_URL_REASONS[number];
+type EndpointUrlReason = typeof ENDPOINT_URL_REASONS[number];
 
 /** What the operator decided, not the customer. */
-export interface EndpointUrlRules {
+interface EndpointUrlRules {
   /** ALLOW_PRIVATE_WEBHOOKS: http, names without a dot and private addresses too. */
   allow_private: boolean;
   /** Our own hosts, each `host` (every port) or `host:port`, lower case. */

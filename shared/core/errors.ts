@@ -43,15 +43,15 @@ export function docUrl(code: ErrorCode): string {
   return `${ERROR_PAGE}#${code}`;
 }
 
-/** Members of an error body beyond type, code, message and request id. */
-export interface ErrorDetails {
+/** Members of an error body beyond type, code, message, request id and `doc_url`. */
+interface ErrorDetails {
   /** The field at fault, as a path: `card.number`, `metadata.order`, `Idempotency-Key`. */
   param?: string;
   /** Further members of the body, such as `current_status` or `allowed`. */
   [member: string]: unknown;
 }
 
-/** An answer that is an error: thrown anywhere, rendered in one place. */
+/** An error of the API. `renderError` makes its body. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
 

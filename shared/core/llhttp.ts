@@ -20,7 +20,7 @@ export interface ResponseHead {
 }
 
 /** The callbacks of a parser. They must not throw. */
-export interface ResponseHandlers {
+interface ResponseHandlers {
   /** Name of the one header to read, in lower case. */
   header: string;
   onHead(head: ResponseHead): void;
@@ -31,7 +31,7 @@ export interface ResponseHandlers {
 /**
  * The result of `execute`: all bytes were `read`, `onEnd` `stopped` it, or they are `malformed`.
  */
-export interface Executed {
+interface Executed {
   outcome: "read" | "stopped" | "malformed";
   /** Bytes that were read. */
   length: number;

@@ -11,19 +11,19 @@
 export const MAX_JSON_DEPTH = 16;
 
 /** Characters of one number: the longest shortest form of a double has 24, so 40 loses nothing. */
-export const MAX_NUMBER_LENGTH = 40;
+const MAX_NUMBER_LENGTH = 40;
 
 /** Greatest magnitude of a number: beyond 2^53 - 1 two different texts become one value. */
 export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 
 /** Characters shown of one key in a path: an error or a map must not grow with a long key. */
-export const MAX_KEY_SHOWN = 64;
+const MAX_KEY_SHOWN = 64;
 
 /** Any value that JSON can express. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 
 /** An object read from JSON; its members are own properties. */
-export type JsonObject = { [name: string]: JsonValue };
+type JsonObject = { [name: string]: JsonValue };
 
 /** A body and what its values no longer tell. */
 export interface StrictJson {

@@ -24,7 +24,7 @@ export const NETWORKS = [
 export type Network = typeof NETWORKS[number];
 
 /** Longest address of any network: 32 bytes in base58. Bounds the work before any decoding. */
-export const MAX_ADDRESS_LENGTH = 44;
+const MAX_ADDRESS_LENGTH = 44;
 
 const EVM_SHAPE = /^0x[0-9a-fA-F]{40}$/;
 const SOLANA_SHAPE = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;

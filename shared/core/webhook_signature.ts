@@ -26,7 +26,7 @@ const [BLOCK_BYTES, INNER_PAD, OUTER_PAD] = [64, 0x36, 0x5c];
 const MAX_TIMESTAMP_SECONDS = 999_999_999_999;
 
 /** One attempt at a delivery. */
-export interface DeliveryToSign {
+interface DeliveryToSign {
   /** `evt_…`; contains no dot, so the signed content of Standard Webhooks reads one way only. */
   event_id: string;
   /** The stored payload, sent as its UTF-8 bytes. */
@@ -111,7 +111,7 @@ class HmacKey {
 }
 
 /** What an endpoint's secret is derived from. */
-export interface EndpointSecretSource {
+interface EndpointSecretSource {
   /** From the functions' environment; its UTF-8 bytes are the key, at least 32 of them. */
   master_secret: string;
   /** `whe_…` */

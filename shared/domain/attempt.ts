@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import { signDelivery } from "../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../schema/webhook.ts";
-import type { WebhookRequest, WebhookResult } from "../store/webhook_sender.ts";
+import type { WebhookRequest, WebhookResult } from "../outbound/webhook_sender.ts";
 
 /** Sends a signed request; `sendWebhook` but in tests of its callers' own. */
 export type Send = (
@@ -14,7 +14,7 @@ export type Send = (
 ) => Promise<WebhookResult>;
 
 /** What an attempt sends. */
-export interface AttemptToMake {
+interface AttemptToMake {
   event_id: string;
   /** The payload's text. */
   body: string;

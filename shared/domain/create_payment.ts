@@ -7,16 +7,16 @@ import { formatTime } from "../core/clock.ts";
 import { invalidParameter } from "../core/errors.ts";
 import type { CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { amountOf } from "../schema/values.ts";
-import type { Change } from "../store/change.ts";
+import type { Change } from "../store/commit_rows.ts";
 import { capabilityOf, type Instrument, readInstrument } from "./instrument.ts";
 import type { RequestContext } from "./event.ts";
-import { type PaymentChange, ResourceChange } from "./resource_change.ts";
+import { ChangeBuilder, type PaymentChange } from "./change_builder.ts";
 import type { Authorization, Provider } from "./provider.ts";
 import { addRefund } from "./refund_payment.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
 
 /** What deciding a create needs beside the body. */
-export interface CreateContext extends RequestContext {
+interface CreateContext extends RequestContext {
   provider: Provider;
   /** Where the functions are served; the addresses of next actions begin with it. */
   base_url: string;
@@ -45,7 +45,7 @@ export async function decideCreate(
     outcome: body.outcome ?? null,
     manual: body.settlement === "manual",
   });
-  const change = new ResourceChange(newPayment(body, amount_minor, instrument, context), context);
+  const change = new ChangeBuilder(newPayment(body, amount_minor, instrument, context), context);
   change.happen("payment.created");
   settle(change, authorization, context.base_url);
   return change.finish(

@@ -8,12 +8,12 @@ import { invalidParameter } from "../core/errors.ts";
 import type { FailureCode } from "../schema/payment.ts";
 import type { CreateTransferBody, Transfer, TransferDestination } from "../schema/transfer.ts";
 import { amountOf } from "../schema/values.ts";
-import type { Change } from "../store/change.ts";
+import type { Change } from "../store/commit_rows.ts";
 import type { RequestContext } from "./event.ts";
 import { checkCurrency, type Instrument, readIban, readWallet } from "./instrument.ts";
 import { invalidTransferState, transferAdvances } from "./lifecycle.ts";
 import type { Provider } from "./provider.ts";
-import { ResourceChange, type TransferChange } from "./resource_change.ts";
+import { ChangeBuilder, type TransferChange } from "./change_builder.ts";
 import { transactionHash } from "./sandbox_provider.ts";
 import { FAILURES } from "./settlement.ts";
 
@@ -35,7 +35,7 @@ export async function decideTransfer(
     manual: body.settlement === "manual",
   });
   const transfer = newTransfer(body, amount_minor, instrument, context);
-  const change = new ResourceChange(transfer, context);
+  const change = new ChangeBuilder(transfer, context);
   change.move("transfer", amount_minor);
   change.happen("transfer.created");
   if (settled.result === "completed") complete(change);
@@ -46,7 +46,7 @@ export async function decideTransfer(
 /** Decides a cancel: while the money is still on its way. */
 export function decideCancelTransfer(transfer: Transfer, context: RequestContext): Change {
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
-  const change = new ResourceChange(transfer, context);
+  const change = new ChangeBuilder(transfer, context);
   change.move("transfer_reversed", transfer.amount_minor);
   change.happen("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
   return change.finish({ status: 200, body: change.body });
@@ -63,7 +63,7 @@ export function decideAdvanceTransfer(
     throw invalidTransferState(`advance to "${to}"`, transfer);
   }
   if (to === "cancelled") return decideCancelTransfer(transfer, context);
-  const change = new ResourceChange(transfer, context);
+  const change = new ChangeBuilder(transfer, context);
   if (to === "completed") complete(change);
   else if (transfer.destination.type === "iban") fail(change, "bank_return", "R01");
   else fail(change, "onchain_reverted", null);

@@ -5,10 +5,10 @@
 import { formatTime } from "../core/clock.ts";
 import { type IdMint, idMint, type RandomSource } from "../core/ids.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { EventRow } from "../store/change.ts";
+import type { EventRow } from "../store/commit_rows.ts";
 
 /** What an event is made in: a request, or the relay's own doing, which has no request id. */
-export interface EventContext {
+interface EventContext {
   request_id: string | null;
   idempotency_key: string | null;
   livemode: boolean;
@@ -26,7 +26,7 @@ export interface RequestContext extends EventContext {
 const API_VERSION = "v1";
 
 /** What an event tells. */
-export interface EventFacts {
+interface EventFacts {
   type: EventType;
   /** The resource that changed; its events are ordered by `sequence`. */
   subject_id: string;

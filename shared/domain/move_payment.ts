@@ -3,7 +3,7 @@
  */
 
 import type { FailureCode, MethodKind, Payment, PaymentStatus } from "../schema/payment.ts";
-import type { Change } from "../store/change.ts";
+import type { Change } from "../store/commit_rows.ts";
 import {
   advancesOf,
   halfOfRest,
@@ -13,7 +13,7 @@ import {
   refundable,
 } from "./lifecycle.ts";
 import type { RequestContext } from "./event.ts";
-import { type PaymentChange, ResourceChange } from "./resource_change.ts";
+import { ChangeBuilder, type PaymentChange } from "./change_builder.ts";
 import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "./sandbox_provider.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
@@ -29,7 +29,7 @@ const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | 
 /** Decides a cancel: of a payment for which no money has moved. */
 export function decideCancel(payment: Payment, context: RequestContext): Change {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
-  const change = new ResourceChange(payment, context);
+  const change = new ChangeBuilder(payment, context);
   cancel(change);
   return change.finish({ status: 200, body: change.body });
 }
@@ -47,7 +47,7 @@ export function decideAdvance(
   if (to === payment.status) return null;
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
-  const change = new ResourceChange(payment, context);
+  const change = new ChangeBuilder(payment, context);
   advance(change, to, base_url);
   return change.finish({ status: 200, body: change.body });
 }
@@ -61,7 +61,7 @@ export function decideAuthenticate(
   if (payment.status !== "requires_action") {
     throw invalidState("authenticate", payment, nextStatuses(payment));
   }
-  const change = new ResourceChange(payment, context);
+  const change = new ChangeBuilder(payment, context);
   if (result === "success") {
     complete(change);
     return change.finish({ status: 200, body: change.body });

@@ -12,18 +12,12 @@ import type {
 import type { CreateRefundBody } from "../schema/refund.ts";
 import { amountOf } from "../schema/values.ts";
 import type { Store } from "../store/store.ts";
-import {
-  type Changes,
-  providerOf,
-  type Reply,
-  replyOf,
-  type ServiceRequest,
-  unavailable,
-} from "./changes.ts";
+import { type ChangeWriter, providerOf, replyOf, unavailable } from "./change_writer.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
 import { decideRefund } from "./refund_payment.ts";
+import type { Reply, ServiceRequest } from "./service_request.ts";
 
 /** The operations that change payments. Each throws `ApiError`. */
 export interface Payments {
@@ -49,7 +43,7 @@ export interface Payments {
 
 /** The payments service over a store. */
 export function createPayments(
-  options: { store: Store; changes: Changes; base_url: string },
+  options: { store: Store; changes: ChangeWriter; base_url: string },
 ): Payments {
   const { store, changes, base_url } = options;
   const resets = new KeyedQueue();

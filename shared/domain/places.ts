@@ -19,7 +19,7 @@ export interface PlaceBounds {
  * that places × time stays at most × QUICK_MS. Receivers that are far away or work before they
  * answer often take some hundred milliseconds, and keep their full rate.
  */
-export const QUICK_MS = 500;
+const QUICK_MS = 500;
 /** Idle holders that `PlacesByName` remembers (ADR 0032). */
 const MAX_REMEMBERED = 4096;
 /** Weight of the newest attempt in the mean time of an attempt. */

@@ -7,10 +7,10 @@ import { formatAmount } from "../core/currency.ts";
 import { invalidParameter } from "../core/errors.ts";
 import type { Payment, PaymentStatus } from "../schema/payment.ts";
 import type { CreateRefundBody, Refund } from "../schema/refund.ts";
-import type { Change } from "../store/change.ts";
+import type { Change } from "../store/commit_rows.ts";
 import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
 import type { RequestContext } from "./event.ts";
-import { type PaymentChange, ResourceChange } from "./resource_change.ts";
+import { ChangeBuilder, type PaymentChange } from "./change_builder.ts";
 
 /**
  * Decides a refund of a payment.
@@ -31,7 +31,7 @@ export function decideRefund(
       { amount_refundable: rest },
     );
   }
-  const change = new ResourceChange(payment, context);
+  const change = new ChangeBuilder(payment, context);
   const refund = addRefund(change, amount_minor ?? rest, body);
   return change.finish({ status: 201, body: refund });
 }

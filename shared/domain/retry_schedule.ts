@@ -26,7 +26,7 @@ const JITTER = 0.2;
 export const FAILING_LIMIT_MS = 5 * 24 * HOUR;
 
 /** A failed attempt. */
-export interface FailedAttempt {
+interface FailedAttempt {
   livemode: boolean;
   /** 1 for the first. */
   number: number;

@@ -5,9 +5,9 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { DeclineCode, FailureCode } from "../schema/payment.ts";
-import type { Answer } from "../store/change.ts";
+import type { Answer } from "../store/commit_rows.ts";
 import { renderError } from "./error_body.ts";
-import type { PaymentChange } from "./resource_change.ts";
+import type { PaymentChange } from "./change_builder.ts";
 
 /** What an issuer's no means to a person. */
 const DECLINES: Record<DeclineCode, string> = {

@@ -3,8 +3,9 @@
  */
 
 import type { CreateTransferBody, Transfer } from "../schema/transfer.ts";
-import { type Changes, providerOf, type Reply, type ServiceRequest } from "./changes.ts";
+import { type ChangeWriter, providerOf } from "./change_writer.ts";
 import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
+import type { Reply, ServiceRequest } from "./service_request.ts";
 
 /** The operations that change transfers. Each throws `ApiError`. */
 export interface Transfers {
@@ -14,7 +15,7 @@ export interface Transfers {
 }
 
 /** The transfers service. */
-export function createTransfers(changes: Changes): Transfers {
+export function createTransfers(changes: ChangeWriter): Transfers {
   return {
     create: (request, body) =>
       changes.create(

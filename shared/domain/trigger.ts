@@ -9,14 +9,14 @@ import { idMint } from "../core/ids.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../schema/webhook.ts";
-import type { EventRow } from "../store/change.ts";
+import type { EventRow } from "../store/commit_rows.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretSource, WebhookStore } from "../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "./event.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
 import { sampleRefund } from "./refund_payment.ts";
+import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 

@@ -12,7 +12,7 @@ import type {
   UpdateWebhookEndpointBody,
   WebhookEndpoint,
 } from "../schema/webhook.ts";
-import { databaseAway } from "../store/database.ts";
+import type { Access } from "../store/outcome.ts";
 import type { Store } from "../store/store.ts";
 import type {
   EndpointChange,
@@ -20,6 +20,7 @@ import type {
   WebhookStore,
   Written,
 } from "../store/webhook_store.ts";
+import { DecisionLoop } from "./decision_loop.ts";
 import {
   firstSecret,
   liveSecrets,
@@ -27,12 +28,10 @@ import {
   rotateSecrets,
   secretReference,
 } from "./endpoint_secret.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "./changes.ts";
+import type { Reply, ServiceRequest } from "./service_request.ts";
 
 /** Endpoints of one environment (contract §4). */
 const MAX_ENDPOINTS = 16;
-/** How often a change is decided again when someone else changed the endpoint. */
-const MAX_DECISIONS = 4;
 
 /** What webhooks need to know of where they run. */
 export interface WebhookSettings {
@@ -65,14 +64,14 @@ export function createWebhookEndpoints(
 ): WebhookEndpoints {
   const { store, webhook_store, settings } = options;
 
-  async function write(request: ServiceRequest, change: EndpointChange): Promise<Reply | null> {
-    const is_new = change.expects_revision === null;
-    const written = await webhook_store.changeEndpoint(
-      is_new ? request.access : countedAlready(request.access),
-      change,
-      request.idempotency,
-    );
-    return replyOf(written, settings.master_secret);
+  const loop = new DecisionLoop(store);
+
+  async function write(
+    { idempotency }: ServiceRequest,
+    access: Access,
+    change: EndpointChange,
+  ): Promise<Reply | null> {
+    return replyOf(await webhook_store.changeEndpoint(access, change, idempotency));
   }
 
   async function changeExisting(
@@ -80,23 +79,11 @@ export function createWebhookEndpoints(
     id: string,
     decide: (stored: StoredEndpoint) => EndpointChange,
   ): Promise<Reply> {
-    for (let i = 0; i < MAX_DECISIONS; i++) {
-      const loaded = await store.load(
-        request.access,
-        "webhook_endpoints",
-        id,
-        request.idempotency,
-      );
-      if (loaded.outcome === "replay") {
-        const { status, body } = loaded.answer;
-        const answer = { status, body: revealSecret(body, settings.master_secret) };
-        return { answer, replayed: true };
-      }
-      const stored = { endpoint: JSON.parse(loaded.body), ...JSON.parse(loaded.detail!) };
-      const reply = await write(request, decide(stored));
-      if (reply) return reply;
-    }
-    throw databaseAway();
+    const reply = await loop.run(request, "webhook_endpoints", id, ({ body, detail }, access) => {
+      const stored = { endpoint: JSON.parse(body), ...JSON.parse(detail!) };
+      return write(request, access, decide(stored));
+    });
+    return revealed(reply, settings.master_secret);
   }
 
   return {
@@ -118,7 +105,8 @@ export function createWebhookEndpoints(
         updated_at: at,
       };
       const stored = { endpoint, revision: 0, secrets: [secret] };
-      return (await write(request, changeTo(stored, 201, secret)))!;
+      const reply = await write(request, request.access, changeTo(stored, 201, secret));
+      return revealed(reply!, settings.master_secret);
     },
 
     update: (request, id, body) => {
@@ -195,15 +183,18 @@ function checkUrl(url: string, request: ServiceRequest, settings: WebhookSetting
   }
 }
 
+/** The reply with the secret in place of the reference to it that is kept. */
+function revealed({ answer, replayed }: Reply, master_secret: string): Reply {
+  const { status, body } = answer;
+  return { answer: { status, body: revealSecret(body, master_secret) }, replayed };
+}
+
 /** The reply of a written change; null when it has to be decided again. */
-function replyOf(written: Written, master_secret: string): Reply | null {
+function replyOf(written: Written): Reply | null {
   switch (written.outcome) {
     case "committed":
-    case "replay": {
-      const { status, body } = written.answer;
-      const answer = { status, body: revealSecret(body, master_secret) };
-      return { answer, replayed: written.outcome === "replay" };
-    }
+    case "replay":
+      return { answer: written.answer, replayed: written.outcome === "replay" };
     case "stale":
       return null;
     case "calling_off":

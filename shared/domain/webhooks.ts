@@ -5,8 +5,8 @@
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { Store } from "../store/store.ts";
-import { WebhookConnectionPool } from "../store/webhook_connection.ts";
-import { sendWebhook, type WebhookRequest } from "../store/webhook_sender.ts";
+import { WebhookConnectionPool } from "../outbound/webhook_connection.ts";
+import { sendWebhook, type WebhookRequest } from "../outbound/webhook_sender.ts";
 import type { WebhookStore } from "../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
 import { Relay, type RelayOptions } from "./relay.ts";

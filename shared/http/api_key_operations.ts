@@ -3,8 +3,8 @@
  */
 
 import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
-import { EmptyQuery, listOf } from "../schema/list.ts";
-import { EmptyBody } from "../schema/payment.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf } from "../schema/list.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";

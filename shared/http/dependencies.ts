@@ -6,7 +6,7 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
-import { Changes } from "../domain/changes.ts";
+import { ChangeWriter } from "../domain/change_writer.ts";
 import { createPayments, type Payments } from "../domain/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
@@ -15,11 +15,11 @@ import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
-import type { WebhookRequest } from "../store/webhook_sender.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
 import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
+import type { Settings } from "./settings.ts";
 
 /** What both functions need. */
 export interface Dependencies {
@@ -45,39 +45,6 @@ export interface Dependencies {
 
 /** The connection of the read lane is closed after so long without a read. */
 const READS_IDLE_S = 20;
-
-/** What can be set; everything has a default but the database. */
-export interface Settings {
-  /** `postgres://…`; a role that is a member of `pay_api`. */
-  database_url: string;
-  /** PEM of an authority that the database server's certificate may be of. */
-  database_authority?: string;
-  /** Where both functions are served, without a slash at the end. */
-  base_url: string;
-  allowed_origins?: readonly string[];
-  /** What endpoints' secrets are derived from: at least 32 bytes. */
-  webhook_master_secret?: string;
-  /** Whether test endpoints may be http and private addresses. */
-  allow_private_webhooks?: boolean;
-  /** Bearer token of `POST /internal/relay` and `/internal/retention`. */
-  relay_token?: string;
-  /** How webhooks are sent, where it is not the usual way: a resolver, a test seam. */
-  webhook_sender?: Partial<WebhookRequest>;
-  /** Requests a second of one key, with bursts of twice that; 0: not limited. */
-  rate_limit?: number;
-  /** Requests a second of all keys of an environment, with bursts of twice that; 0: not limited. */
-  environment_rate_limit?: number;
-  /** How long the relay's claim of a delivery lasts; longer than an attempt and its recording. */
-  webhook_lease_ms?: number;
-  max_connections?: number;
-  prepare?: boolean;
-  /** The database counts as away if a health check takes longer. */
-  away_after_ms?: number;
-  clock?: Clock;
-  random?: RandomSource;
-  log?: (line: LogLine) => void;
-  on_statement?: (text: string) => void;
-}
 
 /** Dependencies that can be given back. */
 export type OpenDependencies = Dependencies & { close(): Promise<void> };
@@ -105,7 +72,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
-  const changes = new Changes(store);
+  const changes = new ChangeWriter(store);
   const webhook_store = createWebhookStore(database, calls, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({

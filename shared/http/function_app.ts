@@ -11,9 +11,9 @@ import { fingerprint } from "../core/canonical_json.ts";
 import { idMint } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
-import type { Reply } from "../domain/changes.ts";
+import type { Reply } from "../domain/service_request.ts";
 import { renderError } from "../domain/error_body.ts";
-import type { Answer } from "../store/change.ts";
+import type { Answer } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, keyOpensNothing } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
@@ -42,7 +42,7 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
 /** What a function serves without an API key, besides its health. */
-export interface KeylessRoutes {
+interface KeylessRoutes {
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
   /** Adds routes for our own clock. */

@@ -10,7 +10,7 @@ import { MAX_AMOUNT_MINOR, MAX_METADATA_KEY } from "../schema/limits.ts";
 import { isOptional, memberOf, requirementOf } from "../schema/requirement.ts";
 
 /** A place in a request that breaks a rule. */
-export interface Fault {
+interface Fault {
   /** Its path as the error names it: `card.number`. */
   param: string;
   /** The value there, as it was sent. */

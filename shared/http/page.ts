@@ -3,7 +3,7 @@
  */
 
 import { idFloor } from "../core/ids.ts";
-import type { Answer } from "../store/change.ts";
+import type { Answer } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
 import type { Call } from "./operation.ts";
 

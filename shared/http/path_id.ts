@@ -7,7 +7,7 @@ import { ApiError } from "../core/errors.ts";
 import { idPattern, type IdPrefix } from "../core/ids.ts";
 
 /** A kind of resource that a path names by its id. */
-export interface PathKind {
+interface PathKind {
   prefix: IdPrefix;
   noun: string;
 }

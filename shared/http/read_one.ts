@@ -2,8 +2,7 @@
  * The operation that reads one resource by its id.
  */
 
-import { EmptyQuery } from "../schema/list.ts";
-import { EmptyBody } from "../schema/payment.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { ResourceKind } from "../store/load_statement.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 

@@ -5,7 +5,7 @@
 
 import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
 import { encryptionOf } from "../store/database_encryption.ts";
-import type { Settings } from "./dependencies.ts";
+import type { Settings } from "./settings.ts";
 
 /** Requests a second of one key unless the operator says otherwise (contract §5). */
 const DEFAULT_RATE_LIMIT = 100;

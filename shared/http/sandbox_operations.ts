@@ -2,12 +2,11 @@
  * The operations of `api-v1-sandbox`: test keys only, each with and without `/v1` in front.
  */
 
-import { EmptyQuery } from "../schema/list.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import {
   AdvancePaymentBody,
   AuthenticatePaymentBody,
   CreatePaymentBody,
-  EmptyBody,
   Payment,
 } from "../schema/payment.ts";
 import { SandboxReset } from "../schema/service.ts";

@@ -2,8 +2,8 @@
  * The operations of `api-v1-payments` on transfers.
  */
 
-import { EmptyQuery, listOf, ListTransfersQuery } from "../schema/list.ts";
-import { EmptyBody } from "../schema/payment.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf, ListTransfersQuery } from "../schema/list.ts";
 import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage, createdBetween } from "./page.ts";

@@ -6,7 +6,7 @@
 import { ApiError } from "../core/errors.ts";
 
 /** A path that is served, as `/<function>/<path of the operation>`, and its method. */
-export interface Route {
+interface Route {
   path: string;
   method: string;
 }

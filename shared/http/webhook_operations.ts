@@ -5,9 +5,9 @@
 import { ApiError } from "../core/errors.ts";
 import { renderError } from "../domain/error_body.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Event } from "../schema/event.ts";
-import { EmptyQuery, listOf } from "../schema/list.ts";
-import { EmptyBody } from "../schema/payment.ts";
+import { listOf } from "../schema/list.ts";
 import {
   CreateWebhookEndpointBody,
   DeletedWebhookEndpoint,

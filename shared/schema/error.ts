@@ -11,7 +11,7 @@ import { id } from "./values.ts";
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as [ErrorCode, ...ErrorCode[]];
 type ErrorType = typeof ERROR_CATALOGUE[ErrorCode]["type"];
 /** Every type: a coarse group of codes. */
-export const ERROR_TYPES = [
+const ERROR_TYPES = [
   ...new Set(ERROR_CODES.map((code) => ERROR_CATALOGUE[code].type)),
 ] as [ErrorType, ...ErrorType[]];
 

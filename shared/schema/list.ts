@@ -102,6 +102,3 @@ export function listOf<Item extends z.ZodType>(item: Item) {
 export interface List<Item> extends z.infer<ReturnType<typeof listOf>> {
   data: Item[];
 }
-
-/** A query that takes nothing. */
-export const EmptyQuery = z.object({});

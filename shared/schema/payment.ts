@@ -235,6 +235,3 @@ export const AdvancePaymentBody = z.object({ to: PaymentStatus });
 export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success"),
 });
-
-/** A body that carries nothing: cancel and reset. */
-export const EmptyBody = z.object({});

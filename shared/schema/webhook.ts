@@ -49,6 +49,7 @@ export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody
 /** Whether an endpoint gets events. */
 export const EndpointStatus = z.enum(["enabled", "disabled"])
   .describe("Whether the endpoint gets events");
+export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
 /** `PUT /v1/webhook_endpoints/{id}`: what is given is changed. */
 export const UpdateWebhookEndpointBody = z.object({

@@ -1,10 +1,9 @@
-/**
- * The SQL of API keys over HTTP: one entry function, one round trip. A part of the store.
- */
+/** The store of API keys over HTTP. Each call runs one entry function in one round trip. */
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
-import type { Answer } from "./change.ts";
+import type { Scope } from "../schema/api_key.ts";
+import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
@@ -22,13 +21,13 @@ export interface SecretFacts {
 }
 
 /** A change of a key of the caller's environment. */
-export interface ApiKeyChange {
+interface ApiKeyChange {
   action: "create" | "rotate" | "revoke";
   id: string;
   status: number;
   name?: string;
   /** Undefined: every scope. */
-  scopes?: string[] | undefined;
+  scopes?: Scope[] | undefined;
   secret?: SecretFacts;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;

@@ -36,7 +36,7 @@ export interface ListRow extends Row {
 }
 
 /** How requests of one kind are sent. */
-export interface Coalesced<Request, Answer extends ListRow> {
+interface Coalesced<Request, Answer extends ListRow> {
   /**
    * Sends a list in one statement; as many rows as requests, in any order. Throws the driver's error.
    * @param is_alone the one request may wait for locks as long as it likes; a list may not

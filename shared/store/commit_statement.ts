@@ -1,6 +1,6 @@
 /** The committing statement: `pay.commit` over a list of changes. */
 
-import type { Change } from "./change.ts";
+import type { Change } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
 /** A change, and who asks for it. */

@@ -14,7 +14,7 @@ import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
 /** How to reach the database. */
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `postgres://…`; its `sslmode` says whether it is encrypted (database_encryption.ts). */
   url: string;
   /** PEM of an authority that the server's certificate may be of, beside the runtime's. */

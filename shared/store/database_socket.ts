@@ -23,7 +23,7 @@ const YES = "S".charCodeAt(0);
 const READ_BYTES = 64 * 1024;
 
 /** The server's certificate, or its lack of TLS, is not what the URL asks for. */
-export class EncryptionFailed extends Error {
+class EncryptionFailed extends Error {
   override readonly name = "EncryptionFailed";
 }
 

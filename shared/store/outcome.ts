@@ -1,11 +1,12 @@
 /**
- * What every entry function has in common: who asks, and what its outcomes mean. The one map from
- * outcomes to error codes.
+ * The part that all entry functions share: the caller's access, and the error codes of the outcomes
+ * of admission, idempotency and paging. The caller of an entry function handles its other outcomes.
  */
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
-import type { Answer } from "./change.ts";
+import type { Scope } from "../schema/api_key.ts";
+import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 
 /** Requests a second, with bursts of twice that; 0: no limit. */
@@ -20,7 +21,7 @@ export interface Access {
   /** Lower-case hex SHA-256 of the key text. */
   key_hash: string;
   /** The scope that the operation needs; null when any key will do. */
-  scope: string | null;
+  scope: Scope | null;
   at_ms: number;
   request_id: string;
   /** Null: not limited, or this request is counted already. */
@@ -120,7 +121,7 @@ export async function untilFresh<T extends Row>(
   }
 }
 
-/** Passes a row on, or throws what its outcome means. The one map from outcomes to codes. */
+/** Passes a row on, or throws the error of its outcome. */
 function admit<T extends Row>(access: Access, row: T | undefined): T {
   if (!row) throw new Error("an entry function gave no row");
   if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
@@ -171,7 +172,7 @@ export function rateLimited(): ApiError {
 }
 
 /** One answer for unknown ids and for ids of other environments. */
-export function notFound(): ApiError {
+function notFound(): ApiError {
   return new ApiError("not_found", "No such resource");
 }
 

@@ -11,7 +11,7 @@ import { tryAgain } from "../core/errors.ts";
 import { isAway } from "./database.ts";
 
 /** Limits of the lane. */
-export interface LaneLimits {
+interface LaneLimits {
   /** The lane pauses for so many times the duration of a read. */
   rest_factor: number;
   /** Requests of one tenant that may wait. */

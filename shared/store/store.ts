@@ -1,13 +1,14 @@
 /**
- * The only TypeScript with SQL: calls the entry functions of the database (schema `pay`), each in
- * one round trip, and turns their outcomes into values or `ApiError`s.
+ * The store of payments, transfers and lists: calls entry functions of the database (schema `pay`),
+ * each in one round trip, and turns their outcomes into values or `ApiError`s. Webhooks and API keys
+ * have stores of their own (`webhook_store.ts`, `api_key_store.ts`).
  *
- * Every call presents the hash of the caller's key; the database decides what it opens. `observe`
- * is told the API key's id once the database has named it, for the log.
+ * Every call presents the hash of the caller's key, and the database decides which environment and
+ * scopes the key opens. Each call passes the id of the API key to `observe`, for the log.
  */
 
 import { idMint } from "../core/ids.ts";
-import type { Answer, Change } from "./change.ts";
+import type { Answer, Change } from "./commit_rows.ts";
 import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
   charactersOf,
@@ -51,7 +52,7 @@ export type Committed =
   | { outcome: "insufficient" };
 
 /** A page of a list: the bodies joined by commas, newest first. */
-export interface Page {
+interface Page {
   data: string;
   has_more: boolean;
   next_cursor: string | null;

@@ -1,10 +1,12 @@
 /**
- * The SQL of webhook endpoints, deliveries and the relay: each call is one entry function, one round
- * trip. A part of the store like `store.ts`.
+ * The store of webhook endpoints, deliveries and the relay. Each call runs one entry function in one
+ * round trip.
  */
 
 import { formatTime } from "../core/clock.ts";
-import type { Answer } from "./change.ts";
+import type { EventType } from "../schema/event_type.ts";
+import type { EndpointStatus } from "../schema/webhook.ts";
+import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
@@ -18,17 +20,20 @@ export interface SecretSource {
 }
 
 /** A row of `pay.webhook_endpoints`. */
-export interface EndpointRow {
+interface EndpointRow {
   id: string;
   url: string;
   events: string[];
-  status: "enabled" | "disabled";
+  status: EndpointStatus;
   /** Newest first. */
   secrets: SecretSource[];
   revision: number;
   created_at: string;
   body: string;
 }
+
+/** An endpoint as the relay loads it. */
+type LoadedEndpoint = Pick<EndpointRow, "revision" | "status" | "body">;
 
 /** A decided change of an endpoint. */
 export interface EndpointChange {
@@ -109,10 +114,10 @@ export interface RelayTurn {
 }
 
 /** An event sent on demand, with its delivery. */
-export interface TriggeredDelivery {
+interface TriggeredDelivery {
   endpoint_id: string;
   event_id: string;
-  type: string;
+  type: EventType;
   subject_id: string;
   body: string;
   delivery_id: string;
@@ -156,7 +161,7 @@ export interface WebhookStore {
   loadEndpoint(
     environment_id: string,
     id: string,
-  ): Promise<{ revision: number; status: string; body: string } | null>;
+  ): Promise<LoadedEndpoint | null>;
   /** Turns an endpoint off; false when it has changed in between. */
   disableEndpoint(disabled: DisabledEndpoint): Promise<boolean>;
   /** Deletes what has outlived its retention; how many rows. */
@@ -164,7 +169,7 @@ export interface WebhookStore {
 }
 
 /** An endpoint that the relay turns off, and the event that tells of it. */
-export interface DisabledEndpoint {
+interface DisabledEndpoint {
   environment_id: string;
   id: string;
   expects_revision: number;
@@ -263,10 +268,7 @@ export function createWebhookStore(
       ]),
 
     async loadEndpoint(environment_id, id) {
-      const [row] = await database.query<{ revision: number; status: string; body: string }>(
-        LOAD_ENDPOINT,
-        [environment_id, id],
-      );
+      const [row] = await database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);
       return row ?? null;
     },
 

@@ -11,7 +11,8 @@ import { decideCreate } from "../../shared/domain/create_payment.ts";
 import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/change.ts";
+import type { Scope } from "../../shared/schema/api_key.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
 import type { RateLimits } from "../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../shared/store/commit_statement.ts";
 import { BASE_URL } from "../support/service.ts";
@@ -20,7 +21,7 @@ import { BASE_URL } from "../support/service.ts";
 export interface Asked {
   change: Change;
   key: string;
-  scope?: string;
+  scope?: Scope;
   idempotency_key?: string;
   fingerprint?: string;
   at_ms?: number;

@@ -8,7 +8,7 @@ import { ApiError } from "../../shared/core/errors.ts";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
 import type { decideCancel } from "../../shared/domain/move_payment.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/change.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
 
 export const MADE_AT = "2026-01-02T03:04:05.006Z";
 export const NOW_MS = Date.parse("2026-02-03T04:05:06.007Z");

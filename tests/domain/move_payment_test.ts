@@ -6,10 +6,10 @@ import {
   decideAuthenticate,
   decideCancel,
 } from "../../shared/domain/move_payment.ts";
-import { answerOnly } from "../../shared/domain/resource_change.ts";
+import { answerOnly } from "../../shared/domain/change_builder.ts";
 import { decideRefund } from "../../shared/domain/refund_payment.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/change.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
 import {
   BASE_URL,
   MADE_AT,

@@ -18,7 +18,7 @@ import {
   PAYMENT_STATUSES,
   type PaymentStatus,
 } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/change.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
 import { BASE_URL, paymentWith, requestContext } from "./decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Operation } from "../../shared/http/operation.ts";
-import { PAYMENTS_OPERATIONS } from "../../shared/http/payments_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { BASE_URL, type TestService } from "../support/service.ts";
 import { rowCounts } from "./payment_records.ts";
@@ -81,7 +81,7 @@ Deno.test("the routes below are all that take test keys only", () => {
   assert.deepEqual(
     [
       ...routes("api-v1-sandbox", SANDBOX_OPERATIONS),
-      ...routes("api-v1-payments", PAYMENTS_OPERATIONS),
+      ...routes("api-v1-payments", PAYMENTS_FUNCTION_OPERATIONS),
     ].sort(),
     ROUTES.map(([path]) => path).sort(),
   );

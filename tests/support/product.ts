@@ -8,11 +8,8 @@
  * and is counted, and named at the end of the run.
  */
 
-import {
-  createDependencies,
-  type OpenDependencies,
-  type Settings,
-} from "../../shared/http/dependencies.ts";
+import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";

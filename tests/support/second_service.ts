@@ -3,7 +3,7 @@
  * as a second worker has them when deployed.
  */
 
-import type { Settings } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import { openProduct } from "./product.ts";
 import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
 

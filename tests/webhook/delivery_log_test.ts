@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { startService } from "../support/service.ts";
 import { PUBLIC_ADDRESS } from "./live_endpoint.ts";

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import { BASE_URL, type TestService } from "../support/service.ts";
 import { assertRefused, serviceCase } from "../http/service_case.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";

@@ -1,7 +1,7 @@
 /** What wakes the relay and retention over HTTP: guarded by a token, and nothing else to see. */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import { assertRefused, serviceCase } from "../http/service_case.ts";
 import { RELAY_TOKEN } from "../support/service.ts";
 import {

@@ -3,7 +3,7 @@
  * addresses are public to every check; the seam leads them to receivers on loopback.
  */
 
-import type { Settings } from "../../shared/http/dependencies.ts";
+import type { Settings } from "../../shared/http/settings.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { TestService } from "../support/service.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";

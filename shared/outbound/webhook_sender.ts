@@ -20,7 +20,7 @@ import {
 } from "./webhook_connection.ts";
 
 /** Time to resolve, connect and shake hands; time for all of it (contract §4). */
-export const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
+const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
 
 /** Durations are rounded up to this step, so that they tell little about a network. */
 const DURATION_STEP_MS = 100;
@@ -53,7 +53,7 @@ export interface WebhookRequest {
 }
 
 /** Lets a test stand in for the internet on loopback; checks have passed before it is asked. */
-export interface WebhookSeam {
+interface WebhookSeam {
   /** Turns a checked address and port into those that are really dialled. */
   dial?: (address: string, port: number) => { address: string; port: number };
   /** Certificate authorities in PEM in place of the platform's. */

@@ -1,57 +1,34 @@
 /**
- * Load, decide, commit: how every change of an existing payment or transfer goes, and how a new one
- * is written. Rules are decided by the pure modules beside this one; the store commits a decided
- * change whole or not at all.
+ * Writes new payments and transfers and changes existing ones. The pure modules beside this one
+ * decide the rules; the store commits a decided change whole or not at all.
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { Answer, Change } from "../store/change.ts";
+import type { Answer, Change } from "../store/commit_rows.ts";
 import { databaseAway } from "../store/database.ts";
-import type { Access, Idempotency } from "../store/outcome.ts";
 import type { Committed, Store } from "../store/store.ts";
+import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
 import type { RequestContext } from "./event.ts";
-import { KeyedQueue } from "./keyed_queue.ts";
 import { type Provider, unconfiguredProvider } from "./provider.ts";
-import { answerOnly, type Subject } from "./resource_change.ts";
+import { answerOnly, type Subject } from "./change_builder.ts";
 import { sandboxProvider } from "./sandbox_provider.ts";
-
-/** A request as the domain sees it. */
-export interface ServiceRequest {
-  access: Access;
-  context: RequestContext;
-  idempotency: Idempotency | null;
-}
-
-/** An answer, and whether it is that of an earlier request with the same key. */
-export interface Reply {
-  answer: Answer;
-  replayed: boolean;
-}
+import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 
 /** Decides a change of a loaded resource; null when there is nothing to change. */
-export type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
+type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
 
-/**
- * How often a change is decided when other isolates change the payment too (architecture §2). Each
- * time but the first it may have lost to any of them: of two isolates to the other, every second
- * time. With 10 some of 2 600 refunds racing on two isolates ran out of turns.
- */
-const MAX_DECISIONS = 20;
-/**
- * Longest pause before deciding again; the limit doubles with each loss, up to the second figure.
- */
-const PAUSE_MS = { first: 2, last: 64 };
 /** No id of anything: asks the database for a kept answer alone. */
 const NO_ID = "none";
 
-/** Writes changes through a store, one queue for each resource. */
-export class Changes {
+/** Writes changes through a store. */
+export class ChangeWriter {
   readonly #store: Store;
-  readonly #queue = new KeyedQueue();
+  readonly #loop: DecisionLoop;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#loop = new DecisionLoop(store);
   }
 
   /**
@@ -73,27 +50,17 @@ export class Changes {
     return replyOf(committed) ?? unavailable();
   }
 
-  /** Load, decide, commit; again when the resource has changed in between. */
+  /** ChangeWriter a payment or transfer; decides again when it has changed in between. */
   change<T extends Subject>(
     request: ServiceRequest,
     kind: "payments" | "transfers",
     id: string,
     decide: Decide<T>,
   ): Promise<Reply> {
-    return this.#queue.run(`${request.access.key_hash} ${id}`, async () => {
-      for (let i = 0; i < MAX_DECISIONS; i++) {
-        if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));
-        const access = i === 0 ? request.access : countedAlready(request.access);
-        const loaded = await this.#store.load(access, kind, id, request.idempotency);
-        if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
-        const change = await decideOrKeep(request, loaded.body, decide);
-        if ("status" in change) return { answer: change, replayed: false };
-        const reply = replyOf(
-          await this.#store.commit(countedAlready(request.access), change, request.idempotency),
-        );
-        if (reply) return reply;
-      }
-      return unavailable();
+    return this.#loop.run(request, kind, id, async ({ body }, access) => {
+      const change = await decideOrKeep(request, body, decide);
+      if ("status" in change) return { answer: change, replayed: false };
+      return replyOf(await this.#store.commit(access, change, request.idempotency));
     });
   }
 
@@ -126,15 +93,6 @@ export class Changes {
   }
 }
 
-/** The access of a request's later round trips: the first has counted it. */
-export function countedAlready(access: Access): Access {
-  return {
-    ...access,
-    rate_limits: null,
-    observe: (api_key_id) => access.observe(api_key_id, null),
-  };
-}
-
 /** The provider of a request's mode. */
 export function providerOf(context: RequestContext): Provider {
   return context.livemode ? unconfiguredProvider : sandboxProvider;
@@ -146,7 +104,7 @@ export function replyOf(committed: Committed): Reply | null {
   return { answer: committed.answer, replayed: committed.outcome === "replay" };
 }
 
-/** Throws the 503 of a change that lost too often; nothing has happened. */
+/** Throws the 503 of a change that was not committed; nothing has happened. */
 export function unavailable(): never {
   throw databaseAway();
 }
@@ -173,9 +131,4 @@ async function decideOrKeep<T extends Subject>(
     answer = { status: error.status, body: renderError(error, request.context.request_id) };
   }
   return request.idempotency ? answerOnly(subject, answer) : answer;
-}
-
-/** Lets the isolates that lost to each other come back at different times. */
-function pauseAtRandom(longest_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest_ms));
 }

@@ -1,9 +1,10 @@
 /**
- * What one decided change writes, row by row, in the database's own names: the parameter of
- * `pay.commit`. The domain builds it; the store sends it unread.
+ * The rows that one decided change writes, in the database's own names: the parameters of
+ * `pay.commit`. The domain builds them, and the store sends them unread.
  */
 
-import type { PaymentStatus } from "../schema/payment.ts";
+import type { EventType } from "../schema/event_type.ts";
+import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 
@@ -21,7 +22,7 @@ export interface PaymentRow {
   amount_minor: number;
   amount_refunded: number;
   currency: string;
-  method_kind: string;
+  method_kind: MethodKind;
   reference: string | null;
   sequence: number;
   created_at: string;
@@ -42,7 +43,7 @@ export interface TransferRow {
 }
 
 /** A row of `pay.refunds`. */
-export interface RefundRow {
+interface RefundRow {
   id: string;
   payment_id: string;
   amount_minor: number;
@@ -65,7 +66,7 @@ export type MovementKind =
  * A row of `pay.ledger_movements`: an amount moves from one account to another, as one leg of a ledger
  * transaction. The API shows it as two entries.
  */
-export interface MovementRow {
+interface MovementRow {
   transaction_id: string;
   /** Numbers the legs of a transaction: 0, 1, 2 … */
   leg: number;
@@ -82,7 +83,7 @@ export interface MovementRow {
 /** A row of `pay.events`. */
 export interface EventRow {
   id: string;
-  type: string;
+  type: EventType;
   subject_id: string;
   sequence: number;
   created_at: string;

@@ -1,7 +1,7 @@
 /**
- * A change of one payment or transfer under construction: each event moves the resource one
+ * Builds a change of one payment or transfer: each event moves the resource one
  * `sequence` on and is written with the resource as of that event; money moves only through
- * movements from one account to another. Pure; the result is what `pay.commit` writes.
+ * movements from one account to another. Pure; the result is a change for `pay.commit`.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -10,16 +10,22 @@ import type { EventType, EventTypeOf } from "../schema/event_type.ts";
 import type { Payment } from "../schema/payment.ts";
 import type { Refund } from "../schema/refund.ts";
 import type { Transfer } from "../schema/transfer.ts";
-import type { Answer, Change, MovementKind, PaymentRow, TransferRow } from "../store/change.ts";
+import type {
+  Answer,
+  Change,
+  MovementKind,
+  PaymentRow,
+  TransferRow,
+} from "../store/commit_rows.ts";
 import { eventRow, type RequestContext } from "./event.ts";
 
 /** What has a lifecycle, events and money. */
 export type Subject = Payment | Transfer;
 
 /** A change of a payment. */
-export type PaymentChange = ResourceChange<Payment>;
+export type PaymentChange = ChangeBuilder<Payment>;
 /** A change of a transfer. */
-export type TransferChange = ResourceChange<Transfer>;
+export type TransferChange = ChangeBuilder<Transfer>;
 
 /** The ids of a leg's entries follow the transaction's (`pay.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
@@ -35,8 +41,8 @@ const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAcco
   transfer_reversed: { debit: "in_transit", credit: "available" },
 };
 
-/** Collects what happens to a resource within one request. */
-export class ResourceChange<T extends Subject> {
+/** Collects the events, refunds and movements of a resource within one request. */
+export class ChangeBuilder<T extends Subject> {
   readonly #refunds: Change["refunds"] = [];
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];

@@ -1,0 +1,54 @@
+/**
+ * The operations of `api-v1-payments` on the ledger: its entries and the balance.
+ */
+
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { Balance, LedgerEntry } from "../schema/ledger.ts";
+import { ListLedgerEntriesQuery, listOf } from "../schema/list.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { answerPage } from "./page.ts";
+
+const ledger = {
+  home: PAYMENTS_FUNCTION,
+  group: "Ledger",
+  method: "GET",
+  scope: "ledger:read",
+  test_only: false,
+  body: EmptyBody,
+  query: EmptyQuery,
+  status: 200,
+} as const;
+
+/** The books. */
+export const LEDGER_OPERATIONS: readonly Operation[] = [
+  operation({
+    ...ledger,
+    id: "listLedgerEntries",
+    summary: "List ledger entries",
+    paths: ["/v1/ledger_entries"],
+    answer: listOf(LedgerEntry),
+    query: ListLedgerEntriesQuery,
+    run(call) {
+      const { payment_id, transfer_id, transaction_id, account } = call.query;
+      return answerPage(call, "/v1/ledger_entries", {
+        kind: "ledger_entries",
+        filters: { subject_id: payment_id ?? transfer_id, transaction_id, account },
+      });
+    },
+  }),
+  operation({
+    ...ledger,
+    id: "getBalance",
+    summary: "Get the balance",
+    description:
+      "`amount_minor` of the account `available` is the amount that can be transferred. Sums are " +
+      "exact JSON integers and can exceed 2^53. A client that parses numbers as doubles, as " +
+      "JavaScript does, rounds such a sum unless it reads the text of the answer.",
+    paths: ["/v1/balance"],
+    answer: Balance,
+    async run({ deps, request }) {
+      // The database's text: sums can exceed the integers that JavaScript holds exactly.
+      return { status: 200, body: await deps.store.balance(request.access) };
+    },
+  }),
+];

@@ -1,0 +1,77 @@
+/**
+ * The operations of `api-v1-payments` on refunds.
+ */
+
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
+import { CreateRefundBody, Refund } from "../schema/refund.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { answerPage } from "./page.ts";
+import { readOne } from "./read_one.ts";
+
+const refunds = {
+  home: PAYMENTS_FUNCTION,
+  group: "Refunds",
+  test_only: false,
+  scope: "payments:read",
+  body: EmptyBody,
+  query: EmptyQuery,
+  status: 200,
+} as const;
+const RefundList = listOf(Refund);
+
+/** Money given back. */
+export const REFUND_OPERATIONS: readonly Operation[] = [
+  operation({
+    ...refunds,
+    id: "refundPayment",
+    summary: "Refund a payment",
+    description: "A part of it, or without an amount what is left.",
+    method: "POST",
+    paths: ["/v1/payments/:id/refund"],
+    scope: "refunds:write",
+    body: CreateRefundBody,
+    answer: Refund,
+    status: 201,
+    errors: ["invalid_state", "provider_not_configured"],
+    run: ({ deps, request, id, body }) => deps.payments.refund(request, id, body),
+  }),
+  operation({
+    ...refunds,
+    id: "listPaymentRefunds",
+    summary: "List the refunds of a payment",
+    method: "GET",
+    paths: ["/v1/payments/:id/refunds"],
+    answer: RefundList,
+    query: ListPaymentRefundsQuery,
+    run: (call) =>
+      answerPage(call, `/v1/payments/${call.id}/refunds`, {
+        kind: "refunds",
+        filters: { payment_id: call.id },
+        parent_id: call.id,
+      }),
+  }),
+  operation({
+    ...refunds,
+    id: "listRefunds",
+    summary: "List refunds",
+    method: "GET",
+    paths: ["/v1/refunds"],
+    answer: RefundList,
+    query: ListRefundsQuery,
+    run: (call) =>
+      answerPage(call, "/v1/refunds", {
+        kind: "refunds",
+        filters: { payment_id: call.query.payment_id },
+      }),
+  }),
+  readOne({
+    id: "getRefund",
+    group: "Refunds",
+    summary: "Get a refund",
+    path: "/v1/refunds/:id",
+    kind: "refunds",
+    scope: "payments:read",
+    answer: Refund,
+  }),
+];

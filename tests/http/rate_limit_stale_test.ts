@@ -1,0 +1,79 @@
+/**
+ * A request counts once against the rate, however often it is decided: another change of the
+ * resource comes between its load and its commit, so it loads again.
+ */
+
+import assert from "node:assert/strict";
+import { ENDPOINTS } from "../webhook/recording_receiver.ts";
+import type { TestService } from "../support/service.ts";
+import { PAYMENTS, serviceCase } from "./service_case.ts";
+
+/** Requests a second; twice as many in two seconds. */
+const RATE = 5;
+const QUOTA = 2 * RATE;
+/** An instant at which a window begins. */
+const START = Date.parse("2030-01-01T00:00:00Z");
+
+/** A change of a resource: its table, its request, and what another request does to it meanwhile. */
+interface Change {
+  table: "payments" | "webhook_endpoints";
+  method: string;
+  path: (id: string) => string;
+  meanwhile: string;
+}
+
+const ENDPOINT = {
+  table: "webhook_endpoints",
+  meanwhile: "revision = revision + 1",
+} as const;
+const CHANGES: Change[] = [
+  { ...ENDPOINT, method: "PUT", path: (id) => `${ENDPOINTS}/${id}` },
+  { ...ENDPOINT, method: "POST", path: (id) => `${ENDPOINTS}/${id}/rotate_secret` },
+  { ...ENDPOINT, method: "DELETE", path: (id) => `${ENDPOINTS}/${id}` },
+  {
+    table: "payments",
+    method: "POST",
+    path: (id) => `${PAYMENTS}/${id}/cancel`,
+    meanwhile: `sequence = sequence + 1, body = replace(body,
+      '"sequence":' || sequence, '"sequence":' || sequence + 1)`,
+  },
+];
+
+/** Waits until the commit of the request waits for the row, so that its load is over. */
+async function untilCommitWaits({ sql }: TestService): Promise<void> {
+  for (;;) {
+    const waiting = await sql`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`;
+    if (waiting.length > 0) return;
+  }
+}
+
+serviceCase("the last request of a rate is decided twice", async (t, service) => {
+  const makeOne: Record<Change["table"], () => Promise<string>> = {
+    payments: async () => (await service.make({ outcome: "pending" })).body.id,
+    webhook_endpoints: async () => {
+      const body = { url: "http://127.0.0.1:47999/hook" };
+      return (await service.call("POST", ENDPOINTS, { body })).body.id;
+    },
+  };
+  for (const [i, { table, method, path, meanwhile }] of CHANGES.entries()) {
+    await t.step(`${method} ${path("{id}")} counts once`, async () => {
+      await service.setClock(START + i * 20_000);
+      const id = await makeOne[table]();
+      await service.setClock(START + i * 20_000 + 10_000);
+      for (let n = 1; n < QUOTA; n++) await service.call("GET", PAYMENTS);
+      const changed = await service.sql.begin(async (sql) => {
+        await sql.unsafe(`update pay.${table} set ${meanwhile} where id = '${id}'`);
+        const body = method === "DELETE" ? {} : { body: {} };
+        const answer = service.call(method, path(id), body);
+        await Promise.race([untilCommitWaits(service), answer]);
+        return { answer };
+      });
+      const answer = await changed.answer;
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.headers.get("RateLimit"), `"default";r=0;t=2`);
+      const next = await service.call("GET", PAYMENTS);
+      assert.equal(next.status, 429);
+    });
+  }
+}, { rate_limit: RATE });
