@@ -25,7 +25,7 @@ export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "st
 /** Why a rail failed after the payment or transfer was accepted. */
 export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
 
-/** What is shown of the instrument. */
+/** The instrument as the API shows it. */
 export type PaymentMethod =
   | { type: "card"; card: { brand: string; last4: string; exp_month: number; exp_year: number } }
   | { type: "sepa" | "swift"; iban: MaskedIban }

@@ -155,7 +155,7 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
   return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
 }
 
-/** What endpoints' secrets are derived from: made once and kept, or no receiver could verify. */
+/** The master secret of endpoints. It is made once and kept, or no receiver could verify. */
 function webhookMasterSecret(data_dir: string): string {
   const path = join(data_dir, "webhook_master_secret");
   try {

@@ -5,7 +5,7 @@ import type { Arrival } from "./arrival.ts";
 import type { Answer, Sent } from "./client_process.ts";
 import type { Plan, Sandbox } from "./plan.ts";
 
-/** What is known at the end of a run. */
+/** The evidence that a run has gathered when it ends. */
 export interface Evidence {
   plan: Plan;
   sql: postgres.Sql;

@@ -14,7 +14,7 @@ export interface Settings {
   /** Where both functions are served, without a slash at the end. */
   base_url: string;
   allowed_origins?: readonly string[];
-  /** What endpoints' secrets are derived from: at least 32 bytes. */
+  /** The master secret, from which the secrets of endpoints are derived: at least 32 bytes. */
   webhook_master_secret?: string;
   /** Whether test endpoints may be http and private addresses. */
   allow_private_webhooks?: boolean;

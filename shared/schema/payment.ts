@@ -188,9 +188,9 @@ export const IbanMethod = z.object({ type: z.enum(["sepa", "swift"]), iban: Show
 /** A wallet, as a payment shows it. */
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet });
 
-/** What is shown of the instrument. */
+/** The instrument as the API shows it. */
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
-  .describe("What is shown of the instrument");
+  .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
 /** What the payer has to do next. */

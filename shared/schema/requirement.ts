@@ -17,7 +17,7 @@ export function mustBe<Schema extends z.ZodType>(schema: Schema, words: string):
   return schema;
 }
 
-/** What a value of the schema must be: `a whole number from 1 to 12`. */
+/** Describes the values that the schema accepts: `a whole number from 1 to 12`. */
 export function requirementOf(schema: z.ZodType): string {
   for (const layer of layersOf(schema)) {
     const own = OWN_WORDS.get(layer);

@@ -335,7 +335,7 @@ as $$
   group by t.currency, side.account
 $$;
 
--- What can be transferred: credits less debits of the available account.
+-- The amount that can be transferred: credits less debits of the available account.
 create or replace function pay.available_minor(p_environment_id text, p_currency text)
 returns numeric
 language sql stable

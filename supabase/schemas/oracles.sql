@@ -124,7 +124,8 @@ where (right(p.id, 26) >= (select pay.recent_suffix())
 comment on view pay.oracle_refunds is
   'R5: the refunds of a payment are what it says, and no more than its amount';
 
--- The rows of one oracle. What a reset has left behind is being taken apart and is not looked at.
+-- The rows of one oracle, without those of environments that a reset has retired: retention deletes
+-- these table by table.
 -- Internal.
 create or replace function pay.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text)

@@ -1,6 +1,6 @@
 -- Purpose: the reset of a sandbox.
 
--- What a reset will have deleted, as its answer.
+-- The answer of a reset: how many rows of each kind it deletes.
 -- p_has_claim: the reset has a key in there itself, which is not counted.
 -- Cost: reads each row once, in this process alone, and rests between tables as long as it has
 -- read, so that others keep most of two processors (measured: 0.66 of their creates without the

@@ -1,5 +1,5 @@
 /**
- * What comments and documents cite: sections ("contract §4", "interface §8, rule 1"), decisions
+ * The citations in comments and documents: sections ("contract §4", "interface §8, rule 1"), decisions
  * ("ADR 0007"), promises ("promise R13"), documents by name, and the targets of the benchmark.
  */
 

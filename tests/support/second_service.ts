@@ -4,6 +4,7 @@
  */
 
 import type { Settings } from "../../shared/http/settings.ts";
+import { type KeyedCall, keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
 import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
 
@@ -13,7 +14,7 @@ export interface SecondService {
   call(
     method: string,
     path: string,
-    options?: { key?: string; body?: unknown; idempotency_key?: string },
+    options?: Partial<KeyedCall>,
   ): Promise<TestAnswer>;
   close(): Promise<void>;
 }
@@ -30,21 +31,8 @@ export function startSecondService(
     ...settings,
   });
   return {
-    async call(method, path, { key = first.key.text, body, idempotency_key } = {}) {
-      const response = await product.fetch(
-        new Request(`http://localhost${path}`, {
-          method,
-          headers: {
-            Authorization: `Bearer ${key}`,
-            ...(body !== undefined && { "Content-Type": "application/json" }),
-            ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
-          },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        }),
-      );
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
-    },
+    call: (method, path, options = {}) =>
+      keyedCall(product, method, path, { key: first.key.text, ...options }),
     close: () => product.close(),
   };
 }

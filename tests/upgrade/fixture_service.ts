@@ -6,24 +6,18 @@
 import postgres from "postgres";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
+import { type KeyedCall, keyedCall } from "../support/keyed_call.ts";
 import { openProduct } from "../support/product.ts";
 import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../support/service.ts";
-
-/** Options of a call. */
-export interface FixtureCall {
-  key: string;
-  body?: unknown;
-  idempotency_key?: string;
-}
 
 /** The running service. */
 export interface FixtureService {
   /** As superuser. */
   sql: postgres.Sql;
-  call(method: string, path: string, options: FixtureCall): Promise<TestAnswer>;
+  call(method: string, path: string, options: KeyedCall): Promise<TestAnswer>;
   /** A call that has to succeed; its body, read. */
   // deno-lint-ignore no-explicit-any
-  done(method: string, path: string, options: FixtureCall): Promise<any>;
+  done(method: string, path: string, options: KeyedCall): Promise<any>;
   /** Makes an environment with a key, as an operator does; returns the key. */
   issueKey(account: string, livemode: boolean): Promise<string>;
   setClock(at_ms: number): Promise<void>;
@@ -46,22 +40,8 @@ export async function openFixtureService(
     webhook_master_secret: MASTER_SECRET,
     allow_private_webhooks: true,
   }, { clock: () => now_ms });
-  const call: FixtureService["call"] = async (method, path, { key, body, idempotency_key }) => {
-    const response = await product.fetch(
-      new Request(`http://localhost${path}`, {
-        method,
-        headers: {
-          Authorization: `Bearer ${key}`,
-          ...(body !== undefined && { "Content-Type": "application/json" }),
-          ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
-    );
-    const text = await response.text();
-    const { status, headers } = response;
-    return { status, headers, text, body: text === "" ? undefined : JSON.parse(text) };
-  };
+  const call: FixtureService["call"] = (method, path, options) =>
+    keyedCall(product, method, path, options);
   return {
     sql,
     call,
