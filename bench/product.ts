@@ -1,5 +1,5 @@
 /**
- * The product under measurement: `scripts/start.ts` as a process of its own, as a user starts it,
+ * The product under measurement: `scripts/local/start.ts` as a process of its own, as a user starts it,
  * with a data folder and a port of its own; everything is removed at the end. Its PostgreSQL keeps
  * the settings of production; `readDurability` asks the server for them.
  */
@@ -7,11 +7,11 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Sql } from "postgres";
-import type { Credentials } from "../scripts/credentials.ts";
-import { credentialsPath } from "../scripts/credentials.ts";
-import { postgresAccount, postgresHome } from "../scripts/postgres_account.ts";
-import { SUPERUSER } from "../scripts/postgres_cluster.ts";
-import { START_COMMAND } from "../scripts/start_command.ts";
+import type { Credentials } from "../scripts/data_dir/credentials.ts";
+import { credentialsPath } from "../scripts/data_dir/credentials.ts";
+import { postgresAccount, postgresHome } from "../scripts/postgres/postgres_account.ts";
+import { SUPERUSER } from "../scripts/postgres/postgres_cluster.ts";
+import { START_COMMAND } from "../scripts/local/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));

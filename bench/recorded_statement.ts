@@ -8,8 +8,8 @@ import { formatTime } from "../shared/core/clock.ts";
 import { type Database, openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
-import { ChangeWriter } from "../shared/domain/change_writer.ts";
-import { createPayments } from "../shared/domain/payments.ts";
+import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
+import { createPayments } from "../shared/domain/payments/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 

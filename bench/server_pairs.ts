@@ -3,7 +3,7 @@
  * another way (variant_server.ts). All on connections of the load generator, all audited.
  */
 
-import { DEMO_ENVIRONMENTS } from "../scripts/demo_account.ts";
+import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
 import { ask, CREATE_A, CREATE_B, toWire } from "./api_request.ts";
 import { NO_ROWS, type Rows } from "./books.ts";
 import {

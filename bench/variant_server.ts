@@ -11,14 +11,14 @@
 import { Session } from "node:inspector/promises";
 import { join } from "node:path";
 import postgres from "postgres";
-import { ChangeWriter } from "../shared/domain/change_writer.ts";
-import { createPayments } from "../shared/domain/payments.ts";
+import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
+import { createPayments } from "../shared/domain/payments/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore, type Store } from "../shared/store/store.ts";
-import { openServerLog, redirectConsole } from "../scripts/server_log.ts";
+import { openServerLog, redirectConsole } from "../scripts/local/server_log.ts";
 import { commitInSevenRoundTrips } from "./seven_round_trips.ts";
 
 /** The variants. */

@@ -2,7 +2,12 @@
 
 import { useState } from "preact/hooks";
 import { ApiError, type Payment, type PaymentStatus, type RefundReason } from "../client/mod.ts";
-import { advancesOf, isCancellable, isRefundable, refundable } from "../shared/domain/lifecycle.ts";
+import {
+  advancesOf,
+  isCancellable,
+  isRefundable,
+  refundable,
+} from "../shared/domain/payments/lifecycle.ts";
 import { type Call, call, change } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { type Failure, failureOf, FieldError } from "./failure.ts";

@@ -1,6 +1,6 @@
 /**
  * The published test values, with the words by which a person picks one. The table of the rules
- * that they trigger is `shared/domain/test_values.ts`; a test holds the two equal.
+ * that they trigger is `shared/domain/providers/test_values.ts`; a test holds the two equal.
  */
 
 import type { MethodKind, Outcome, PaymentStatus } from "../client/mod.ts";

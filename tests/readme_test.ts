@@ -9,7 +9,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { nextStatuses } from "../shared/domain/lifecycle.ts";
+import { nextStatuses } from "../shared/domain/payments/lifecycle.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../shared/http/sandbox_operations.ts";
 import { OUTCOMES, PAYMENT_STATUSES } from "../shared/schema/payment.ts";

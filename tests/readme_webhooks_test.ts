@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { deriveEndpointSecret } from "../shared/core/webhook_signature.ts";
-import { makeAttempt } from "../shared/domain/attempt.ts";
-import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../shared/domain/retry_schedule.ts";
+import { makeAttempt } from "../shared/domain/webhooks/attempt.ts";
+import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../shared/domain/webhooks/retry_schedule.ts";
 import { EVENT_TYPES } from "../shared/schema/event_type.ts";
 import { DELIVERY_STATUSES } from "../shared/schema/webhook.ts";
 import { codeBlocks, codeTexts, tableRows } from "./readme_document.ts";

@@ -18,7 +18,7 @@ const FOLDERS = ["client", "scripts", "shared", "supabase"];
 const BUILT: Record<string, readonly RegExp[]> = {
   "shared/core/ids.ts": [idPattern("pay_")],
   // Joins literals, and reads only the project's own migrations.
-  "scripts/sql_statements.ts": [],
+  "scripts/schema/sql_statements.ts": [],
 };
 
 /** The file of an expression, and its text. */

@@ -5,7 +5,7 @@
  */
 
 import type postgres from "postgres";
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import type { Answer } from "./client_process.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import {

@@ -5,7 +5,7 @@
  * one payment.
  */
 
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import { callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";

@@ -1,6 +1,6 @@
 /** The audit while the run goes on: the oracles are asked, and a copy of the ledger is made midway. */
 
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
 import type { Sandbox } from "./plan.ts";
 import type { SandboxKey, Stage } from "./stage.ts";

@@ -58,7 +58,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a refund of the exact rest is refused: >= for >",
     edits: [{
-      file: "shared/domain/refund_payment.ts",
+      file: "shared/domain/payments/refund_payment.ts",
       find: "amount_minor > rest)",
       replace: "amount_minor >= rest)",
     }],
@@ -68,7 +68,7 @@ const BUGS: PlantedBug[] = [
     name: "a refund of more than the rest goes through, with no constraint to stop it",
     edits: [
       {
-        file: "shared/domain/refund_payment.ts",
+        file: "shared/domain/payments/refund_payment.ts",
         find: "amount_minor > rest)",
         replace: "amount_minor > rest + 1)",
       },
@@ -138,7 +138,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a signature is as old as its event",
     edits: [{
-      file: "shared/domain/attempt.ts",
+      file: "shared/domain/webhooks/attempt.ts",
       find: "timestamp_seconds: Math.floor(at_ms / 1000)",
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
@@ -166,7 +166,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a lease never ends",
     edits: [{
-      file: "shared/domain/relay.ts",
+      file: "shared/domain/webhooks/relay.ts",
       find: "leased_until_ms: at_ms + (lease_ms ?? LEASE_MS)",
       replace: "leased_until_ms: at_ms + 1e11",
     }],
@@ -230,7 +230,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "deliveries of a payment do not wait for each other",
     edits: [{
-      file: "shared/domain/relay.ts",
+      file: "shared/domain/webhooks/relay.ts",
       find: "        goes_on = await this.#attempt(delivery);",
       replace: "        this.#attempt(delivery).catch(on_error);",
     }],
@@ -239,7 +239,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a refund leaves the ledger as it is",
     edits: [{
-      file: "shared/domain/change_builder.ts",
+      file: "shared/domain/changes/change_builder.ts",
       find: `    this.move("refund", amount_minor, id);\n`,
       replace: "",
     }],
@@ -399,7 +399,7 @@ async function fails(copy: string, test: string): Promise<boolean | null> {
   const [name, ...rest] = test.split(" ");
   const args = name === "torture"
     ? ["run", "-A", "torture/torture.ts", "--seed", "1", ...rest]
-    : ["run", "-A", "scripts/test.ts", test];
+    : ["run", "-A", "scripts/testing/test.ts", test];
   const child = new Deno.Command(Deno.execPath(), {
     args,
     cwd: copy,

@@ -4,7 +4,7 @@
  * the payment stands (story_audit.ts).
  */
 
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import { callApi } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
 import type { Answer } from "./client_process.ts";

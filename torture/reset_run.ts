@@ -4,7 +4,7 @@
  * gone, an emptied sandbox is empty, and retention leaves nothing of it.
  */
 
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";

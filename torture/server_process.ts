@@ -1,7 +1,7 @@
 /** An API server of the run: both functions on a port that stays the same when it is restarted. */
 
-import { openLocalServer } from "../scripts/local_server.ts";
-import { startTicker } from "../scripts/ticker.ts";
+import { openLocalServer } from "../scripts/local/local_server.ts";
+import { startTicker } from "../scripts/local/ticker.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../shared/http/sandbox_function.ts";

@@ -5,10 +5,10 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
-import { type PostgresServer, startPostgres } from "../scripts/embedded_postgres.ts";
-import { grantFunctionsRole } from "../scripts/functions_role.ts";
-import { migrate } from "../scripts/migrate.ts";
-import { randomPassword } from "../scripts/private_file.ts";
+import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded_postgres.ts";
+import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
+import { migrate } from "../scripts/schema/migrate.ts";
+import { randomPassword } from "../scripts/data_dir/private_file.ts";
 import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { launch, type RunProcess } from "./process.ts";

@@ -4,7 +4,7 @@
  * bytes, the others are told of the conflict.
  */
 
-import { checkBooks } from "../scripts/check_books.ts";
+import { checkBooks } from "../scripts/operator/check_books.ts";
 import { type ApiAnswer, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";

@@ -1,6 +1,6 @@
 /**
  * The error catalogue of the wire contract (contract §6) and its one carrier, `ApiError`.
- * Every code has one row here. `shared/domain/error_body.ts` renders errors.
+ * Every code has one row here. `shared/domain/changes/error_body.ts` renders errors.
  */
 
 /** HTTP status and `type` of each error code. */

@@ -13,8 +13,8 @@ import { ApiError, invalidParameter } from "../core/errors.ts";
 import { randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
-import { renderError } from "./error_body.ts";
-import type { Reply, ServiceRequest } from "./service_request.ts";
+import { renderError } from "./changes/error_body.ts";
+import type { Reply, ServiceRequest } from "./changes/service_request.ts";
 
 /** The operations on keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
 export interface ApiKeys {

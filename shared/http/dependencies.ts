@@ -6,10 +6,10 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
-import { ChangeWriter } from "../domain/change_writer.ts";
-import { createPayments, type Payments } from "../domain/payments.ts";
-import { createTransfers, type Transfers } from "../domain/transfers.ts";
-import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
+import { ChangeWriter } from "../domain/changes/change_writer.ts";
+import { createPayments, type Payments } from "../domain/payments/payments.ts";
+import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
+import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";

@@ -5,7 +5,7 @@
 
 import type * as z from "zod";
 import type { ErrorCode } from "../core/errors.ts";
-import type { Reply, ServiceRequest } from "../domain/service_request.ts";
+import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "../store/commit_rows.ts";
 import type { Dependencies } from "./dependencies.ts";

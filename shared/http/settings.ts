@@ -2,7 +2,7 @@
 
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
-import type { WebhookRequest } from "../outbound/webhook_sender.ts";
+import type { WebhookRequest } from "../delivery/webhook_sender.ts";
 import type { LogLine } from "./request_log.ts";
 
 /** Settings of a function. Only the database and the base URL have no default. */

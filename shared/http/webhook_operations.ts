@@ -3,8 +3,8 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import { renderError } from "../domain/error_body.ts";
-import type { Webhooks } from "../domain/webhooks.ts";
+import { renderError } from "../domain/changes/error_body.ts";
+import type { Webhooks } from "../domain/webhooks/webhooks.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Event } from "../schema/event.ts";
 import { listOf } from "../schema/list.ts";

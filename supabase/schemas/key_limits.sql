@@ -13,7 +13,7 @@ set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
 -- Most secrets of a key that work at the same time (ADR 0030). Endpoints have the same limit
--- (shared/domain/endpoint_secret.ts).
+-- (shared/domain/webhooks/endpoint_secret.ts).
 create or replace function pay.max_live_secrets()
 returns integer
 language sql immutable parallel safe

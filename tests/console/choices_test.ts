@@ -5,7 +5,7 @@ import { EVENT_TYPES } from "../../console/event_types.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../console/session.ts";
 import { CARDS, IBANS, METHOD_KINDS, OUTCOMES, WALLETS } from "../../console/test_values.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { TEST_CARDS, testIban, testWallet } from "../../shared/domain/test_values.ts";
+import { TEST_CARDS, testIban, testWallet } from "../../shared/domain/providers/test_values.ts";
 import * as payment_schema from "../../shared/schema/payment.ts";
 import { EVENT_TYPES as SCHEMA_EVENT_TYPES } from "../../shared/schema/event_type.ts";
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { buildConsoleSite } from "../../scripts/console_site.ts";
-import { siteHandler, type StaticSite } from "../../scripts/static_site.ts";
+import { buildConsoleSite } from "../../scripts/sites/console_site.ts";
+import { siteHandler, type StaticSite } from "../../scripts/sites/static_site.ts";
 import { PROJECT_DIR } from "../support/local_start.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 import { consoleCase, pasteKey } from "./console_case.ts";

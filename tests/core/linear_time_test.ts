@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ANSWER_BYTES_MAX } from "../../shared/core/http_answer.ts";
+import { ANSWER_BYTES_MAX } from "../../shared/delivery/http_answer.ts";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { findSlowText, type Reader } from "./growth.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../shared/core/card_number.ts";
 import { isCurrency, normalizeCurrency } from "../../shared/core/currency.ts";
 import { checkEndpointUrl } from "../../shared/core/endpoint_url.ts";
-import { ANSWER_BYTES_MAX, AnswerReader } from "../../shared/core/http_answer.ts";
+import { ANSWER_BYTES_MAX, AnswerReader } from "../../shared/delivery/http_answer.ts";
 import { isValidIban, normalizeIban } from "../../shared/core/iban.ts";
 import {
   isCanonicalAddress,
@@ -23,8 +23,8 @@ import {
 } from "../../shared/core/public_address.ts";
 import { parseStrictJson } from "../../shared/core/strict_json.ts";
 import { inferNetwork, isValidAddress, NETWORKS } from "../../shared/core/wallet_address.ts";
-import { readInstrument } from "../../shared/domain/instrument.ts";
-import { nextAttemptAt } from "../../shared/domain/retry_schedule.ts";
+import { readInstrument } from "../../shared/domain/providers/instrument.ts";
+import { nextAttemptAt } from "../../shared/domain/webhooks/retry_schedule.ts";
 import type { Operation } from "../../shared/http/operation.ts";
 import { parseBody, parseQuery } from "../../shared/http/parse_input.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import postgres from "postgres";
-import { SCHEMAS_DIR } from "../../scripts/schema_files.ts";
-import { splitStatements } from "../../scripts/sql_statements.ts";
+import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
+import { splitStatements } from "../../scripts/schema/sql_statements.ts";
 import { cloneDatabase } from "../support/database.ts";
 
 /** Each criterion, and a query of the objects that break it. */

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
-import { decideTransfer } from "../../shared/domain/create_transfer.ts";
-import { sandboxProvider } from "../../shared/domain/sandbox_provider.ts";
+import { decideTransfer } from "../../shared/domain/transfers/create_transfer.ts";
+import { sandboxProvider } from "../../shared/domain/providers/sandbox_provider.ts";
 import { startService } from "../support/service.ts";
 import { type Asked, commit, NOW } from "./commit_list.ts";
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { SCHEMAS_DIR } from "../../scripts/schema_files.ts";
+import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
 
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 80;

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/check_books.ts";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service.ts";
 import {
   addEndpoint,

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
-import { readSchema, renderDescription } from "../../scripts/schema_catalogue.ts";
-import { checkSchema, renderSchema } from "../../scripts/schema_dump.ts";
-import { scratchServer } from "../../scripts/scratch_database.ts";
+import { readSchema, renderDescription } from "../../scripts/schema/schema_catalogue.ts";
+import { checkSchema, renderSchema } from "../../scripts/schema/schema_dump.ts";
+import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { cloneDatabase, testServer } from "../support/database.ts";
 
 /** Statements that a dump must show, and what it shows of each. */

@@ -1,15 +1,15 @@
 /** A small project of its own, for tests of the generated migration. */
 
 import { join } from "node:path";
-import { MIGRATIONS_DIR } from "../../scripts/migrate.ts";
-import { readMigrationFolder } from "../../scripts/migration_folder.ts";
-import { hashUnreleased } from "../../scripts/releases.ts";
+import { MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
+import { readMigrationFolder } from "../../scripts/schema/migration_folder.ts";
+import { hashUnreleased } from "../../scripts/schema/releases.ts";
 import {
   type SchemaFolders,
   type SchemaRelease,
   writeRelease,
-} from "../../scripts/schema_release.ts";
-import { scratchServer } from "../../scripts/scratch_database.ts";
+} from "../../scripts/schema/schema_release.ts";
+import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { testServer } from "../support/database.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 

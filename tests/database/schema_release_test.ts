@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { compareWithFiles } from "../../scripts/schema_release.ts";
-import { scratchServer } from "../../scripts/scratch_database.ts";
+import { compareWithFiles } from "../../scripts/schema/schema_release.ts";
+import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { testServer } from "../support/database.ts";
 import {
   BECOME,

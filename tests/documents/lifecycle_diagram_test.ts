@@ -1,7 +1,7 @@
 /** The diagram of docs/architecture.md has the statuses and moves of the lifecycle table. */
 
 import assert from "node:assert/strict";
-import { nextStatuses } from "../../shared/domain/lifecycle.ts";
+import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/schema/payment.ts";
 import { readProjectFile } from "./project_files.ts";
 

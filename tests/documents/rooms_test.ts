@@ -1,7 +1,8 @@
 /** Imports between the rooms of shared/ follow the arrows of the diagram in docs/architecture.md. */
 
 import assert from "node:assert/strict";
-import { readModules } from "./imports.ts";
+import { posix } from "node:path";
+import { findCycles, readModules } from "./imports.ts";
 import { projectFiles, readProjectFile } from "./project_files.ts";
 
 /** The room of a file: its first two folders. */
@@ -48,3 +49,17 @@ Deno.test("imports follow the arrows of the diagram, or stay in their room", asy
   }
   assert.deepEqual(against, []);
 });
+
+for (const parent of ["shared/domain", "scripts"]) {
+  Deno.test(`the folders of ${parent} do not import each other in a circle`, async () => {
+    const imports = new Map<string, string[]>();
+    for (const [path, module] of await readModules()) {
+      const folder = posix.dirname(path);
+      if (!folder.startsWith(`${parent}/`)) continue;
+      const others = module.imports.map(({ target }) => posix.dirname(target))
+        .filter((other) => other.startsWith(`${parent}/`) && other !== folder);
+      imports.set(folder, [...imports.get(folder) ?? [], ...others]);
+    }
+    assert.deepEqual(findCycles(imports), []);
+  });
+}

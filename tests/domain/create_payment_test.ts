@@ -1,8 +1,8 @@
 /** Deciding a create: rows, events, movements and answer for every answer of a provider. */
 
 import assert from "node:assert/strict";
-import { decideCreate } from "../../shared/domain/create_payment.ts";
-import type { Authorization, Provider } from "../../shared/domain/provider.ts";
+import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
+import type { Authorization, Provider } from "../../shared/domain/providers/provider.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { BASE_URL, NOW, requestContext, summaryOf } from "./decided_change.ts";
 

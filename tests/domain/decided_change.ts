@@ -6,7 +6,7 @@
 import { formatTime } from "../../shared/core/clock.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
-import type { decideCancel } from "../../shared/domain/move_payment.ts";
+import type { decideCancel } from "../../shared/domain/payments/move_payment.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ApiError, ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
-import { renderError } from "../../shared/domain/error_body.ts";
+import { renderError } from "../../shared/domain/changes/error_body.ts";
 
 const CASES: [string, ApiError, text: string][] = [
   [

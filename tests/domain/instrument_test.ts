@@ -1,7 +1,7 @@
 /** Reading an instrument: its kind, what is kept of it, and what is refused (contract §2). */
 
 import assert from "node:assert/strict";
-import { capabilityOf, readInstrument } from "../../shared/domain/instrument.ts";
+import { capabilityOf, readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { CreatePaymentBody, METHOD_KINDS } from "../../shared/schema/payment.ts";
 import { NOW_MS, refusalOf } from "./decided_change.ts";
 

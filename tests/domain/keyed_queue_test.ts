@@ -1,7 +1,7 @@
 /** The queue of changes: one at a time for a key, in order; keys do not wait for each other. */
 
 import assert from "node:assert/strict";
-import { KeyedQueue } from "../../shared/domain/keyed_queue.ts";
+import { KeyedQueue } from "../../shared/domain/changes/keyed_queue.ts";
 
 /** A task that ends when it is told to. */
 function controlled<T>() {

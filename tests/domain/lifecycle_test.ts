@@ -10,7 +10,7 @@ import {
   nextStatuses,
   refundable,
   type Standing,
-} from "../../shared/domain/lifecycle.ts";
+} from "../../shared/domain/payments/lifecycle.ts";
 import type { MethodKind, PaymentStatus } from "../../shared/schema/payment.ts";
 
 const KINDS: MethodKind[] = ["card", "sepa", "swift", "stablecoin"];

@@ -5,9 +5,9 @@ import {
   decideAdvance,
   decideAuthenticate,
   decideCancel,
-} from "../../shared/domain/move_payment.ts";
-import { answerOnly } from "../../shared/domain/change_builder.ts";
-import { decideRefund } from "../../shared/domain/refund_payment.ts";
+} from "../../shared/domain/payments/move_payment.ts";
+import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
+import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import {

@@ -10,8 +10,8 @@ import {
   decideAdvance,
   decideAuthenticate,
   decideCancel,
-} from "../../shared/domain/move_payment.ts";
-import { decideRefund } from "../../shared/domain/refund_payment.ts";
+} from "../../shared/domain/payments/move_payment.ts";
+import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import {
   METHOD_KINDS,
   Payment,

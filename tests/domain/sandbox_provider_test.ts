@@ -5,15 +5,18 @@ import fc from "fast-check";
 import type { Stablecoin } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import type { Network } from "../../shared/core/wallet_address.ts";
-import type { AuthorizationRequest } from "../../shared/domain/provider.ts";
-import { unconfiguredProvider } from "../../shared/domain/provider.ts";
-import { sandboxProvider, transactionHash } from "../../shared/domain/sandbox_provider.ts";
+import type { AuthorizationRequest } from "../../shared/domain/providers/provider.ts";
+import { unconfiguredProvider } from "../../shared/domain/providers/provider.ts";
+import {
+  sandboxProvider,
+  transactionHash,
+} from "../../shared/domain/providers/sandbox_provider.ts";
 import {
   TEST_CARDS,
   type TestBehaviour,
   testIban,
   testWallet,
-} from "../../shared/domain/test_values.ts";
+} from "../../shared/domain/providers/test_values.ts";
 import { METHOD_KINDS, type MethodKind, OUTCOMES } from "../../shared/schema/payment.ts";
 import { paymentWith, refusalOf } from "./decided_change.ts";
 

@@ -1,7 +1,7 @@
 /** Accounts share the time of a relay that sends one suspect at a time. */
 
 import assert from "node:assert/strict";
-import { SuspectTurns } from "../../shared/domain/suspect_turns.ts";
+import { SuspectTurns } from "../../shared/domain/webhooks/suspect_turns.ts";
 
 /** How many turns each account has in so many milliseconds, when it always has a suspect waiting. */
 function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: number) {

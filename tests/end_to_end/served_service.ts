@@ -4,7 +4,7 @@
  */
 
 import { type Exchange, PaymentsClient, type PaymentsClientOptions } from "../../client/mod.ts";
-import { openLocalServer } from "../../scripts/local_server.ts";
+import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 import { startService, type TestService } from "../support/service.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { passesLuhn } from "../../shared/core/card_number.ts";
-import { TEST_CARDS } from "../../shared/domain/test_values.ts";
+import { TEST_CARDS } from "../../shared/domain/providers/test_values.ts";
 import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service.ts";
 import { ENDPOINTS, openRecorder, until } from "../webhook/recording_receiver.ts";
 import { CODES } from "./error_envelope.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ADDRESSES } from "../../scripts/openapi/operations.ts";
+import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
 import type { TestAnswer, TestService } from "../support/service.ts";
 import { OTHER_MISTAKES } from "./other_mistakes.ts";
 import { serviceCase } from "./service_case.ts";

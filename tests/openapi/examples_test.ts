@@ -9,13 +9,13 @@ import type { ErrorCode } from "../../shared/core/errors.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import type { Exchange, Recorded } from "../../scripts/openapi/examples.ts";
-import { ADDRESSES } from "../../scripts/openapi/operations.ts";
+import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
+import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
 import { startService, type TestAnswer, type TestService } from "../support/service.ts";
 import { EXAMPLE_REQUESTS } from "./example_requests.ts";
 import postgres from "postgres";
 
-const FILE = new URL("../../scripts/openapi/examples.json", import.meta.url);
+const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
 /** A port that nobody listens on. */

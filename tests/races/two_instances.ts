@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/check_books.ts";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { openProduct } from "../support/product.ts";
 import { BASE_URL, startService, type TestService } from "../support/service.ts";
 

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { credentialsPath, readDemoKeys, writeCredentials } from "../../scripts/credentials.ts";
+import {
+  credentialsPath,
+  readDemoKeys,
+  writeCredentials,
+} from "../../scripts/data_dir/credentials.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 
 const CREDENTIALS = {

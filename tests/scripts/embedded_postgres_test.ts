@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { dirname, join } from "node:path";
-import { startPostgres } from "../../scripts/embedded_postgres.ts";
-import { endLeftoverServer } from "../../scripts/postgres_cluster.ts";
-import { postgresAccount, postgresHome } from "../../scripts/postgres_account.ts";
+import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
+import { endLeftoverServer } from "../../scripts/postgres/postgres_cluster.ts";
+import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 
 /** Asks until the server answers; a server that stays away fails the test by its timeout. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { docUrl } from "../../shared/core/errors.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import { renderErrorPage } from "../../scripts/error_page.ts";
+import { renderErrorPage } from "../../scripts/documents/error_page.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

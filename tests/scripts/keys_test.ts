@@ -4,7 +4,7 @@ import { startService } from "../support/service.ts";
 import { createEmptyDatabase } from "../support/database.ts";
 import { launchStart, PROJECT_DIR } from "../support/local_start.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
-import { renderKeyTable } from "../../scripts/key_table.ts";
+import { renderKeyTable } from "../../scripts/operator/key_table.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
@@ -20,7 +20,7 @@ interface Ended {
 /** Runs the command as a child without a terminal, to its end. */
 async function keys(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "scripts/keys.ts", ...args],
+    args: ["run", "-A", "scripts/operator/keys.ts", ...args],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", API_KEY_PREFIX: "", ...env },
     stdin: "null",

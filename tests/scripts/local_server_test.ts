@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { ConnectionLimits } from "../../scripts/http_connections.ts";
-import { type LocalServer, openLocalServer } from "../../scripts/local_server.ts";
+import type { ConnectionLimits } from "../../scripts/local/http_connections.ts";
+import { type LocalServer, openLocalServer } from "../../scripts/local/local_server.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import { readBody } from "../../shared/http/request_body.ts";
 

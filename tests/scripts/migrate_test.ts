@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { join } from "node:path";
-import { ForeignDatabaseError, migrate, MigrationError } from "../../scripts/migrate.ts";
+import { ForeignDatabaseError, migrate, MigrationError } from "../../scripts/schema/migrate.ts";
 import { createEmptyDatabase } from "../support/database.ts";
 
 /** A folder of migrations and an empty database. */

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { buildReferenceSite } from "../../scripts/reference_site.ts";
+import { buildReferenceSite } from "../../scripts/sites/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/browser.ts";
 import { launchStart, type LocalStart } from "../support/local_start.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { MIGRATIONS_DIR } from "../../scripts/migrate.ts";
-import { readMigrationFolder } from "../../scripts/migration_folder.ts";
+import { MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
+import { readMigrationFolder } from "../../scripts/schema/migration_folder.ts";
 import {
   findBrokenReleases,
   findOrderProblems,
@@ -11,8 +11,8 @@ import {
   readReleases,
   releasedFiles,
   type Releases,
-} from "../../scripts/releases.ts";
-import { readChangelog, readVersions } from "../../scripts/version.ts";
+} from "../../scripts/schema/releases.ts";
+import { readChangelog, readVersions } from "../../scripts/schema/version.ts";
 import { testServer } from "../support/database.ts";
 import { PROJECT_DIR } from "../support/local_start.ts";
 
@@ -123,9 +123,9 @@ const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = 
 ];
 
 for (const [script, args, code, said] of REFUSED) {
-  Deno.test(`scripts/${script}.ts ${args.join(" ")} is refused`, async () => {
+  Deno.test(`scripts/schema/${script}.ts ${args.join(" ")} is refused`, async () => {
     const output = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `scripts/${script}.ts`, ...args],
+      args: ["run", "-A", `scripts/schema/${script}.ts`, ...args],
       cwd: PROJECT_DIR,
       env: { TEST_DATABASE_URL: testServer().superuser_url },
       stdin: "null",

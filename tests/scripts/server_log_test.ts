@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openServerLog } from "../../scripts/server_log.ts";
+import { openServerLog } from "../../scripts/local/server_log.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 
 Deno.test("openServerLog() appends every line in order, in a private file", () =>

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readSettings, SettingsError } from "../../scripts/settings.ts";
+import { readSettings, SettingsError } from "../../scripts/data_dir/settings.ts";
 
 const read = (env: Record<string, string>) => readSettings((name) => env[name], "/project");
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { splitStatements } from "../../scripts/sql_statements.ts";
+import { splitStatements } from "../../scripts/schema/sql_statements.ts";
 
 /** SQL, then the text and line of each statement that it holds. */
 const CASES: readonly [string, string, ...[string, number][]][] = [

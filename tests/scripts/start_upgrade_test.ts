@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { START_COMMAND } from "../../scripts/start_command.ts";
+import { START_COMMAND } from "../../scripts/local/start_command.ts";
 import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/local_start.ts";
 import { withTemporaryFolder } from "../support/temporary_folder.ts";
 
@@ -89,7 +89,7 @@ function commandOf(project: string): string[] {
 
 async function runKeys(data_dir: string): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "scripts/keys.ts", "list"],
+    args: ["run", "-A", "scripts/operator/keys.ts", "list"],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", DATA_DIR: data_dir },
     stdin: "null",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { ERASE_LINE, runWithProgress } from "../../scripts/test_progress.ts";
+import { ERASE_LINE, runWithProgress } from "../../scripts/testing/test_progress.ts";
 
 const COUNT = 21;
 

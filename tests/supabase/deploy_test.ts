@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join, relative } from "node:path";
-import { migrate } from "../../scripts/migrate.ts";
+import { migrate } from "../../scripts/schema/migrate.ts";
 import { edgeDeno } from "../support/edge_deno.ts";
 import { startFunction } from "../support/function_process.ts";
 import { type DeployedFunction, openManagementApi } from "../support/management_api.ts";

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { migrate } from "../../scripts/migrate.ts";
-import { randomPassword } from "../../scripts/private_file.ts";
+import { migrate } from "../../scripts/schema/migrate.ts";
+import { randomPassword } from "../../scripts/data_dir/private_file.ts";
 import { payByPublishedKey } from "./published_key.ts";
 import { startFunction } from "../support/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";

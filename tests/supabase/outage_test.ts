@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { migrate } from "../../scripts/migrate.ts";
+import { migrate } from "../../scripts/schema/migrate.ts";
 import { type FunctionProcess, startFunction } from "../support/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase_server.ts";

@@ -7,10 +7,10 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
-import { renderSchema, SCHEMA_FILE } from "../../scripts/schema_dump.ts";
-import { migrate } from "../../scripts/migrate.ts";
+import { renderSchema, SCHEMA_FILE } from "../../scripts/schema/schema_dump.ts";
+import { migrate } from "../../scripts/schema/migrate.ts";
 import { payByPublishedKey } from "./published_key.ts";
-import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/demo_account.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/operator/demo_account.ts";
 import { startFunction } from "../support/function_process.ts";
 import { copyProject } from "../support/supabase_cli.ts";
 import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase_server.ts";

@@ -1,12 +1,12 @@
 /**
- * Runs test files on Debian's PostgreSQL 15, set up like Supabase's: `scripts/test.ts` with the same
+ * Runs test files on Debian's PostgreSQL 15, set up like Supabase's: `scripts/testing/test.ts` with the same
  * arguments, on a server made for the run.
  */
 
 import { fileURLToPath } from "node:url";
 import { startSupabaseServer } from "./supabase_server.ts";
 
-const SCRIPT = fileURLToPath(new URL("../../scripts/test.ts", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("../../scripts/testing/test.ts", import.meta.url));
 
 const server = await startSupabaseServer(15, { max_connections: "300" });
 try {

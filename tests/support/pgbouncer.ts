@@ -4,9 +4,9 @@
  */
 
 import { join } from "node:path";
-import { giveTo, postgresAccount } from "../../scripts/postgres_account.ts";
-import { randomPassword } from "../../scripts/private_file.ts";
-import type { LoginRole } from "../../scripts/embedded_postgres.ts";
+import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
+import { randomPassword } from "../../scripts/data_dir/private_file.ts";
+import type { LoginRole } from "../../scripts/postgres/embedded_postgres.ts";
 
 /** Debian's package puts it where other users' paths do not look. */
 const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];

@@ -6,10 +6,10 @@
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { giveTo, postgresAccount } from "../../scripts/postgres_account.ts";
-import { installPostgres, type PostgresPrograms } from "../../scripts/postgres_package.ts";
-import { launchPostgres } from "../../scripts/postgres_process.ts";
-import { randomPassword } from "../../scripts/private_file.ts";
+import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
+import { installPostgres, type PostgresPrograms } from "../../scripts/postgres/postgres_package.ts";
+import { launchPostgres } from "../../scripts/postgres/postgres_process.ts";
+import { randomPassword } from "../../scripts/data_dir/private_file.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** Where Debian's package puts the programs of version 15. */

@@ -11,11 +11,11 @@
 
 import { join } from "node:path";
 import postgres from "postgres";
-import { checkBooks } from "../../scripts/check_books.ts";
-import { startPostgres } from "../../scripts/embedded_postgres.ts";
-import { migrate, MIGRATIONS_DIR } from "../../scripts/migrate.ts";
-import { readReleases, withReleaseMigrations } from "../../scripts/releases.ts";
-import { type ScratchServer, scratchServer } from "../../scripts/scratch_database.ts";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
+import { migrate, MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
+import { readReleases, withReleaseMigrations } from "../../scripts/schema/releases.ts";
+import { type ScratchServer, scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { listTables, loadRows } from "./data_file.ts";
 import { type Fixture, makeFixture, readFixture } from "./fixture.ts";
 import { withNextRelease } from "./next_release.ts";

@@ -5,12 +5,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { MIGRATIONS_DIR } from "../../scripts/migrate.ts";
-import { readMigrationFolder } from "../../scripts/migration_folder.ts";
-import { hashUnreleased } from "../../scripts/releases.ts";
-import { SCHEMAS_DIR } from "../../scripts/schema_files.ts";
-import { type SchemaFolders, writeRelease } from "../../scripts/schema_release.ts";
-import type { ScratchServer } from "../../scripts/scratch_database.ts";
+import { MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
+import { readMigrationFolder } from "../../scripts/schema/migration_folder.ts";
+import { hashUnreleased } from "../../scripts/schema/releases.ts";
+import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
+import { type SchemaFolders, writeRelease } from "../../scripts/schema/schema_release.ts";
+import type { ScratchServer } from "../../scripts/postgres/scratch_database.ts";
 
 /** Additions of the first step. */
 const EXTRA = `-- One that the second step removes.

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
-import { migrate } from "../../scripts/migrate.ts";
-import { renderDescription } from "../../scripts/schema_catalogue.ts";
-import { compareWithFiles, readWhole } from "../../scripts/schema_release.ts";
-import { scratchServer } from "../../scripts/scratch_database.ts";
+import { migrate } from "../../scripts/schema/migrate.ts";
+import { renderDescription } from "../../scripts/schema/schema_catalogue.ts";
+import { compareWithFiles, readWhole } from "../../scripts/schema/schema_release.ts";
+import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { createEmptyDatabase, testServer } from "../support/database.ts";
 import { loadRows } from "./data_file.ts";
 import { makeFixture } from "./fixture.ts";

@@ -7,11 +7,11 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
-import { migrate, MIGRATIONS_DIR } from "../../scripts/migrate.ts";
-import { readReleases, withReleaseMigrations } from "../../scripts/releases.ts";
-import { renderDescription } from "../../scripts/schema_catalogue.ts";
-import { readWhole } from "../../scripts/schema_release.ts";
-import { scratchServer } from "../../scripts/scratch_database.ts";
+import { migrate, MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
+import { readReleases, withReleaseMigrations } from "../../scripts/schema/releases.ts";
+import { renderDescription } from "../../scripts/schema/schema_catalogue.ts";
+import { readWhole } from "../../scripts/schema/schema_release.ts";
+import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { createEmptyDatabase, testServer } from "../support/database.ts";
 import { loadRows } from "./data_file.ts";
 import { type Fixture, makeFixture, readFixture } from "./fixture.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { checkBooks } from "../../scripts/check_books.ts";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import type { Fixture } from "./fixture.ts";
 import { type FixtureService, openFixtureService } from "./fixture_service.ts";

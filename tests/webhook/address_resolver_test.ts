@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { publicNameResolver, resolveLocalName } from "../../shared/outbound/address_resolver.ts";
-import { sendWebhook } from "../../shared/outbound/webhook_sender.ts";
+import { publicNameResolver, resolveLocalName } from "../../shared/delivery/address_resolver.ts";
+import { sendWebhook } from "../../shared/delivery/webhook_sender.ts";
 
 /** Records by name and type; a type that is missing is answered with SERVFAIL. */
 type Zone = Record<string, { A?: string[]; AAAA?: string[] }>;

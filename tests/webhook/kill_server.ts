@@ -5,8 +5,8 @@
  * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
  */
 
-import { openLocalServer } from "../../scripts/local_server.ts";
-import { startTicker } from "../../scripts/ticker.ts";
+import { openLocalServer } from "../../scripts/local/local_server.ts";
+import { startTicker } from "../../scripts/local/ticker.ts";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type Chain, RelayLanes } from "../../shared/domain/relay_lanes.ts";
+import { type Chain, RelayLanes } from "../../shared/domain/webhooks/relay_lanes.ts";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 
 let made = 0;

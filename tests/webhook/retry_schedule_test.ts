@@ -1,7 +1,7 @@
 /** When a failed delivery is tried again (contract §4): both schedules, jitter and `Retry-After`. */
 
 import assert from "node:assert/strict";
-import { nextAttemptAt } from "../../shared/domain/retry_schedule.ts";
+import { nextAttemptAt } from "../../shared/domain/webhooks/retry_schedule.ts";
 
 const S = 1000;
 const M = 60 * S;

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { openLocalServer } from "../../scripts/local_server.ts";
+import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";

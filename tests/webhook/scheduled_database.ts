@@ -6,7 +6,7 @@
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { migrate, MIGRATIONS_DIR } from "../../scripts/migrate.ts";
+import { migrate, MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
 import { createEmptyDatabase, type TestDatabase } from "../support/database.ts";
 
 const STAND_IN = fileURLToPath(new URL("../support/cron_stand_in.sql", import.meta.url));

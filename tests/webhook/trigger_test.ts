@@ -8,7 +8,7 @@ import { verifyWebhook } from "../../client/webhook_signature.ts";
 import {
   MAX_TRIGGERS_OF_ACCOUNT,
   MAX_TRIGGERS_OF_ENVIRONMENT,
-} from "../../shared/domain/trigger_places.ts";
+} from "../../shared/domain/webhooks/trigger_places.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../http/service_case.ts";
 import { recordOf } from "../http/payment_records.ts";

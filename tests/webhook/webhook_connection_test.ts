@@ -4,7 +4,7 @@ import {
   type ConnectTarget,
   openConnection,
   WebhookConnectionPool,
-} from "../../shared/outbound/webhook_connection.ts";
+} from "../../shared/delivery/webhook_connection.ts";
 import { openReceiver } from "./loopback_receiver.ts";
 
 function targetAt(port: number): ConnectTarget {

@@ -8,8 +8,8 @@ import {
   sendWebhook,
   type WebhookRequest,
   type WebhookResult,
-} from "../../shared/outbound/webhook_sender.ts";
-import { WebhookConnectionPool } from "../../shared/outbound/webhook_connection.ts";
+} from "../../shared/delivery/webhook_sender.ts";
+import { WebhookConnectionPool } from "../../shared/delivery/webhook_connection.ts";
 import { type Answer, openReceiver, say, writeAll } from "./loopback_receiver.ts";
 import { EXPIRED_CERTIFICATE, HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 import vectors from "../vectors/endpoint_urls.json" with { type: "json" };

@@ -1,0 +1,124 @@
+/**
+ * The error codes in words, for docs/errors.md and the OpenAPI document.
+ */
+
+import type { ErrorCode } from "../../shared/core/errors.ts";
+
+/** A code in words. */
+interface ErrorHelp {
+  /** When the code is answered: a clause. */
+  when: string;
+  /** What the caller can do: sentences. */
+  remedy: string;
+}
+
+/** Every code in words. */
+export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
+  invalid_parameter: {
+    when: "a field, parameter or header is wrong: `param` names it",
+    remedy: "Correct the value that `param` names, and send the request again. The header " +
+      "`Unknown-Parameters` names fields that the operation does not take, such as misspelled ones.",
+  },
+  invalid_json: {
+    when: "the body is not one strict JSON object",
+    remedy: "Correct the JSON, and send the request again. A repeated name, a comma before a " +
+      "closing bracket, and integers beyond 2^53 are refused. `param` names the place if it is known.",
+  },
+  unauthorized: {
+    when: "the key is missing, malformed, unknown, revoked or expired",
+    remedy: "Send the header `Authorization: Bearer <API_KEY>`. The message tells whether the " +
+      "header is missing, has another scheme than Bearer, contains a text that is not a key, or " +
+      "contains a key that opens nothing. Unknown, revoked and expired keys get the same answer.",
+  },
+  payment_declined: {
+    when: "the issuer declined the payment",
+    remedy: "Ask the payer for another card. `payment` is the stored payment.",
+  },
+  insufficient_funds: {
+    when: "the card has insufficient funds",
+    remedy: "Ask the payer for another card. `payment` is the stored payment.",
+  },
+  aml_blocked: {
+    when: "the payment was blocked by fraud and money-laundering checks",
+    remedy: "Do not try the payment again. `payment` is the stored payment.",
+  },
+  authentication_failed: {
+    when: "the payer failed to authenticate",
+    remedy: "Create a new payment, and let the payer authenticate again. `payment` is the stored " +
+      "payment.",
+  },
+  balance_insufficient: {
+    when: "the amount is more than the available balance",
+    remedy: "Send a smaller amount, or wait for payments in this currency. `GET /v1/balance` " +
+      "shows the balance of the account `available`.",
+  },
+  test_key_required: {
+    when: "this takes test keys only",
+    remedy: "Use a test key, whose text contains `_test_`.",
+  },
+  permission_denied: {
+    when: "the key lacks a scope: `required_scope`",
+    remedy: "Use a key that has the scope, or create one. A key cannot create a key with more " +
+      "scopes or a longer life than its own.",
+  },
+  origin_not_allowed: {
+    when: "a browser's origin is not on the list, or sent a live key",
+    remedy:
+      "The operator lists the origins of web pages that may call in `CONSOLE_ORIGINS`. Live " +
+      "keys belong on a server.",
+  },
+  not_found: {
+    when: "there is no such resource in the key's environment",
+    remedy: "Check the id and the path. An id of another environment, such as a live id with a " +
+      "test key, is answered like an unknown one. If the path itself is wrong, the message names " +
+      "the nearest path.",
+  },
+  method_not_allowed: {
+    when: "the path takes other methods: see the header `Allow`",
+    remedy: "Use one of the methods in the header `Allow`.",
+  },
+  idempotency_conflict: {
+    when: "the `Idempotency-Key` was used with a different request",
+    remedy:
+      "Send the first request again unchanged to get its answer, or use a new key for a new " +
+      "operation.",
+  },
+  idempotency_in_progress: {
+    when: "a request with this `Idempotency-Key` is still under way",
+    remedy: "Send the same request with the same key again after `Retry-After` seconds.",
+  },
+  invalid_state: {
+    when: "the resource cannot go there: see `current_status` and `allowed`",
+    remedy:
+      "`current_status` is the status of the resource, and `allowed` lists the statuses that " +
+      "can follow it.",
+  },
+  payload_too_large: {
+    when: "the body is larger than 64 KiB",
+    remedy: "Send a smaller body.",
+  },
+  unsupported_media_type: {
+    when: "the body is not `application/json`",
+    remedy: "Send the header `Content-Type: application/json`, and no `Content-Encoding`.",
+  },
+  rate_limited: {
+    when: "too many requests",
+    remedy: "Send the request again after `Retry-After` seconds, and send fewer at a time. The " +
+      "header `RateLimit` shows how many are left.",
+  },
+  internal_error: {
+    when: "something went wrong on our side",
+    remedy:
+      "Send the same request with the same `Idempotency-Key` again. If it fails again, give " +
+      "the `request_id` to the operator.",
+  },
+  service_unavailable: {
+    when: "the service is briefly unavailable",
+    remedy: "Send the same request with the same `Idempotency-Key` again after `Retry-After` " +
+      "seconds.",
+  },
+  provider_not_configured: {
+    when: "no live payment provider is configured: use a test key",
+    remedy: "Use a test key. Live payments need a provider, and this version has none.",
+  },
+};

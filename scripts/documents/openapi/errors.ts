@@ -1,0 +1,134 @@
+/**
+ * `components.responses`: the errors. Which codes an operation can answer follows from what kind of
+ * operation it is, and from the codes in its table; each set of codes of one status is a response.
+ * The codes of a response are the names of its examples.
+ */
+
+import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
+import type { Operation } from "../../../shared/http/operation.ts";
+import { ERROR_CODES, ErrorBody } from "../../../shared/schema/error.ts";
+import { ERROR_HELP } from "../error_help.ts";
+import { errorExampleName } from "./examples.ts";
+import { headerRefs, WITH_KEY } from "./headers.ts";
+import { type Json, schemaRef } from "./schemas.ts";
+
+const TITLES: Record<number, string> = {
+  400: "BadRequest",
+  401: "Unauthorized",
+  402: "PaymentRequired",
+  403: "Forbidden",
+  404: "NotFound",
+  405: "MethodNotAllowed",
+  409: "Conflict",
+  413: "PayloadTooLarge",
+  415: "UnsupportedMediaType",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+};
+
+/** What every operation with a key can answer. */
+const COMMON: readonly ErrorCode[] = [
+  "invalid_parameter",
+  "unauthorized",
+  "permission_denied",
+  "origin_not_allowed",
+  "rate_limited",
+  "internal_error",
+  "service_unavailable",
+];
+
+/** What an operation with a body can answer besides. */
+const WITH_BODY: readonly ErrorCode[] = [
+  "invalid_json",
+  "payload_too_large",
+  "unsupported_media_type",
+  "idempotency_conflict",
+  "idempotency_in_progress",
+];
+
+/** Codes with which answers are kept and replayed. */
+const KEPT: readonly ErrorCode[] = [
+  "payment_declined",
+  "insufficient_funds",
+  "aml_blocked",
+  "authentication_failed",
+  "balance_insufficient",
+  "invalid_state",
+];
+
+/** Every response that was asked for, by name. */
+const responses = new Map<string, Json>();
+
+/** The error responses of an operation, by status. */
+export function errorResponses(operation: Operation): Record<string, Json> {
+  return errorRefs([
+    ...COMMON,
+    ...(operation.method === "GET" ? [] : WITH_BODY),
+    ...(operation.test_only ? ["test_key_required" as const] : []),
+    ...(operation.paths[0].includes(":id") ? ["not_found" as const] : []),
+    ...(operation.errors ?? []),
+  ]);
+}
+
+/** References to the responses of these codes, by status. */
+export function errorRefs(codes: readonly ErrorCode[]): Record<string, Json> {
+  const by_status = Map.groupBy(
+    ERROR_CODES.filter((code) => codes.includes(code)),
+    (code) => ERROR_CATALOGUE[code].status,
+  );
+  return Object.fromEntries(
+    [...by_status].map(([status, own]) => [String(status), responseRef(status, own)]),
+  );
+}
+
+/** All responses that operations refer to. */
+export function componentResponses(): Record<string, Json> {
+  return Object.fromEntries([...responses].sort(([a], [b]) => a < b ? -1 : 1));
+}
+
+function responseRef(status: number, codes: readonly ErrorCode[]): Json {
+  const name = responseName(status, codes);
+  responses.set(name, response(codes));
+  return { $ref: `#/components/responses/${name}` };
+}
+
+/** The status in words, where a set has all codes that its kind of operation can answer, or codes. */
+function responseName(status: number, codes: readonly ErrorCode[]): string {
+  const of_status = (list: readonly ErrorCode[]) =>
+    list.filter((code) => ERROR_CATALOGUE[code].status === status);
+  if (of_status(ERROR_CODES).length === 1) return TITLES[status]!;
+  const with_body = of_status([...COMMON, ...WITH_BODY]);
+  if (with_body.some((code) => !codes.includes(code))) return codes.map(pascalCase).join("");
+  const extra = codes.filter((code) => !with_body.includes(code));
+  return TITLES[status]! + extra.map(pascalCase).join("");
+}
+
+function response(codes: readonly ErrorCode[]): Json {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${ERROR_HELP[code].when}`).join("; "),
+    headers: headerRefs([
+      ...WITH_KEY,
+      ...(codes.some((code) => KEPT.includes(code)) ? ["Idempotent-Replayed"] : []),
+      ...(codes.includes("unauthorized") ? ["WWW-Authenticate"] : []),
+      ...(codes.some(waits) ? ["Retry-After"] : []),
+    ]),
+    content: {
+      "application/json": {
+        schema: schemaRef(ErrorBody),
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { $ref: `#/components/examples/${errorExampleName(code)}` }]),
+        ),
+      },
+    },
+  };
+}
+
+/** Codes whose answers say when to try again. */
+function waits(code: ErrorCode): boolean {
+  return ["rate_limited", "service_unavailable", "idempotency_in_progress"].includes(code);
+}
+
+function pascalCase(code: string): string {
+  return code.replace(/(?:^|_)(\w)/g, (_, letter) => letter.toUpperCase());
+}

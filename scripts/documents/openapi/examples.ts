@@ -1,0 +1,69 @@
+/**
+ * The examples of the document: what tests/openapi/examples_test.ts sent to the product, and what it
+ * answered. Only what an operation takes and gives is read here.
+ */
+
+import type { ErrorCode } from "../../../shared/core/errors.ts";
+import type { EventType } from "../../../shared/schema/event_type.ts";
+import recorded from "./examples.json" with { type: "json" };
+import type { Json } from "./schemas.ts";
+
+/** A request of an operation and its answer. */
+export interface Exchange {
+  operation: string;
+  /** Unique among those of the operation. */
+  name: string;
+  summary: string;
+  /** The body; null when there is none. */
+  request: Json | null;
+  status: number;
+  answer: Json;
+}
+
+/** Everything that is recorded. */
+export interface Recorded {
+  exchanges: Exchange[];
+  /** The body of each error. */
+  errors: Record<ErrorCode, Json>;
+  /** The payload of one event of each kind. */
+  events: Record<EventType, Json>;
+}
+
+const { exchanges, errors, events } = recorded as unknown as Recorded;
+
+/** Examples of the requests and of the successful answers of an operation, by name. */
+export function examplesOf(operation: string) {
+  const own = exchanges.filter((exchange) => exchange.operation === operation);
+  const named = (value: (exchange: Exchange) => Json | null, list: Exchange[]) =>
+    Object.fromEntries(
+      list.map((exchange) => [
+        exchange.name,
+        { summary: exchange.summary, value: value(exchange) },
+      ]),
+    );
+  return {
+    requests: named(({ request }) => request, own.filter(({ request }) => request !== null)),
+    answers: named(({ answer }) => answer, own.filter(({ status }) => status < 300)),
+  };
+}
+
+/** `components.examples`: each event, and each error that an operation can answer. */
+export function componentExamples(): Record<string, Json> {
+  // This one is no operation's: it is the answer where there is none.
+  const { method_not_allowed: _, ...shown } = errors;
+  const all = [
+    ...Object.entries(shown).map(([code, value]) => [errorExampleName(code), { value }] as const),
+    ...Object.entries(events).map(([type, value]) => [eventExampleName(type), { value }] as const),
+  ];
+  return Object.fromEntries(all);
+}
+
+/** Name of the example of an error. */
+export function errorExampleName(code: string): string {
+  return `error_${code}`;
+}
+
+/** Name of the example of an event. */
+export function eventExampleName(type: string): string {
+  return `event_${type.replace(".", "_")}`;
+}

@@ -1,0 +1,47 @@
+/**
+ * Every operation at every address that it has, from the tables that the functions route by.
+ */
+
+import {
+  type Operation,
+  PAYMENTS_FUNCTION,
+  SANDBOX_FUNCTION,
+} from "../../../shared/http/operation.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/http/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../../shared/http/sandbox_operations.ts";
+
+/** An operation at one of its addresses. */
+export interface Address {
+  /** Unique: of an alias another than the operation's own. */
+  id: string;
+  operation: Operation;
+  /** `/api-v1-payments/v1/payments/{id}` */
+  path: string;
+  /** The operation's own address, if this is another. */
+  alias_of: string | null;
+}
+
+/** All operations of both functions. */
+export const OPERATIONS: readonly Operation[] = [
+  ...PAYMENTS_FUNCTION_OPERATIONS,
+  ...SANDBOX_OPERATIONS,
+];
+
+/** All addresses, those of the payments function first. */
+export const ADDRESSES: readonly Address[] = [
+  ...PAYMENTS_FUNCTION_OPERATIONS.flatMap((operation) => addressesOf(PAYMENTS_FUNCTION, operation)),
+  ...SANDBOX_OPERATIONS.flatMap((operation) => addressesOf(SANDBOX_FUNCTION, operation)),
+];
+
+function addressesOf(function_name: string, operation: Operation): Address[] {
+  const own_path = inBraces(operation.own_path ?? `/${operation.home}${operation.paths[0]}`);
+  return operation.paths.map((template, i) => {
+    const path = inBraces(`/${function_name}${template}`);
+    const alias_of = path === own_path ? null : own_path;
+    return { id: i === 0 ? operation.id : `${operation.id}V1`, operation, path, alias_of };
+  });
+}
+
+function inBraces(template: string): string {
+  return template.replace(/:(\w+)/g, "{$1}");
+}

@@ -1,0 +1,224 @@
+/**
+ * `paths`: every address of every operation, and what is served without an API key.
+ */
+
+import { idPattern } from "../../../shared/core/ids.ts";
+import {
+  type Operation,
+  PAYMENTS_FUNCTION,
+  SANDBOX_FUNCTION,
+} from "../../../shared/http/operation.ts";
+import { pathKind } from "../../../shared/http/path_id.ts";
+import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { EmptyBody } from "../../../shared/schema/empty.ts";
+import { Health, Purged, RelayAwake } from "../../../shared/schema/service.ts";
+import { errorRefs, errorResponses } from "./errors.ts";
+import { examplesOf } from "./examples.ts";
+import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";
+import { type Address, ADDRESSES } from "./operations.ts";
+import { type Json, queryProperties, schemaRef } from "./schemas.ts";
+
+/** Parameters that many operations share. */
+export const COMPONENT_PARAMETERS: Record<string, Json> = {
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description: "Names this operation, a UUID is best: the same request again within 24 hours " +
+      "gets the first answer and does nothing.",
+    schema: {
+      type: "string",
+      minLength: 1,
+      maxLength: MAX_IDEMPOTENCY_KEY,
+      pattern: "^[\\x21-\\x7e]+$",
+    },
+  },
+  Limit: {
+    name: "limit",
+    in: "query",
+    description: "Items of a page",
+    schema: { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
+  },
+};
+
+/** Tag of the operations at other addresses than their own. */
+export const ALIASES_TAG = "Aliases";
+/** Tag of what the operator's machines call. */
+export const SERVICE_TAG = "Service";
+
+/** All path items. */
+export function paths(): Record<string, Json> {
+  const items: Record<string, Json> = {};
+  for (const address of ADDRESSES) {
+    const { operation, path } = address;
+    (items[path] ??= {})[operation.method.toLowerCase()] = describe(address);
+  }
+  return { ...items, ...keylessPaths() };
+}
+
+function describe({ id, operation, path, alias_of }: Address): Json {
+  const { group, summary, description = "", method, scope, test_only } = operation;
+  const notes = [
+    ...(alias_of === null ? [description] : [`The same operation as \`${method} ${alias_of}\`.`]),
+    `Scope: \`${scope}\`.`,
+    ...(test_only ? ["Test keys only."] : []),
+  ];
+  // An alias refers to its own operation, which has them.
+  const [requests, answers] = alias_of === null
+    ? [{ examples: examplesOf(id).requests }, { examples: examplesOf(id).answers }]
+    : [{}, {}];
+  return {
+    operationId: id,
+    tags: [alias_of === null ? group : ALIASES_TAG],
+    summary: alias_of === null ? summary : `${summary} (${path.replace(/\/\{id\}.*/, "")})`,
+    description: notes.filter((note) => note !== "").join(" "),
+    ...withParameters(parameters(operation, path)),
+    ...requestBody(operation, requests),
+    responses: { [operation.status]: success(operation, answers), ...errorResponses(operation) },
+  };
+}
+
+function withParameters(list: readonly Json[]): Json {
+  return list.length === 0 ? {} : { parameters: list };
+}
+
+function parameters(operation: Operation, path: string): Json[] {
+  const query = Object.entries(queryProperties(operation.query)).map(([name, property]) => {
+    if (name === "limit") return { $ref: "#/components/parameters/Limit" };
+    const { description, ...schema } = property;
+    return { name, in: "query", description, schema };
+  });
+  return [
+    ...(path.includes("{id}") ? [idParameter(path)] : []),
+    ...query,
+    ...(operation.method === "GET" ? [] : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
+  ];
+}
+
+function idParameter(path: string): Json {
+  const { prefix, noun } = pathKind(path)!;
+  return {
+    name: "id",
+    in: "path",
+    required: true,
+    description: `Id of the ${noun}`,
+    schema: { type: "string", pattern: idPattern(prefix).source },
+  };
+}
+
+function requestBody({ method, body }: Operation, examples: Json): Json {
+  if (method === "GET" || body === EmptyBody) return {};
+  return {
+    requestBody: {
+      required: !body.safeParse({}).success,
+      content: { "application/json": { schema: schemaRef(body), ...examples } },
+    },
+  };
+}
+
+function success({ method, status, answer }: Operation, examples: Json): Json {
+  return {
+    description: status === 201 ? "Created" : "OK",
+    headers: headerRefs([
+      ...WITH_KEY,
+      ...(method === "GET" ? [] : ["Idempotent-Replayed"]),
+      ...(status === 201 ? ["Location"] : []),
+    ]),
+    content: {
+      "application/json": { schema: schemaRef(answer), ...examples },
+    },
+  };
+}
+
+/** What needs no API key. */
+function keylessPaths(): Record<string, Json> {
+  const document_headers = {
+    ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
+    "Cache-Control": {
+      description: "How long it may be used without asking again",
+      schema: { type: "string" },
+    },
+  };
+  const health = (operationId: string, name: string) => ({
+    get: {
+      operationId,
+      tags: [SERVICE_TAG],
+      summary: `Health of ${name}`,
+      description: "Needs no key.",
+      security: [],
+      responses: {
+        200: plainAnswer("The database answers", schemaRef(Health), { status: "ok" }),
+        ...errorRefs(["origin_not_allowed", "internal_error", "service_unavailable"]),
+      },
+    },
+  });
+  return {
+    [`/${PAYMENTS_FUNCTION}/health`]: health("getPaymentsHealth", "the payments function"),
+    [`/${SANDBOX_FUNCTION}/health`]: health("getSandboxHealth", "the sandbox function"),
+    [`/${PAYMENTS_FUNCTION}/v1/openapi.json`]: {
+      get: {
+        operationId: "getOpenapiDocument",
+        tags: [SERVICE_TAG],
+        summary: "This document",
+        description: "Needs no key; any web page may read it. `servers` begins with this service.",
+        security: [],
+        parameters: [{
+          name: "If-None-Match",
+          in: "header",
+          description: "An `ETag` that you have: if it is still right, the answer is 304",
+          schema: { type: "string" },
+        }],
+        responses: {
+          200: {
+            description: "An OpenAPI 3.1 document",
+            headers: document_headers,
+            content: { "application/json": { schema: { type: "object" } } },
+          },
+          304: {
+            description: "You have this version",
+            headers: document_headers,
+          },
+          ...errorRefs(["internal_error"]),
+        },
+      },
+    },
+    [`/${PAYMENTS_FUNCTION}/internal/relay`]: {
+      post: {
+        operationId: "wakeRelay",
+        tags: [SERVICE_TAG],
+        summary: "Wake the delivery of webhooks",
+        description: "For the operator's clock, every few seconds: starts what is due.",
+        security: [{ relay_token: [] }],
+        responses: {
+          202: plainAnswer("It is awake", schemaRef(RelayAwake), { status: "awake" }),
+          ...errorRefs(["unauthorized", "origin_not_allowed", "internal_error"]),
+        },
+      },
+    },
+    [`/${PAYMENTS_FUNCTION}/internal/retention`]: {
+      post: {
+        operationId: "purgeOutlivedData",
+        tags: [SERVICE_TAG],
+        summary: "Purge outlived data",
+        description: "For the operator's clock, every few minutes; goes on for 2 s at most.",
+        security: [{ relay_token: [] }],
+        responses: {
+          200: plainAnswer("What was purged", schemaRef(Purged), { purged: 0 }),
+          ...errorRefs([
+            "unauthorized",
+            "origin_not_allowed",
+            "internal_error",
+            "service_unavailable",
+          ]),
+        },
+      },
+    },
+  };
+}
+
+function plainAnswer(description: string, schema: Json, example: Json): Json {
+  return {
+    description,
+    headers: headerRefs(EVERY_ANSWER),
+    content: { "application/json": { schema, example } },
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * `components.schemas`: the zod objects of `shared/schema`, each under the name that it is exported
+ * by, and the lists that operations answer. Bodies are described as they are sent, everything else
+ * as it is answered.
+ */
+
+import * as z from "zod";
+import { OPERATIONS } from "./operations.ts";
+
+/** A JSON Schema, or another object of the document. */
+export type Json = { [name: string]: unknown };
+
+const FOLDER = new URL("../../../shared/schema/", import.meta.url);
+/** What zod writes as the bounds of a safe integer, which is no rule of ours. */
+const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+/** Formats whose pattern says nothing more to a reader. */
+const KNOWN_FORMATS: readonly unknown[] = ["date-time", "email"];
+
+/** What requests carry, by name. */
+const SENT = /(?<!^Error)(Body|Input|Query)$/;
+
+const registry = z.registry<{ id: string }>();
+const names = new Map<z.ZodType, string>();
+
+for (const file of [...Deno.readDirSync(FOLDER)].map(({ name }) => name).sort()) {
+  for (const [name, value] of Object.entries(await import(new URL(file, FOLDER).href))) {
+    if (value instanceof z.ZodType && isComponent(name, value)) add(name, value);
+  }
+}
+for (const { answer } of OPERATIONS) {
+  const item = listedItem(answer);
+  const name = item && `${names.get(item)}List`;
+  if (name && ![...names.values()].includes(name)) add(name, answer);
+}
+
+const [as_sent, as_answered] = (["input", "output"] as const).map((io) =>
+  z.toJSONSchema(registry, {
+    io,
+    uri: refTo,
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) =>
+      tidy(zodSchema as unknown as z.ZodType, jsonSchema as Json),
+  }).schemas as Record<string, Json>
+) as [Record<string, Json>, Record<string, Json>];
+
+/** The schemas of the document, by name. */
+export function componentSchemas(): Record<string, Json> {
+  const shown = [...names.values()].filter((name) => !/(Query|^EmptyBody)$/.test(name)).sort();
+  return Object.fromEntries(shown.map((name) => [name, schemaOf(name)]));
+}
+
+/** A reference to the schema of a zod object. */
+export function schemaRef(schema: z.ZodType): Json {
+  const item = listedItem(schema);
+  const name = names.get(schema) ?? (item && `${names.get(item)}List`);
+  if (name === undefined) throw new Error("a schema without a name: export it from shared/schema");
+  return { $ref: refTo(name) };
+}
+
+/** The schemas of the parameters of a query, by name. */
+export function queryProperties(query: z.ZodType): Record<string, Json> {
+  return schemaOf(names.get(query)!).properties as Record<string, Json>;
+}
+
+function schemaOf(name: string): Json {
+  const { $schema: _, $id: __, ...schema } = (SENT.test(name) ? as_sent : as_answered)[name]!;
+  return schema;
+}
+
+function add(name: string, schema: z.ZodType): void {
+  registry.add(schema, { id: name });
+  names.set(schema, name);
+}
+
+function refTo(name: string): string {
+  return `#/components/schemas/${name}`;
+}
+
+/** Single values stand where they are used; what has members or a set of values gets a name. */
+function isComponent(name: string, { def }: z.ZodType): boolean {
+  return ["object", "enum", "union"].includes(def.type) || name.endsWith("Input");
+}
+
+function listedItem(schema: z.ZodType): z.ZodType | undefined {
+  if (!(schema instanceof z.ZodObject) || !(schema.shape.data instanceof z.ZodArray)) return;
+  return schema.shape.data.element as z.ZodType;
+}
+
+/** Takes out what is noise to a reader, and adds what zod leaves out. */
+function tidy(schema: z.ZodType, json: Json): void {
+  if (KNOWN_FORMATS.includes(json.format)) delete json.pattern;
+  for (const bound of ["minimum", "maximum"]) {
+    if (SAFE.includes(json[bound] as number)) delete json[bound];
+  }
+  // Members may be added to answers at any time: clients must not refuse them.
+  if (json.additionalProperties === false) delete json.additionalProperties;
+  const { propertyNames } = json as { propertyNames?: Json };
+  if (propertyNames && Object.keys(propertyNames).length === 1) delete json.propertyNames;
+  if (schema instanceof z.ZodDiscriminatedUnion) addDiscriminator(schema, json);
+  if (schema instanceof z.ZodPipe && schema.def.in instanceof z.ZodTransform) {
+    acceptText(schema, json);
+  }
+}
+
+function addDiscriminator(schema: z.ZodDiscriminatedUnion, json: Json): void {
+  const propertyName = schema.def.discriminator;
+  const mapping: Record<string, string> = {};
+  for (const option of schema.options as z.ZodObject[]) {
+    for (const value of (option.shape[propertyName] as z.ZodEnum | z.ZodLiteral)._zod.values) {
+      mapping[String(value)] = refTo(names.get(option)!);
+    }
+  }
+  json.discriminator = { propertyName, mapping };
+}
+
+/** An input whose plain text stands for its first member. */
+function acceptText(schema: z.ZodPipe, json: Json): void {
+  const { description, ...object } = json;
+  const [first] = Object.keys((schema.def.out as z.ZodObject).shape);
+  for (const name of Object.keys(json)) delete json[name];
+  const text = (object.properties as Record<string, Json>)[first!];
+  Object.assign(json, { description, anyOf: [object, { ...text }] });
+}

@@ -1,0 +1,97 @@
+/**
+ * `webhooks`: what a registered endpoint gets, one entry for each kind of event.
+ */
+
+import {
+  PaymentEvent,
+  RefundEvent,
+  TransferEvent,
+  WebhookEndpointEvent,
+} from "../../../shared/schema/event.ts";
+import {
+  ENDPOINT_EVENT_TYPES,
+  PAYMENT_EVENT_TYPES,
+  REFUND_EVENT_TYPES,
+  TRANSFER_EVENT_TYPES,
+} from "../../../shared/schema/event_type.ts";
+import { eventExampleName } from "./examples.ts";
+import { type Json, schemaRef } from "./schemas.ts";
+
+/** Tag of the webhooks. */
+export const WEBHOOKS_TAG = "Webhooks";
+
+const FAMILIES = [
+  { types: PAYMENT_EVENT_TYPES, schema: PaymentEvent, noun: "payment" },
+  { types: REFUND_EVENT_TYPES, schema: RefundEvent, noun: "refund" },
+  { types: TRANSFER_EVENT_TYPES, schema: TransferEvent, noun: "transfer" },
+  { types: ENDPOINT_EVENT_TYPES, schema: WebhookEndpointEvent, noun: "webhook endpoint" },
+] as const;
+
+const HEADERS: Readonly<Record<string, { description: string; pattern: string }>> = {
+  "Payment-Signature": {
+    description: "`t`: the time of the attempt in Unix seconds; `v1`: HMAC-SHA256 of `t`, a dot " +
+      "and the raw body, in lower-case hex, keyed with the whole text of the endpoint's secret. " +
+      "During a rotation one more `v1` for each older secret. Refuse a `t` that is 300 s or more " +
+      "from your clock, and compare in constant time",
+    pattern: "^t=\\d+(,v1=[0-9a-f]{64})+$",
+  },
+  "Webhook-Id": {
+    description: "Id of the event: the same in every attempt",
+    pattern: "^evt_[0-9a-hjkmnp-tv-z]{26}$",
+  },
+  "Webhook-Timestamp": {
+    description: "As in Standard Webhooks 1.0.0: the same as `t`",
+    pattern: "^\\d+$",
+  },
+  "Webhook-Signature": {
+    description: "As in Standard Webhooks 1.0.0: `v1,<base64>`, space-separated",
+    pattern: "^v1,\\S+( v1,\\S+)*$",
+  },
+  "Webhook-Attempt": {
+    description: "Number of the attempt, from 1; not signed",
+    pattern: "^\\d+$",
+  },
+};
+
+/** Parameters of every webhook. */
+export const WEBHOOK_PARAMETERS: Record<string, Json> = Object.fromEntries(
+  Object.entries(HEADERS).map(([name, { description, pattern }]) => [
+    name.replaceAll("-", ""),
+    { name, in: "header", required: true, description, schema: { type: "string", pattern } },
+  ]),
+);
+
+/** All webhooks, by kind of event. */
+export function webhooks(): Record<string, Json> {
+  return Object.fromEntries(
+    FAMILIES.flatMap(({ types, schema, noun }) =>
+      types.map((type) => [type, { post: describe(type, schemaRef(schema), noun) }])
+    ),
+  );
+}
+
+function describe(type: string, schema: Json, noun: string): Json {
+  return {
+    operationId: `on${type.replace(/(?:^|[._])(\w)/g, (_, letter) => letter.toUpperCase())}`,
+    tags: [WEBHOOKS_TAG],
+    summary: type,
+    description: `Shows the ${noun} as it was then.`,
+    security: [],
+    parameters: Object.keys(WEBHOOK_PARAMETERS).map((name) => ({
+      $ref: `#/components/parameters/${name}`,
+    })),
+    requestBody: {
+      required: true,
+      content: {
+        "application/json": {
+          schema,
+          examples: { [type]: { $ref: `#/components/examples/${eventExampleName(type)}` } },
+        },
+      },
+    },
+    responses: {
+      "2XX": { description: "You have it. Anything else is tried again" },
+      "410": { description: "You want no more: the endpoint is disabled" },
+    },
+  };
+}

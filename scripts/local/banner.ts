@@ -1,0 +1,56 @@
+/** What `deno task start` prints once the service answers. */
+
+import type { Credentials } from "../data_dir/credentials.ts";
+
+/** What the banner tells. */
+interface BannerFacts extends Credentials {
+  /** Path of credentials.json, as short as it can be for the reader. */
+  credentials_path: string;
+  /** Where the log lines go, or null for standard output. */
+  log_path: string | null;
+  /** The user's own server, without its password, or null for the embedded one. */
+  database: string | null;
+}
+
+/** The banner as text; `colour` adds ANSI escapes. Ends with a newline. */
+export function renderBanner(facts: BannerFacts, colour: boolean): string {
+  const paint = (code: number, text: string) => colour ? `\x1b[${code}m${text}\x1b[0m` : text;
+  const row = (label: string, text: string) => `  ${paint(2, label.padEnd(12))}${text}`;
+  return [
+    "",
+    `  ${paint(1, "Payments API with sandbox")} is ready. No real money moves here.`,
+    "",
+    row("Base URL", paint(36, facts.base_url)),
+    row("Test key", paint(36, facts.test_key)),
+    row("Console", paint(36, new URL("/console", facts.base_url).href)),
+    row("Reference", paint(36, new URL("/docs", facts.base_url).href)),
+    row("Credentials", facts.credentials_path),
+    ...(facts.database === null ? [] : [row("Database", facts.database)]),
+    ...(facts.log_path === null ? [] : [row("Log", facts.log_path)]),
+    "",
+    "  Make a payment with the card that is always approved:",
+    "",
+    renderCurl(facts),
+    "",
+    `  ${paint(2, "Ctrl-C stops everything; the data stays.")}`,
+    "",
+    "",
+  ].join("\n");
+}
+
+/** A command that creates a payment, to be pasted into a POSIX shell; no line is indented. */
+function renderCurl({ base_url, test_key }: Credentials): string {
+  const body = {
+    amount: 1999,
+    currency: "EUR",
+    capability: "card_payment",
+    customer: { email: "ada@example.com" },
+    card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
+  };
+  return [
+    `curl ${base_url}/api-v1-payments/v1/payments \\`,
+    `  -H "Authorization: Bearer ${test_key}" \\`,
+    `  -H "Content-Type: application/json" \\`,
+    `  -d '${JSON.stringify(body)}'`,
+  ].join("\n");
+}

@@ -1,0 +1,64 @@
+/**
+ * `deno task check-books [URL]`: runs every oracle of the database (views `pay.oracle_*`) and prints a
+ * line for each. Without a URL: the database of DATABASE_URL, else that of the local start.
+ *
+ * Exit codes: 0 every promise holds, 1 one is broken, 2 the books could not be read.
+ */
+
+import postgres from "postgres";
+import { fileURLToPath } from "node:url";
+import { openOperatorDatabase } from "./operator_database.ts";
+import { readSettings } from "../data_dir/settings.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What one oracle says. */
+interface Verdict {
+  oracle: string;
+  /** The numbers of the promises in docs/reliability.md, and what is promised. */
+  promise: string;
+  findings: number;
+  /** Up to three findings: environment, resource, what is wrong. */
+  examples: string[];
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Runs every oracle. The connection's user may execute the operator's functions. */
+export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
+  const rows = await sql<(Verdict & { findings: string })[]>`select * from pay.check_books()`;
+  return rows.map((row) => ({ ...row, findings: Number(row.findings) }));
+}
+
+/** The verdicts as lines of text. */
+function renderVerdicts(verdicts: readonly Verdict[]): string {
+  const width = Math.max(...verdicts.map(({ oracle }) => oracle.length));
+  return verdicts.map(({ oracle, promise, findings, examples }) => {
+    const line = `${findings === 0 ? "ok    " : "BROKEN"} ${oracle.padEnd(width)}  ${promise}\n`;
+    if (findings === 0) return line;
+    return [line, `       ${findings} findings, such as\n`, ...examples.map((e) => `       ${e}\n`)]
+      .join("");
+  }).join("");
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    if (args.length > 1) throw new Error("Usage: deno task check-books [URL]");
+    const env = (name: string) =>
+      name === "DATABASE_URL" ? args[0] ?? Deno.env.get(name) : Deno.env.get(name);
+    const database = await openOperatorDatabase(
+      readSettings(env, PROJECT_DIR),
+      (line) => console.error(line),
+    );
+    try {
+      const verdicts = await checkBooks(database.sql);
+      await Deno.stdout.write(new TextEncoder().encode(renderVerdicts(verdicts)));
+      return verdicts.every(({ findings }) => findings === 0) ? 0 : 1;
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 2;
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The demo account of a local start: a sandbox, a live environment, and a key for each.
+ *
+ * The environments have fixed ids, so making them again finds them; the keys are random, and the
+ * one of an earlier start is used again, even on another database, unless it has been revoked.
+ */
+
+import postgres from "postgres";
+import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import type { DemoKeys } from "../data_dir/credentials.ts";
+
+/** The account's environments, whoever makes them first: the start, or an operator's command. */
+export const DEMO_ENVIRONMENTS = {
+  test: { id: "env_00000000000000000000000001", name: "Demo sandbox" },
+  live: { id: "env_00000000000000000000000002", name: "Demo live" },
+} as const;
+/** Whose they are. */
+export const DEMO_ACCOUNT = "demo";
+const KEY_NAME = "Demo key";
+/** SQLSTATE unique_violation: what was to be made is there. */
+const EXISTS = "23505";
+
+/**
+ * Returns a working key for each mode.
+ * @param url a user who may execute the operator's functions
+ * @param stored keys of an earlier start
+ * @param accepts whether the running service takes the key
+ */
+export async function ensureDemoKeys(
+  url: string,
+  stored: Partial<DemoKeys>,
+  accepts: (key: string) => Promise<boolean>,
+): Promise<DemoKeys> {
+  const sql = postgres(url, { max: 1, ...driverEncryption(url), onnotice: () => {} });
+  try {
+    return {
+      test_key: await ensureKey(sql, "test", stored.test_key, accepts),
+      live_key: await ensureKey(sql, "live", stored.live_key, accepts),
+    };
+  } finally {
+    await sql.end();
+  }
+}
+
+async function ensureKey(
+  sql: postgres.Sql,
+  mode: KeyMode,
+  stored: string | undefined,
+  accepts: (key: string) => Promise<boolean>,
+): Promise<string> {
+  const is_ours = stored !== undefined && parseApiKey(stored)?.mode === mode;
+  if (is_ours && await accepts(stored)) return stored;
+  const { id, name } = DEMO_ENVIRONMENTS[mode];
+  await madeOrThere(sql`
+    select pay.create_environment(
+      p_id => ${id}, p_account => ${DEMO_ACCOUNT}, p_livemode => ${
+    mode === "live"
+  }, p_name => ${name})`);
+  if (is_ours && await createKey(sql, mode, stored)) return stored;
+  const key = generateApiKey(mode);
+  await createKey(sql, mode, key);
+  return key;
+}
+
+/** Makes a key of this text; false if it is known already, and so revoked or expired. */
+async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise<boolean> {
+  const { hash, prefix, last_four } = parseApiKey(key)!;
+  return await madeOrThere(sql`
+    select pay.create_api_key(
+      p_id => ${idMint(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
+      p_name => ${KEY_NAME}, p_scopes => ${null}::text[], p_secret_hash => ${hash},
+      p_prefix => ${prefix}, p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`);
+}
+
+async function madeOrThere(statement: Promise<unknown>): Promise<boolean> {
+  try {
+    await statement;
+    return true;
+  } catch (error) {
+    if (error instanceof postgres.PostgresError && error.code === EXISTS) return false;
+    throw error;
+  }
+}

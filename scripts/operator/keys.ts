@@ -1,0 +1,227 @@
+/**
+ * `deno task keys`: how an operator makes, lists, rotates and revokes API keys. The only way to a live
+ * key. A secret goes to standard output, alone and once; everything else is said on standard error, so
+ * that a script can take the one without the other.
+ *
+ * The arguments are read in key_command.ts, the database is found in operator_database.ts.
+ */
+
+import postgres from "postgres";
+import { fileURLToPath } from "node:url";
+import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import { MAX_LIVE_KEYS } from "../../shared/store/api_key_store.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
+import { KEY_USAGE, type KeyCommand, readKeyCommand, UsageError } from "./key_command.ts";
+import { type ListedKey, renderKeyTable } from "./key_table.ts";
+import { MigrationError } from "../schema/migrate.ts";
+import { openOperatorDatabase } from "./operator_database.ts";
+import { readSettings, SettingsError } from "../data_dir/settings.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const SQLSTATE = {
+  foreign_key_violation: "23503",
+  unique_violation: "23505",
+  check_violation: "23514",
+  insufficient_privilege: "42501",
+  program_limit_exceeded: "54000",
+} as const;
+
+const TOO_MANY_KEYS = `it has ${MAX_LIVE_KEYS} live keys already. Revoke one first`;
+
+/** Something that cannot be done; the message is complete for a person. */
+class KeysError extends Error {
+  override readonly name = "KeysError";
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 done, 1 not done, 2 arguments that cannot be followed. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const env = (name: string) => Deno.env.get(name);
+    const command = readKeyCommand(args, env, Date.now());
+    if (command.action === "help") {
+      print(KEY_USAGE);
+      return 0;
+    }
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), tell);
+    try {
+      await run(database.sql, command);
+    } finally {
+      await database.close();
+    }
+    return 0;
+  } catch (error) {
+    tell(describe(error));
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function run(
+  sql: postgres.Sql,
+  command: Exclude<KeyCommand, { action: "help" }>,
+): Promise<void> {
+  switch (command.action) {
+    case "list":
+      return print(renderKeyTable(await listKeys(sql), terminalWidth()));
+    case "create":
+      return await createKey(sql, command);
+    case "rotate":
+      return await rotateKey(sql, command);
+    case "revoke":
+      return await revokeKey(sql, command);
+  }
+}
+
+async function createKey(
+  sql: postgres.Sql,
+  command: KeyCommand & { action: "create" },
+): Promise<void> {
+  const { mode, name, scopes, expires_at } = command;
+  const environment_id = command.environment_id ??
+    await ensureEnvironment(sql, command.account!, mode);
+  const text = generateApiKey(mode, command.prefix);
+  const { hash, prefix, last_four } = parseApiKey(text)!;
+  const id = idMint(Date.now())("key_");
+  try {
+    await sql`
+      select pay.create_api_key(
+        p_id => ${id}, p_environment_id => ${environment_id}, p_name => ${name},
+        p_scopes => ${scopes}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
+        p_last_four => ${last_four}, p_expires_at => ${expires_at}::timestamptz)`;
+  } catch (error) {
+    if (codeOf(error) === SQLSTATE.foreign_key_violation) {
+      throw new KeysError(`--environment "${environment_id}": no such environment`);
+    }
+    if (codeOf(error) === SQLSTATE.check_violation) {
+      throw new KeysError(`--mode ${mode} contradicts --environment "${environment_id}"`);
+    }
+    if (codeOf(error) === SQLSTATE.program_limit_exceeded) {
+      throw new KeysError(`Cannot make a key of ${environment_id}: ${TOO_MANY_KEYS}`);
+    }
+    throw error;
+  }
+  tell(`Made ${id}, a ${mode} key of ${environment_id}. Its secret is shown this once:`);
+  print(`${text}\n`);
+}
+
+/** The account's environment of a mode; made when there is none. */
+async function ensureEnvironment(
+  sql: postgres.Sql,
+  account: string,
+  mode: KeyMode,
+): Promise<string> {
+  const livemode = mode === "live";
+  const find = async (): Promise<string | null> => {
+    const [found] = await sql`
+      select pay.find_environment(p_account => ${account}, p_livemode => ${livemode}) as id`;
+    return found!.id;
+  };
+  const known = await find();
+  if (known !== null) return known;
+  // A start finds the demo account's by their fixed ids.
+  const { id, name } = account === DEMO_ACCOUNT
+    ? DEMO_ENVIRONMENTS[mode]
+    : { id: idMint(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
+  try {
+    await sql`
+      select pay.create_environment(
+        p_id => ${id}, p_account => ${account}, p_livemode => ${livemode},
+        p_name => ${name})`;
+  } catch (error) {
+    // Someone was quicker, and a live environment is the account's only one.
+    const made = codeOf(error) === SQLSTATE.unique_violation ? await find() : null;
+    if (made === null) throw error;
+    return made;
+  }
+  tell(`Made ${id}, the ${mode} environment of "${account}"`);
+  return id;
+}
+
+async function rotateKey(
+  sql: postgres.Sql,
+  { id, expires_in_s, prefix: asked }: KeyCommand & { action: "rotate" },
+): Promise<void> {
+  const key = await findKey(sql, id, "rotate");
+  const text = generateApiKey(key.livemode ? "live" : "test", asked ?? key.prefix.split("_")[0]!);
+  const { hash, prefix, last_four } = parseApiKey(text)!;
+  const older_expire_at = new Date(Date.now() + expires_in_s * 1000);
+  const was_expired = key.expires_at !== null && key.secrets === 0;
+  const [row] = await sql`
+    select pay.rotate_api_key(
+      p_id => ${id}, p_secret_hash => ${hash}, p_prefix => ${prefix},
+      p_last_four => ${last_four}, p_older_expire_at => ${older_expire_at}) as done`
+    .catch((error) => {
+      if (codeOf(error) !== SQLSTATE.program_limit_exceeded) throw error;
+      throw new KeysError(
+        `Cannot rotate ${id}, which has expired, in ${key.environment_id}: ${TOO_MANY_KEYS}`,
+      );
+    });
+  if (!row!.done) throw new KeysError(`Cannot rotate ${id}: it is revoked`);
+  const older = was_expired
+    ? "its expiry, which had passed, is lifted"
+    : `its older secrets end ${
+      expires_in_s === 0 ? "now" : `at ${older_expire_at.toISOString()} or sooner`
+    }`;
+  const until = key.expires_at === null || was_expired
+    ? ""
+    : ` The key itself still ends at ${key.expires_at.toISOString()}.`;
+  tell(`Rotated ${id} "${key.name}": ${older}.${until} The new secret is shown this once:`);
+  print(`${text}\n`);
+}
+
+async function revokeKey(
+  sql: postgres.Sql,
+  { id, is_confirmed }: KeyCommand & { action: "revoke" },
+): Promise<void> {
+  const key = await findKey(sql, id, "revoke");
+  const mode = key.livemode ? "live" : "test";
+  if (!is_confirmed) {
+    if (!Deno.stdin.isTerminal()) {
+      throw new KeysError(`Cannot ask whether to revoke ${id}: add --yes to do it unasked`);
+    }
+    const question = `Revoke ${id}, the ${mode} key "${key.name}" of "${key.account}"? ` +
+      "Requests with it fail from then on.";
+    if (!confirm(question)) throw new KeysError("Nothing was revoked");
+  }
+  const [row] = await sql`select pay.revoke_api_key(p_id => ${id}) as done`;
+  if (!row!.done) throw new KeysError(`Cannot revoke ${id}: it is revoked already`);
+  tell(`Revoked ${id}, the ${mode} key "${key.name}"`);
+}
+
+async function listKeys(sql: postgres.Sql): Promise<ListedKey[]> {
+  return await sql<ListedKey[]>`select * from pay.list_api_keys()`;
+}
+
+async function findKey(sql: postgres.Sql, id: string, action: string): Promise<ListedKey> {
+  const key = (await listKeys(sql)).find((key) => key.id === id);
+  if (!key) throw new KeysError(`Cannot ${action} ${id}: no such key`);
+  if (key.revoked_at) throw new KeysError(`Cannot ${action} ${id}: it is revoked already`);
+  return key;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof postgres.PostgresError ? error.code : undefined;
+}
+
+function describe(error: unknown): string {
+  if (codeOf(error) === SQLSTATE.insufficient_privilege) {
+    return "DATABASE_URL names a user who may not do this: it must be a member of pay_operator";
+  }
+  if (error instanceof KeysError || error instanceof UsageError) return error.message;
+  if (error instanceof SettingsError || error instanceof MigrationError) return error.message;
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}
+
+function terminalWidth(): number | null {
+  return Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
+}
+
+function print(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(text));
+}
+
+function tell(line: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+}

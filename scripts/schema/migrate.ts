@@ -1,0 +1,194 @@
+/**
+ * Applies `supabase/migrations/<version>_<name>.sql` to a database and records each one where
+ * the Supabase CLI does, so that either can go on where the other stopped. One migration is one
+ * transaction; a lock makes the second of two migrators wait and then find nothing to do.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { fileURLToPath } from "node:url";
+import { lineAt, splitStatements, type SqlStatement } from "./sql_statements.ts";
+
+/** The migrations of this project. */
+export const MIGRATIONS_DIR = fileURLToPath(new URL("../../supabase/migrations", import.meta.url));
+
+/** The same form that the Supabase CLI accepts. */
+const FILE_NAME = /^(\d+)_(.*)\.sql$/;
+/** Key of the advisory lock: "paymigra" as a number, to be nobody else's. */
+const LOCK_KEY = "8097887115815645793";
+
+/** The migrator's words for what went wrong, complete for a human. */
+export class MigrationError extends Error {
+  override readonly name = "MigrationError";
+}
+
+/** The database is not one of an older release, and is as it was. */
+export class ForeignDatabaseError extends MigrationError {
+  /** @param reason a clause without what to do about it */
+  constructor(readonly reason: string) {
+    super(`The database ${reason}. Nothing was changed: use that version, or an empty database`);
+  }
+}
+
+/** A file of a folder of migrations. */
+export interface Migration {
+  file: string;
+  version: string;
+  name: string;
+}
+
+/**
+ * Brings the database at `url` up to date and returns the files that were applied, in order.
+ * @param onProgress called with a line for each file
+ * @param onWarning called with each warning of a migration; writes to standard error by default
+ * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
+ * `ForeignDatabaseError` when the database has other migrations than the folder.
+ */
+export async function migrate(
+  url: string,
+  onProgress?: (line: string) => void,
+  folder: string = MIGRATIONS_DIR,
+  onWarning: (text: string) => void = (text) => console.error(text),
+): Promise<string[]> {
+  const migrations = await listMigrations(folder);
+  const sql = postgres(url, {
+    max: 1,
+    onnotice: ({ severity, message, detail, hint }) => {
+      // Notices report normal events, for example that a schema exists.
+      if (severity !== "WARNING") return;
+      onWarning([`Warning: ${message}`, detail, hint].filter(Boolean).join("\n  "));
+    },
+    prepare: false,
+    ...driverEncryption(url),
+  });
+  try {
+    await sql`select pg_advisory_lock(${LOCK_KEY}::bigint)`;
+    await createRecord(sql);
+    const pending = await findPending(sql, folder, migrations);
+    for (const migration of pending) {
+      onProgress?.(`Applying ${migration.file}`);
+      await apply(sql, folder, migration);
+    }
+    return pending.map(({ file }) => file);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+/** The migrations of a folder, by version. Errors: `MigrationError` if two have the same. */
+export async function listMigrations(folder: string): Promise<Migration[]> {
+  const migrations: Migration[] = [];
+  for await (const { name: file, isFile } of Deno.readDir(folder)) {
+    const [, version, name] = FILE_NAME.exec(file) ?? [];
+    if (isFile && version !== undefined && name !== undefined) {
+      migrations.push({ file, version, name });
+    }
+  }
+  migrations.sort((a, b) => a.version < b.version ? -1 : 1);
+  for (const [i, { file, version }] of migrations.entries()) {
+    const next = migrations[i + 1];
+    if (next?.version !== version) continue;
+    const files = [file, next.file].sort().join(" and ");
+    throw new MigrationError(`${files} have the same version: give the newer one a later version`);
+  }
+  return migrations;
+}
+
+async function createRecord(sql: postgres.Sql): Promise<void> {
+  const [found] = await sql`select to_regclass('supabase_migrations.schema_migrations') as name`;
+  if (found?.name != null) return;
+  await sql.unsafe(`
+    create schema if not exists supabase_migrations;
+    create table if not exists supabase_migrations.schema_migrations (
+      version text not null primary key,
+      statements text[],
+      name text
+    );
+  `).simple();
+}
+
+/** A row of the record; the Supabase CLI and a restore may leave the statements out. */
+interface AppliedMigration {
+  version: string;
+  statements: string[] | null;
+}
+
+async function findPending(
+  sql: postgres.Sql,
+  folder: string,
+  migrations: Migration[],
+): Promise<Migration[]> {
+  const applied = await sql<AppliedMigration[]>`
+    select version, statements from supabase_migrations.schema_migrations order by version`;
+  for (const [i, { version, statements }] of applied.entries()) {
+    const migration = migrations[i];
+    if (migration?.version !== version) throw refusal(version, migrations, migration);
+    const text = await Deno.readTextFile(join(folder, migration.file));
+    if (statements?.length && fingerprint(statements.join(";\n")) !== fingerprint(text)) {
+      throw new ForeignDatabaseError(
+        `has another ${migration.file} than this version of the project: it was made by a version ` +
+          "between releases, or before 1.0.0",
+      );
+    }
+  }
+  return migrations.slice(applied.length);
+}
+
+/** The error for a database that has a migration at the wrong place. */
+function refusal(
+  version: string,
+  migrations: Migration[],
+  expected: Migration | undefined,
+): MigrationError {
+  const made_by = version > (migrations.at(-1)?.version ?? "")
+    ? "it was made by a newer version"
+    : "it was made by a version between releases, or before 1.0.0";
+  const is_known = migrations.some((migration) => migration.version === version);
+  return new ForeignDatabaseError(
+    is_known
+      ? `has migration ${version} but not ${expected!.file}, which comes before it: ${made_by}`
+      : `has migration ${version}, which this version of the project has not: ${made_by}`,
+  );
+}
+
+/** The text without comments, blanks and semicolons, in which records of the same file differ. */
+function fingerprint(text: string): string {
+  return text.replaceAll(/--[^\n]*/g, "").replaceAll(/[\s;]+/g, "");
+}
+
+async function apply(sql: postgres.Sql, folder: string, migration: Migration): Promise<void> {
+  const { file, version, name } = migration;
+  const statements = splitStatements(await Deno.readTextFile(join(folder, file)));
+  await sql.begin(async (transaction) => {
+    for (const statement of statements) {
+      await transaction.unsafe(statement.text).simple().catch((error: unknown) => {
+        throw new MigrationError(describe(file, statement, error), { cause: error });
+      });
+    }
+    await transaction`
+      insert into supabase_migrations.schema_migrations (version, name, statements)
+      values (${version}, ${name}, ${statements.map(({ text }) => text)})`;
+  });
+}
+
+/** `<file>:<line>: <message>`, with the line of the very place where the server names one. */
+function describe(file: string, statement: SqlStatement, error: unknown): string {
+  if (!(error instanceof postgres.PostgresError)) return `${file}: ${String(error)}`;
+  const place = Number(error.position ?? 1) - 1;
+  const line = statement.line + lineAt(statement.text, place) - 1;
+  const more = [error.detail, error.hint, error.where].filter((text) => text !== undefined);
+  return [`${file}:${line}: ${error.message} (${error.code})`, ...more].join("\n  ");
+}
+
+if (import.meta.main) {
+  const url = Deno.args[0];
+  if (url === undefined) {
+    console.error(
+      "Usage: deno run -A scripts/schema/migrate.ts postgres://user:password@host/database",
+    );
+    Deno.exit(2);
+  }
+  const applied = await migrate(url, (line) => console.log(line));
+  console.log(applied.length === 0 ? "Nothing to apply" : `${applied.length} applied`);
+}

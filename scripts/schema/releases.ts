@@ -1,0 +1,111 @@
+/**
+ * `supabase/releases.json`: which migrations each release has, with their hashes. A released
+ * migration never changes: databases have it already, and would differ from those that are made
+ * anew.
+ */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { MigrationFolder } from "./migration_folder.ts";
+
+/** The file of this project. */
+export const RELEASES_FILE = fileURLToPath(
+  new URL("../../supabase/releases.json", import.meta.url),
+);
+
+/**
+ * SHA-256 of each migration that is new in a release, by file, by release; oldest release first.
+ */
+export type Releases = Record<string, Record<string, string>>;
+
+/** Reads the file. */
+export async function readReleases(path: string = RELEASES_FILE): Promise<Releases> {
+  return JSON.parse(await Deno.readTextFile(path)) as Releases;
+}
+
+/** Every released migration with its hash; up to a release, if one is named. */
+export function releasedFiles(releases: Releases, last?: string): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const [release, hashes] of Object.entries(releases)) {
+    for (const [file, hash] of Object.entries(hashes)) files.set(file, hash);
+    if (release === last) break;
+  }
+  return files;
+}
+
+/**
+ * Released migrations that a folder has changed or lost, and new ones at the wrong place; a
+ * sentence each.
+ */
+export async function findBrokenReleases(
+  releases: Releases,
+  folder: MigrationFolder,
+): Promise<string[]> {
+  const released = releasedFiles(releases);
+  const problems: string[] = [];
+  const present = new Set(folder.migrations.map(({ file }) => file));
+  for (const [file, hash] of released) {
+    if (!present.has(file)) problems.push(`${file} is released and missing`);
+    else if (await sha256(await folder.read(file)) !== hash) {
+      problems.push(`${file} is released and has been edited: write a new migration instead`);
+    }
+  }
+  const last = [...released.keys()].sort().at(-1);
+  for (const { file } of folder.migrations) {
+    if (last !== undefined && !released.has(file) && file < last) {
+      problems.push(`${file} is not released, but sorts before ${last}: give it a later version`);
+    }
+  }
+  return problems;
+}
+
+/**
+ * Reasons against a version as the next release; a sentence each. The upgrade test takes releases in
+ * the order of the file, so each comes after all others.
+ */
+export function findOrderProblems(releases: Releases, version: string): string[] {
+  if (Object.hasOwn(releases, version)) return [`${version} is released already`];
+  return Object.keys(releases).filter((release) => compareVersions(version, release) < 0)
+    .map((release) => `${release} is released: ${version} must be a later version`);
+}
+
+function compareVersions(a: string, b: string): number {
+  const [x, y] = [a, b].map((version) => version.split(".").map(Number));
+  return x!.map((part, i) => part - y![i]!).find((difference) => difference !== 0) ?? 0;
+}
+
+/** Hashes of the migrations that no release has. */
+export async function hashUnreleased(
+  releases: Releases,
+  folder: MigrationFolder,
+): Promise<Record<string, string>> {
+  const released = releasedFiles(releases);
+  const hashes: Record<string, string> = {};
+  for (const { file } of folder.migrations) {
+    if (!released.has(file)) hashes[file] = await sha256(await folder.read(file));
+  }
+  return hashes;
+}
+
+/** Runs `work` with a folder of the migrations that a release had. */
+export async function withReleaseMigrations<T>(
+  folder: string,
+  releases: Releases,
+  release: string,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  const copy = await Deno.makeTempDir({ prefix: `payments-${release}-` });
+  try {
+    for (const file of releasedFiles(releases, release).keys()) {
+      await Deno.copyFile(join(folder, file), join(copy, file));
+    }
+    return await work(copy);
+  } finally {
+    await Deno.remove(copy, { recursive: true });
+  }
+}
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return new Uint8Array(digest).toHex();
+}

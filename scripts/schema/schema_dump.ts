@@ -1,0 +1,142 @@
+/**
+ * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, without
+ * the bodies of functions and the queries of views.
+ * `deno task schema --release NAME` also writes the migration that the files of supabase/schemas
+ * need.
+ * `deno task schema --check` writes nothing. It fails when the migrations alone do not make what
+ * supabase/schemas says, when docs/schema.sql is not current, or when a released migration has
+ * changed.
+ *
+ * TEST_DATABASE_URL names a server to use (its user must be allowed to create databases); else
+ * PostgreSQL is started for the purpose.
+ */
+
+import postgres from "postgres";
+import { fileURLToPath } from "node:url";
+import { diffLines } from "../diff_lines.ts";
+import { migrate, MigrationError, MIGRATIONS_DIR } from "./migrate.ts";
+import { readMigrationFolder } from "./migration_folder.ts";
+import { findBrokenReleases, readReleases, RELEASES_FILE } from "./releases.ts";
+import { readSchema, renderDescription } from "./schema_catalogue.ts";
+import type { SchemaChange } from "./schema_change.ts";
+import { SchemaFileError, SCHEMAS_DIR } from "./schema_files.ts";
+import {
+  compareWithFiles,
+  type SchemaFolders,
+  SchemaReleaseError,
+  writeRelease,
+} from "./schema_release.ts";
+import { type ScratchServer, withScratchServer } from "../postgres/scratch_database.ts";
+
+/** The committed description. */
+export const SCHEMA_FILE = fileURLToPath(new URL("../../docs/schema.sql", import.meta.url));
+
+const HEADER =
+  `-- The database as the migrations make it, without the bodies of functions and the queries of views,
+-- which are in supabase/schemas. "deno task schema" writes it, "deno task schema --check" and the
+-- tests compare it. This is a description: do not edit it, do not run it.
+
+`;
+const FOLDERS: SchemaFolders = {
+  migrations: MIGRATIONS_DIR,
+  schemas: SCHEMAS_DIR,
+  releases: RELEASES_FILE,
+};
+const USAGE = "Usage: deno task schema [--check | --release NAME]";
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** The text of the file for a migrated database. */
+export async function renderSchema(url: string): Promise<string> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    return HEADER + renderDescription(await readSchema(sql, "signatures"));
+  } finally {
+    await sql.end();
+  }
+}
+
+/**
+ * The faults of the schema of this tree, each with its remedy.
+ */
+export async function checkSchema(server: ScratchServer): Promise<string[]> {
+  const problems = await findBrokenReleases(
+    await readReleases(),
+    await readMigrationFolder(MIGRATIONS_DIR),
+  );
+  const difference = await compareWithFiles(server, FOLDERS);
+  if (difference !== "") {
+    problems.push(
+      `${difference}\nThe migrations (-) do not make what supabase/schemas says (+): run ` +
+        '"deno task schema --release NAME"',
+    );
+  }
+  const committed = await Deno.readTextFile(SCHEMA_FILE).catch(() => "");
+  const found = await renderMigrated(server);
+  if (committed !== found) {
+    problems.push(
+      `${diffLines(committed, found)}\ndocs/schema.sql (-) is not what the migrations make (+): ` +
+        'run "deno task schema"',
+    );
+  }
+  return problems;
+}
+
+async function renderMigrated(server: ScratchServer): Promise<string> {
+  return await server.withDatabase(async (url) => {
+    await migrate(url);
+    return await renderSchema(url);
+  });
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const [option, name, ...more] = args;
+  const is_known = option === undefined || (option === "--check" && name === undefined) ||
+    (option === "--release" && name !== undefined);
+  if (!is_known || more.length > 0) {
+    console.error(USAGE);
+    return 2;
+  }
+  try {
+    return await withScratchServer(async (server) => {
+      if (option === "--check") return await check(server);
+      if (name !== undefined) await release(server, name);
+      await Deno.writeTextFile(SCHEMA_FILE, await renderMigrated(server));
+      console.log(`Written: ${SCHEMA_FILE}`);
+      return 0;
+    });
+  } catch (error) {
+    const is_for_people = error instanceof SchemaReleaseError || error instanceof SchemaFileError ||
+      error instanceof MigrationError || (error instanceof Error && error.constructor === Error);
+    if (!is_for_people) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+async function check(server: ScratchServer): Promise<number> {
+  const problems = await checkSchema(server);
+  if (problems.length === 0) {
+    console.log("The migrations make what supabase/schemas and docs/schema.sql say");
+    return 0;
+  }
+  console.error(problems.join("\n\n"));
+  return 1;
+}
+
+async function release(server: ScratchServer, name: string): Promise<void> {
+  const { written, removed, change } = await writeRelease(server, FOLDERS, name);
+  if (removed !== null) console.log(`Removed: ${removed}`);
+  if (written === null) console.log("The migrations make what supabase/schemas says: none written");
+  else console.log(`Written: ${written}\n${renderSummary(change)}`);
+}
+
+/** The number of objects that change, and a warning about those that older functions may call. */
+function renderSummary({ created, dropped, withdrawn }: SchemaChange): string {
+  return [
+    `  creates or replaces ${created.length}, drops ${dropped.length}`,
+    ...withdrawn.map((object) =>
+      `  Warning: withdraws ${object}, which the HTTP functions of older releases may call`
+    ),
+  ].join("\n");
+}

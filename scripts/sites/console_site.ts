@@ -1,0 +1,88 @@
+/**
+ * The console as files to be served: `console/main.tsx` bundled by `deno bundle`, the page and its
+ * styles, and the headers that every answer carries (ADR 0017). Nothing is written here.
+ */
+
+import { fileURLToPath } from "node:url";
+import type { StaticFile, StaticSite } from "./static_site.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const CONSOLE = new URL("../../console/", import.meta.url);
+/** Files that are served as they are, with their types. */
+const ASSETS: readonly (readonly [name: string, type: string])[] = [
+  ["theme.css", "text/css; charset=utf-8"],
+  ["layout.css", "text/css; charset=utf-8"],
+  ["controls.css", "text/css; charset=utf-8"],
+  ["content.css", "text/css; charset=utf-8"],
+  ["icon.svg", "image/svg+xml"],
+  ["geist.woff2", "font/woff2"],
+  ["geist_license.txt", "text/plain; charset=utf-8"],
+];
+const PAGE = "index.html";
+/** Where the page names the API's address and the policy. */
+const API_PLACE = "{{api-base-url}}";
+const POLICY_PLACE = "{{content-security-policy}}";
+
+/**
+ * Builds the console.
+ * @param base_url `{base_url}` of the API: absolute, or a path for the origin that serves the page
+ * @throws {Error} with what `deno bundle` said
+ */
+export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
+  const policy = contentSecurityPolicy(base_url);
+  const [page, script, ...assets] = await Promise.all([
+    Deno.readTextFile(new URL(PAGE, CONSOLE)),
+    bundle(),
+    ...ASSETS.map(([name]) => Deno.readFile(new URL(name, CONSOLE))),
+  ]);
+  const html = page
+    .replace(API_PLACE, escapeAttribute(base_url))
+    .replace(POLICY_PLACE, escapeAttribute(policy));
+  return {
+    files: new Map<string, StaticFile>([
+      [PAGE, { type: "text/html; charset=utf-8", body: html }],
+      ["main.js", { type: "text/javascript; charset=utf-8", body: script }],
+      ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
+    ]),
+    headers: {
+      // A page cannot forbid its framing by a <meta>: the header says all that the page says, and that.
+      "Content-Security-Policy": `${policy}; frame-ancestors 'none'`,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      "Cross-Origin-Opener-Policy": "same-origin",
+    },
+  };
+}
+
+/** Own files only, requests to the API only, no HTML made from text anywhere. */
+function contentSecurityPolicy(base_url: string): string {
+  const api = base_url.startsWith("/") ? "'self'" : new URL(base_url).origin;
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "font-src 'self'",
+    `connect-src ${api}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
+}
+
+async function bundle(): Promise<string> {
+  const command = new Deno.Command(Deno.execPath(), {
+    args: ["bundle", "--quiet", "--platform=browser", "--minify", "console/main.tsx"],
+    cwd: PROJECT_DIR,
+    env: { NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" },
+    stdin: "null",
+  });
+  const { success, stdout, stderr } = await command.output();
+  if (success) return new TextDecoder().decode(stdout);
+  throw new Error(`The console cannot be bundled: ${new TextDecoder().decode(stderr).trim()}`);
+}
+
+function escapeAttribute(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+}

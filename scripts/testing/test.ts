@@ -1,0 +1,187 @@
+/**
+ * `deno task test`: runs all tests, or the given files and folders with the given flags, on a
+ * PostgreSQL server that it creates for this run. TEST_DATABASE_URL names another server instead;
+ * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
+ *
+ * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
+ * a pgbouncer: for the tests that call them over HTTP. What looks inside them is named at the end.
+ *
+ * Test files get their databases from tests/support/database.ts as copies of a migrated template.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { TestServer } from "../../tests/support/database.ts";
+import { EDGE_DENO, edgeDeno } from "../../tests/support/edge_deno.ts";
+import { INSIDE_FILE } from "../../tests/support/looks_inside.ts";
+import { startPgbouncer } from "../../tests/support/pgbouncer.ts";
+import { startPostgres } from "../postgres/embedded_postgres.ts";
+import { grantFunctionsRole } from "../postgres/functions_role.ts";
+import { migrate } from "../schema/migrate.ts";
+import { applySchemaFiles } from "../schema/schema_files.ts";
+import { randomPassword } from "../data_dir/private_file.ts";
+import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.ts";
+import { runWithProgress } from "./test_progress.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Test files run side by side and each opens pools of its own. */
+const MAX_CONNECTIONS = "300";
+
+/** A server for one run; `close` removes all that the run made there. */
+interface RunServer {
+  superuser_url: string;
+  close(): Promise<void>;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Runs the tests that the arguments name, or reports the argument that names none. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    return await runTests(await selectTestFiles(args, ROOT));
+  } catch (error) {
+    if (!(error instanceof NoTestFiles)) throw error;
+    console.error(error.message);
+    return 1;
+  }
+}
+
+/** Runs `deno test` with this selection and cleans up, also after Ctrl-C. */
+async function runTests(selection: TestSelection): Promise<number> {
+  await fetchPackages();
+  const external_url = Deno.env.get("TEST_DATABASE_URL");
+  const server = external_url ? serverOf(external_url) : await ownServer();
+  const run = crypto.randomUUID().slice(0, 8);
+  const way = Deno.env.get("TEST_FUNCTIONS");
+  let pooler: { port: number; close(): Promise<void> } | null = null;
+  try {
+    const made = await makeTemplate(server.superuser_url, run);
+    if (way === "pooled") {
+      pooler = await startPgbouncer(
+        Number(new URL(server.superuser_url).port),
+        made.functions_role,
+      );
+    }
+    const test_server = { ...made, pooler_port: pooler?.port ?? null };
+    const runSelected = way ? overProcesses : denoTest;
+    return await runSelected(selection, test_server);
+  } finally {
+    await pooler?.close();
+    if (external_url) await removeTraces(server.superuser_url, run);
+    await server.close();
+  }
+}
+
+async function ownServer(): Promise<RunServer> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const server = await startPostgres({
+    data_dir: join(folder, "data"),
+    durable: false,
+    settings: { max_connections: MAX_CONNECTIONS },
+  });
+  return {
+    superuser_url: server.superuser_url,
+    close: async () => {
+      await server.stop();
+      await Deno.remove(server.home, { recursive: true });
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+function serverOf(superuser_url: string): RunServer {
+  return { superuser_url, close: () => Promise.resolve() };
+}
+
+/** Makes the database that test files copy, and the role that the functions log in as. */
+async function makeTemplate(
+  superuser_url: string,
+  run: string,
+): Promise<Omit<TestServer, "pooler_port">> {
+  const template = `pay_test_${run}_template`;
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`create database ${sql(template)}`;
+    const url = new URL(superuser_url);
+    url.pathname = `/${template}`;
+    await migrate(url.href);
+    // So that a change of a function is tested before a migration is made of it.
+    await applySchemaFiles(url.href);
+    const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
+    await grantFunctionsRole(sql, functions_role);
+    return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Drops this run's databases and role from a server that stays. */
+async function removeTraces(superuser_url: string, run: string): Promise<void> {
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    const databases = await sql<{ datname: string }[]>`
+      select datname from pg_database where starts_with(datname, ${`pay_test_${run}_`})`;
+    for (const { datname } of databases) await sql`drop database ${sql(datname)} with (force)`;
+    await sql`drop role if exists ${sql(`pay_functions_${run}`)}`;
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Runs the tests and tells which of them gave no verdict. */
+async function overProcesses(selection: TestSelection, server: TestServer): Promise<number> {
+  const inside = await Deno.makeTempFile();
+  try {
+    const { path } = await edgeDeno();
+    const code = await denoTest(selection, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
+    const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
+      .sort();
+    console.log(`Not tested over processes, for they look inside: ${names.length} tests and steps`);
+    for (const name of names) console.log(`  ${name}`);
+    return code;
+  } finally {
+    await Deno.remove(inside);
+  }
+}
+
+async function denoTest(
+  { files, flags, script_args }: TestSelection,
+  server: TestServer,
+  env: Record<string, string> = {},
+): Promise<number> {
+  return await runWithProgress({
+    args: ["-A", "--parallel", ...flags, ...files, ...script_args],
+    file_count: files.length,
+    cwd: ROOT,
+    env: { TEST_SERVER: JSON.stringify(server), ...env },
+    on_start(child) {
+      // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.
+      Deno.addSignalListener("SIGINT", () => {});
+      if (Deno.build.os === "windows") return;
+      Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));
+    },
+  }, {
+    is_terminal: Deno.stdout.isTerminal(),
+    write: writeOut,
+  });
+}
+
+/** Writes all of it to standard output. */
+function writeOut(bytes: Uint8Array): void {
+  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(Deno.stdout.writeSync(rest));
+}
+
+/**
+ * Fetches every package of the project, so that no program of a test has to: its output and time
+ * then do not depend on the cache. Errors: the message of Deno.
+ */
+async function fetchPackages(): Promise<void> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["install", "--frozen", "--quiet"],
+    cwd: ROOT,
+    stdin: "null",
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+}

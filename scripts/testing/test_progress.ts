@@ -1,0 +1,92 @@
+/**
+ * Runs `deno test` and prints how many files have ended: on a terminal it rewrites the last line,
+ * elsewhere it prints a line after every ten files. It does not change the output of `deno test`.
+ */
+
+import { fileURLToPath } from "node:url";
+import { FILES_DONE, filesDone } from "../../tests/support/files_done.ts";
+
+const PRELOADED = fileURLToPath(new URL("../../tests/support/before_file.ts", import.meta.url));
+/** Files between two lines outside a terminal. */
+const STEP = 10;
+const NEWLINE = 0x0a;
+/** Back to the start of the line, and erase it. */
+export const ERASE_LINE = "\r\x1b[K";
+
+/** A run of `deno test`. */
+interface TestRun {
+  /** Arguments of `deno test`. */
+  args: readonly string[];
+  /** How many files the arguments name. */
+  file_count: number;
+  cwd: string;
+  env: Record<string, string>;
+  /** Called with the process when it has started, to forward signals. */
+  on_start?: (child: Deno.ChildProcess) => void;
+}
+
+/** Destination of the output. */
+interface TestOutput {
+  is_terminal: boolean;
+  write(bytes: Uint8Array): void;
+}
+
+/** Runs the tests to the end and returns the exit code. */
+export async function runWithProgress(run: TestRun, output: TestOutput): Promise<number> {
+  const done_file = await Deno.makeTempFile({ prefix: "payments-test-" });
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["test", `--preload=${PRELOADED}`, ...run.args],
+    cwd: run.cwd,
+    env: { ...run.env, [FILES_DONE]: done_file },
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  try {
+    run.on_start?.(child);
+    const done = () => filesDone(done_file);
+    const nextLine = progressLines(done, run.file_count, output.is_terminal);
+    await passOn(child.stdout, output, nextLine);
+    return (await child.status).code;
+  } finally {
+    await Deno.remove(done_file);
+  }
+}
+
+/** Returns the text to write after complete lines; a terminal erases it before the next line. */
+function progressLines(
+  done: () => number,
+  file_count: number,
+  is_terminal: boolean,
+): () => string {
+  let steps_shown = 0;
+  return () => {
+    const count = done();
+    if (is_terminal) return file_count > 1 ? `${count} of ${file_count} files` : "";
+    const steps = Math.floor(count / STEP);
+    if (steps === steps_shown) return "";
+    steps_shown = steps;
+    return `${count} of ${file_count} files\n`;
+  };
+}
+
+async function passOn(
+  stream: ReadableStream<Uint8Array>,
+  output: TestOutput,
+  nextLine: () => string,
+): Promise<void> {
+  const encoder = new TextEncoder();
+  let is_shown = false;
+  const erase = () => {
+    if (is_shown && output.is_terminal) output.write(encoder.encode(ERASE_LINE));
+    is_shown = false;
+  };
+  for await (const bytes of stream) {
+    erase();
+    output.write(bytes);
+    if (bytes.at(-1) !== NEWLINE) continue;
+    const line = nextLine();
+    if (line !== "") output.write(encoder.encode(line));
+    is_shown = line !== "";
+  }
+  erase();
+}

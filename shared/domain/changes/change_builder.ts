@@ -1,0 +1,175 @@
+/**
+ * Builds a change of one payment or transfer: each event moves the resource one
+ * `sequence` on and is written with the resource as of that event; money moves only through
+ * movements from one account to another. Pure; the result is a change for `pay.commit`.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import type { LedgerAccount } from "../../schema/ledger.ts";
+import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type {
+  Answer,
+  Change,
+  MovementKind,
+  PaymentRow,
+  TransferRow,
+} from "../../store/commit_rows.ts";
+import { eventRow, type RequestContext } from "./event.ts";
+
+/** What has a lifecycle, events and money. */
+export type Subject = Payment | Transfer;
+
+/** A change of a payment. */
+export type PaymentChange = ChangeBuilder<Payment>;
+/** A change of a transfer. */
+export type TransferChange = ChangeBuilder<Transfer>;
+
+/** The ids of a leg's entries follow the transaction's (`pay.ledger_entry_id`). */
+const ENTRIES_PER_LEG = 2;
+
+/** Which account each kind of movement debits, and which it credits (contract §3). */
+const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAccount }> = {
+  capture: { debit: "processor", credit: "available" },
+  capture_reversal: { debit: "available", credit: "processor" },
+  refund: { debit: "available", credit: "processor" },
+  chargeback: { debit: "available", credit: "chargebacks" },
+  transfer: { debit: "available", credit: "in_transit" },
+  transfer_completed: { debit: "in_transit", credit: "external" },
+  transfer_reversed: { debit: "in_transit", credit: "available" },
+};
+
+/** Collects the events, refunds and movements of a resource within one request. */
+export class ChangeBuilder<T extends Subject> {
+  readonly #refunds: Change["refunds"] = [];
+  readonly #ledger: Change["ledger"] = [];
+  readonly #events: Change["events"] = [];
+  readonly #expects: Change["expects"];
+  readonly #at: string;
+  #subject: T;
+  #body = "";
+
+  /**
+   * @param subject as loaded, or a new one at sequence 0
+   * @param context the request; its instant stamps everything
+   */
+  constructor(subject: T, readonly context: RequestContext) {
+    this.#subject = subject;
+    this.#at = formatTime(context.at_ms);
+    this.#expects = subject.sequence === 0 ? null : standingOf(subject);
+  }
+
+  /** The resource as it stands within the change. */
+  get subject(): T {
+    return this.#subject;
+  }
+
+  /** The resource as JSON text, as of its newest event. */
+  get body(): string {
+    return this.#body;
+  }
+
+  /** The instant of the change, RFC 3339. */
+  get at(): string {
+    return this.#at;
+  }
+
+  /** The resource changes: one event of this type. */
+  happen(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
+    this.#subject = {
+      ...this.#subject,
+      ...patch,
+      sequence: this.#subject.sequence + 1,
+      updated_at: this.#at,
+    };
+    this.#body = JSON.stringify(this.#subject);
+    this.#record(type, this.#body);
+  }
+
+  /** Money is given back: the refund, its ledger transaction and its event; the refund as text. */
+  refund(refund: Refund): string {
+    const body = JSON.stringify(refund);
+    const { id, payment_id, amount_minor, currency } = refund;
+    this.#refunds.push({ id, payment_id, amount_minor, currency, created_at: this.#at, body });
+    this.move("refund", amount_minor, id);
+    this.#subject = { ...this.#subject, sequence: this.#subject.sequence + 1 };
+    this.#record("refund.completed", body);
+    return body;
+  }
+
+  /** Money moves between two accounts of the ledger; minor units of the resource's currency. */
+  move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
+    const { debit, credit } = MOVEMENTS[kind];
+    this.#ledger.push({
+      transaction_id: this.context.mint("txn_", ENTRIES_PER_LEG),
+      leg: 0,
+      kind,
+      subject_id: this.#subject.id,
+      refund_id,
+      debit_account: debit,
+      credit_account: credit,
+      amount_minor,
+      currency: this.#subject.currency,
+      created_at: this.#at,
+    });
+  }
+
+  /** The change, to be answered in this way. */
+  finish(answer: Answer): Change {
+    const subject = this.#subject;
+    return {
+      answer,
+      expects: this.#expects,
+      payment: subject.object === "payment" ? paymentRow(subject, this.#body) : null,
+      transfer: subject.object === "transfer" ? transferRow(subject, this.#body) : null,
+      refunds: this.#refunds,
+      ledger: this.#ledger,
+      events: this.#events,
+    };
+  }
+
+  #record(type: EventType, object: string): void {
+    const { id: subject_id, sequence } = this.#subject;
+    this.#events.push(eventRow({ type, subject_id, sequence, object }, this.context));
+  }
+}
+
+/** A change that moves nothing and only keeps an answer, if the resource is still as it was. */
+export function answerOnly(subject: Subject | null, answer: Answer): Change {
+  return {
+    answer,
+    expects: subject && standingOf(subject),
+    payment: null,
+    transfer: null,
+    refunds: [],
+    ledger: [],
+    events: [],
+  };
+}
+
+function standingOf({ id, sequence }: Subject): Change["expects"] {
+  return { id, sequence };
+}
+
+function paymentRow(payment: Payment, body: string): PaymentRow {
+  return {
+    id: payment.id,
+    status: payment.status,
+    amount_minor: payment.amount_minor,
+    amount_refunded: payment.amount_refunded,
+    currency: payment.currency,
+    method_kind: payment.method_kind,
+    reference: payment.reference,
+    sequence: payment.sequence,
+    created_at: payment.created_at,
+    updated_at: payment.updated_at,
+    body,
+  };
+}
+
+function transferRow(transfer: Transfer, body: string): TransferRow {
+  const { id, status, amount_minor, currency, sequence, created_at, updated_at } = transfer;
+  return { id, status, amount_minor, currency, sequence, created_at, updated_at, body };
+}

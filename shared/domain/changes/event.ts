@@ -1,0 +1,69 @@
+/**
+ * The payload of an event: made once as text, then stored, signed and sent as those bytes. Pure.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { type IdMint, idMint, type RandomSource } from "../../core/ids.ts";
+import type { EventType } from "../../schema/event_type.ts";
+import type { EventRow } from "../../store/commit_rows.ts";
+
+/** What an event is made in: a request, or the relay's own doing, which has no request id. */
+interface EventContext {
+  request_id: string | null;
+  idempotency_key: string | null;
+  livemode: boolean;
+  at_ms: number;
+  mint: IdMint;
+  random: RandomSource;
+}
+
+/** The request that makes a change. */
+export interface RequestContext extends EventContext {
+  request_id: string;
+}
+
+/** Version of the event payload (contract §4). */
+const API_VERSION = "v1";
+
+/** What an event tells. */
+interface EventFacts {
+  type: EventType;
+  /** The resource that changed; its events are ordered by `sequence`. */
+  subject_id: string;
+  sequence: number;
+  /** The resource as of the event, as JSON text. */
+  object: string;
+  /** Sent on demand: nothing has changed. */
+  triggered?: boolean;
+}
+
+/** Makes an event of a request. */
+export function eventRow(facts: EventFacts, context: EventContext): EventRow {
+  const { type, subject_id, sequence, object, triggered } = facts;
+  const id = context.mint("evt_");
+  const created_at = formatTime(context.at_ms);
+  const head = JSON.stringify({
+    id,
+    object: "event",
+    type,
+    api_version: API_VERSION,
+    created_at,
+    livemode: context.livemode,
+    sequence,
+    ...(triggered && { triggered }),
+  });
+  const request = JSON.stringify({
+    id: context.request_id,
+    idempotency_key: context.idempotency_key,
+  });
+  return {
+    id,
+    type,
+    subject_id,
+    sequence,
+    created_at,
+    // Randomness of its own: the events of one request share theirs.
+    delivery_id: idMint(context.at_ms, context.random)("whd_").slice(0, -1),
+    body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * Deciding transfers: money out of the available balance (contract §3). Whether the balance suffices
+ * is the database's answer, at the commit. Pure but for the provider.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { invalidParameter } from "../../core/errors.ts";
+import type { FailureCode } from "../../schema/payment.ts";
+import type { CreateTransferBody, Transfer, TransferDestination } from "../../schema/transfer.ts";
+import { amountOf } from "../../schema/values.ts";
+import type { Change } from "../../store/commit_rows.ts";
+import type { RequestContext } from "../changes/event.ts";
+import { checkCurrency, type Instrument, readIban, readWallet } from "../providers/instrument.ts";
+import { invalidTransferState, transferAdvances } from "../payments/lifecycle.ts";
+import type { Provider } from "../providers/provider.ts";
+import { ChangeBuilder, type TransferChange } from "../changes/change_builder.ts";
+import { transactionHash } from "../providers/sandbox_provider.ts";
+import { FAILURES } from "../payments/settlement.ts";
+
+/** Decides a new transfer. Throws `ApiError` when there is to be none. */
+export async function decideTransfer(
+  body: CreateTransferBody,
+  context: RequestContext,
+  provider: Provider,
+): Promise<Change> {
+  if (context.livemode && body.settlement !== undefined) {
+    throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
+  }
+  const amount_minor = amountOf(body)!;
+  const instrument = readDestination(body);
+  const settled = await provider.transfer({
+    amount_minor,
+    currency: body.currency,
+    instrument,
+    manual: body.settlement === "manual",
+  });
+  const transfer = newTransfer(body, amount_minor, instrument, context);
+  const change = new ChangeBuilder(transfer, context);
+  change.move("transfer", amount_minor);
+  change.happen("transfer.created");
+  if (settled.result === "completed") complete(change);
+  if (settled.result === "failed") fail(change, settled.code, settled.return_code ?? null);
+  return change.finish({ status: 201, body: change.body });
+}
+
+/** Decides a cancel: while the money is still on its way. */
+export function decideCancelTransfer(transfer: Transfer, context: RequestContext): Change {
+  if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
+  const change = new ChangeBuilder(transfer, context);
+  change.move("transfer_reversed", transfer.amount_minor);
+  change.happen("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
+  return change.finish({ status: 200, body: change.body });
+}
+
+/** Decides an advance to the status `to`; null when the transfer is there already. */
+export function decideAdvanceTransfer(
+  transfer: Transfer,
+  to: Transfer["status"],
+  context: RequestContext,
+): Change | null {
+  if (to === transfer.status) return null;
+  if (!transferAdvances(transfer).includes(to)) {
+    throw invalidTransferState(`advance to "${to}"`, transfer);
+  }
+  if (to === "cancelled") return decideCancelTransfer(transfer, context);
+  const change = new ChangeBuilder(transfer, context);
+  if (to === "completed") complete(change);
+  else if (transfer.destination.type === "iban") fail(change, "bank_return", "R01");
+  else fail(change, "onchain_reverted", null);
+  return change.finish({ status: 200, body: change.body });
+}
+
+function complete(change: TransferChange): void {
+  const { amount_minor, currency, destination } = change.subject;
+  change.move("transfer_completed", amount_minor);
+  change.happen("transfer.completed", {
+    status: "completed",
+    completed_at: change.at,
+    ...(destination.type === "wallet" && {
+      destination: {
+        ...destination,
+        wallet: {
+          ...destination.wallet,
+          tx_hash: transactionHash(amount_minor, currency, destination.wallet),
+        },
+      },
+    }),
+  });
+}
+
+/** The money comes back. */
+function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
+  change.move("transfer_reversed", change.subject.amount_minor);
+  change.happen("transfer.failed", {
+    status: "failed",
+    failure_code: code,
+    failure_message: FAILURES[code],
+    return_code,
+  });
+}
+
+function newTransfer(
+  body: CreateTransferBody,
+  amount_minor: number,
+  instrument: Instrument,
+  context: RequestContext,
+): Transfer {
+  const at = formatTime(context.at_ms);
+  return {
+    id: context.mint("tr_"),
+    object: "transfer",
+    status: "pending",
+    amount: amount_minor,
+    amount_minor,
+    currency: body.currency,
+    destination: shownDestination(instrument),
+    description: body.description ?? null,
+    metadata: body.metadata ?? {},
+    failure_code: null,
+    failure_message: null,
+    return_code: null,
+    livemode: context.livemode,
+    sequence: 0,
+    created_at: at,
+    updated_at: at,
+    completed_at: null,
+    cancelled_at: null,
+  };
+}
+
+function readDestination({ destination, currency }: CreateTransferBody): Instrument {
+  const { iban, wallet } = destination;
+  if (iban && wallet) {
+    throw invalidParameter(
+      "destination",
+      '"destination" has both "iban" and "wallet": send one of them',
+    );
+  }
+  const at = { prefix: "destination." };
+  if (iban) {
+    const account = readIban(iban.iban, undefined, currency, at);
+    checkCurrency(account.kind, currency);
+    return account;
+  }
+  if (wallet) return readWallet(wallet, currency, at);
+  throw invalidParameter(
+    "destination",
+    '"destination" must be an object with either "iban" or "wallet"',
+  );
+}
+
+function shownDestination({ method }: Instrument): TransferDestination {
+  if (method?.type === "stablecoin") return { type: "wallet", wallet: method.wallet };
+  if (method?.type === "sepa" || method?.type === "swift") {
+    return { type: "iban", iban: method.iban };
+  }
+  throw new Error("a destination is an account or a wallet");
+}

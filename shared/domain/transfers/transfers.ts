@@ -1,0 +1,42 @@
+/**
+ * The operations on transfers, over the pure modules that decide them.
+ */
+
+import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
+import { type ChangeWriter, providerOf } from "../changes/change_writer.ts";
+import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
+import type { Reply, ServiceRequest } from "../changes/service_request.ts";
+
+/** The operations that change transfers. Each throws `ApiError`. */
+export interface Transfers {
+  create(request: ServiceRequest, body: CreateTransferBody): Promise<Reply>;
+  cancel(request: ServiceRequest, id: string): Promise<Reply>;
+  advance(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
+}
+
+/** The transfers service. */
+export function createTransfers(changes: ChangeWriter): Transfers {
+  return {
+    create: (request, body) =>
+      changes.create(
+        request,
+        () => decideTransfer(body, request.context, providerOf(request.context)),
+      ),
+
+    cancel: (request, id) =>
+      changes.change<Transfer>(
+        request,
+        "transfers",
+        id,
+        (transfer) => decideCancelTransfer(transfer, request.context),
+      ),
+
+    advance: (request, id, to) =>
+      changes.change<Transfer>(
+        request,
+        "transfers",
+        id,
+        (transfer) => decideAdvanceTransfer(transfer, to, request.context),
+      ),
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * One attempt to deliver an event: signed with the time of the attempt, sent, and turned into the
+ * record that the merchant may see.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { signDelivery } from "../../core/webhook_signature.ts";
+import type { DeliveryAttempt } from "../../schema/webhook.ts";
+import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
+
+/** Sends a signed request; `sendWebhook` but in tests of its callers' own. */
+export type Send = (
+  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private">,
+) => Promise<WebhookResult>;
+
+/** What an attempt sends. */
+interface AttemptToMake {
+  event_id: string;
+  /** The payload's text. */
+  body: string;
+  url: string;
+  number: number;
+  /** Texts of the secrets that sign now, newest first. */
+  secrets: string[];
+  allow_private: boolean;
+}
+
+/** An attempt that has ended. */
+export interface EndedAttempt {
+  /** The receiver took it: any 2xx. */
+  delivered: boolean;
+  record: DeliveryAttempt;
+  retry_after: string | undefined;
+}
+
+/** The record of an attempt whose process ended before the attempt did (ADR 0032). */
+export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
+  return {
+    delivered: false,
+    record: {
+      number,
+      at: formatTime(at_ms),
+      response_status: null,
+      duration_ms: 0,
+      error: "crashed",
+    },
+    retry_after: undefined,
+  };
+}
+
+/** Makes one attempt, at `at_ms`. */
+export async function makeAttempt(
+  attempt: AttemptToMake,
+  at_ms: number,
+  send: Send,
+): Promise<EndedAttempt> {
+  const { event_id, body, url, number, secrets, allow_private } = attempt;
+  const headers = {
+    "Content-Type": "application/json",
+    "User-Agent": "Payments-Webhooks/1",
+    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
+    "Webhook-Attempt": String(number),
+  };
+  const result = await send({ url, headers, body, allow_private });
+  const response_status = result.outcome === "response" ? result.status : null;
+  return {
+    delivered: response_status !== null && response_status >= 200 && response_status <= 299,
+    record: {
+      number,
+      at: formatTime(at_ms),
+      response_status,
+      duration_ms: result.duration_ms,
+      error: result.outcome === "response" ? null : result.outcome,
+    },
+    retry_after: result.outcome === "response" ? result.retry_after : undefined,
+  };
+}

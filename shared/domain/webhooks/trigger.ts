@@ -1,0 +1,140 @@
+/**
+ * Delivering an event on demand (interface §4): one synchronous attempt, signed with the endpoint's
+ * real secret. It changes no payment and is not tried again.
+ */
+
+import type { Clock } from "../../core/clock.ts";
+import { ApiError, invalidParameter } from "../../core/errors.ts";
+import { idMint } from "../../core/ids.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { EventType } from "../../schema/event_type.ts";
+import type { TriggerWebhookBody } from "../../schema/webhook.ts";
+import type { EventRow } from "../../store/commit_rows.ts";
+import type { Store } from "../../store/store.ts";
+import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
+import { makeAttempt, type Send } from "./attempt.ts";
+import { EndpointSecrets } from "./endpoint_secret.ts";
+import { eventRow } from "../changes/event.ts";
+import { sampleRefund } from "../payments/refund_payment.ts";
+import { countedAlready, type Reply, type ServiceRequest } from "../changes/service_request.ts";
+import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
+import type { WebhookSettings } from "./webhook_endpoints.ts";
+
+/** How long the relay leaves a triggered delivery alone: longer than its one attempt can take. */
+const LEASE_MS = 60_000;
+
+/**
+ * Delivers an event on demand. Throws `ApiError`: `rate_limited` also if too many triggered
+ * attempts are under way. A receiver's failure is an answer, not an error.
+ */
+export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
+
+/** The trigger over a store. */
+export function createTrigger(options: {
+  store: Store;
+  webhook_store: WebhookStore;
+  settings: WebhookSettings;
+  send: Send;
+  clock: Clock;
+}): Trigger {
+  const { store, webhook_store, settings, send, clock } = options;
+  const endpoint_secrets = new EndpointSecrets(settings.master_secret);
+  const places = new TriggerPlaces();
+  return async function trigger(request, body) {
+    const { access, context, idempotency } = request;
+    const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
+      .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
+    if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+    const counted = countedAlready(access);
+    const { url } = JSON.parse(loaded.body);
+    const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
+      loaded.detail!,
+    );
+    const paid = await store.load(counted, "payments", body.payment_id)
+      .catch(missing('No payment has the id in "payment_id"'));
+    if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
+    const payment: Payment = JSON.parse(paid.body);
+
+    const event = eventRow({
+      type: body.event,
+      subject_id: payment.id,
+      sequence: payment.sequence,
+      object: objectOf(body.event, payment, paid.body, loaded.body, request),
+      triggered: true,
+    }, context);
+    const leave = places.enter(owner);
+    try {
+      return await attemptOnce(request, { endpoint_id: body.endpoint_id, url, secrets }, event);
+    } finally {
+      leave();
+    }
+  };
+
+  /** Stores the delivery, makes its one attempt and stores the result. */
+  async function attemptOnce(
+    { access, context, idempotency }: ServiceRequest,
+    endpoint: { endpoint_id: string; url: string; secrets: SecretSource[] },
+    event: EventRow,
+  ): Promise<Reply> {
+    const { endpoint_id, url, secrets } = endpoint;
+    const counted = countedAlready(access);
+    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    const kept = await webhook_store.beginTrigger(counted, {
+      endpoint_id,
+      event_id: event.id,
+      type: event.type,
+      subject_id: event.subject_id,
+      body: event.body,
+      delivery_id,
+      leased_until_ms: context.at_ms + LEASE_MS,
+    }, idempotency);
+    if (kept) return { answer: kept, replayed: true };
+    const at_ms = clock();
+    const attempt = await makeAttempt(
+      {
+        event_id: event.id,
+        body: event.body,
+        url,
+        number: 1,
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), at_ms),
+        allow_private: settings.allow_private && !context.livemode,
+      },
+      at_ms,
+      send,
+    );
+    const answer = await webhook_store.endTrigger(
+      counted,
+      delivery_id,
+      attempt.delivered,
+      JSON.stringify(attempt.record),
+      idempotency,
+    );
+    return { answer, replayed: false };
+  }
+}
+
+/** Rejects with a 404 in these words in place of another one. */
+function missing(words: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof ApiError && error.code === "not_found"
+      ? new ApiError("not_found", words)
+      : error;
+  };
+}
+
+/** What the event shows: the payment, the endpoint, or a refund of the whole payment. */
+function objectOf(
+  type: EventType,
+  payment: Payment,
+  payment_body: string,
+  endpoint_body: string,
+  { context }: ServiceRequest,
+): string {
+  if (type.startsWith("payment.")) return payment_body;
+  if (type === "ping" || type === "webhook_endpoint.disabled") return endpoint_body;
+  if (type === "refund.completed") return JSON.stringify(sampleRefund(payment, context));
+  throw invalidParameter(
+    "event",
+    "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",
+  );
+}

@@ -1,0 +1,212 @@
+/**
+ * Webhook endpoints: create, update, delete, rotate (contract §4). Decided here, written whole or
+ * not at all by the store.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { checkEndpointUrl, EndpointUrlError } from "../../core/endpoint_url.ts";
+import { ApiError, invalidParameter, tryAgain } from "../../core/errors.ts";
+import type {
+  CreateWebhookEndpointBody,
+  DeletedWebhookEndpoint,
+  UpdateWebhookEndpointBody,
+  WebhookEndpoint,
+} from "../../schema/webhook.ts";
+import type { Access } from "../../store/outcome.ts";
+import type { Store } from "../../store/store.ts";
+import type {
+  EndpointChange,
+  SecretSource,
+  WebhookStore,
+  Written,
+} from "../../store/webhook_store.ts";
+import { DecisionLoop } from "../changes/decision_loop.ts";
+import {
+  firstSecret,
+  liveSecrets,
+  revealSecret,
+  rotateSecrets,
+  secretReference,
+} from "./endpoint_secret.ts";
+import type { Reply, ServiceRequest } from "../changes/service_request.ts";
+
+/** Endpoints of one environment (contract §4). */
+const MAX_ENDPOINTS = 16;
+
+/** What webhooks need to know of where they run. */
+export interface WebhookSettings {
+  /** At least 32 bytes; from the functions' environment. */
+  master_secret: string;
+  /** Whether http and private addresses are allowed for test keys. */
+  allow_private: boolean;
+  /** Our own hosts, which no endpoint may name. */
+  own_hosts: readonly string[];
+}
+
+/** The operations on endpoints. Each throws `ApiError`. */
+export interface WebhookEndpoints {
+  create(request: ServiceRequest, body: CreateWebhookEndpointBody): Promise<Reply>;
+  update(request: ServiceRequest, id: string, body: UpdateWebhookEndpointBody): Promise<Reply>;
+  delete(request: ServiceRequest, id: string): Promise<Reply>;
+  rotate(request: ServiceRequest, id: string, expires_in_s: number): Promise<Reply>;
+}
+
+/** An endpoint as it is stored, and what its secrets are made of. */
+interface StoredEndpoint {
+  endpoint: WebhookEndpoint;
+  revision: number;
+  secrets: SecretSource[];
+}
+
+/** The endpoints' service. */
+export function createWebhookEndpoints(
+  options: { store: Store; webhook_store: WebhookStore; settings: WebhookSettings },
+): WebhookEndpoints {
+  const { store, webhook_store, settings } = options;
+
+  const loop = new DecisionLoop(store);
+
+  async function write(
+    { idempotency }: ServiceRequest,
+    access: Access,
+    change: EndpointChange,
+  ): Promise<Reply | null> {
+    return replyOf(await webhook_store.changeEndpoint(access, change, idempotency));
+  }
+
+  async function changeExisting(
+    request: ServiceRequest,
+    id: string,
+    decide: (stored: StoredEndpoint) => EndpointChange,
+  ): Promise<Reply> {
+    const reply = await loop.run(request, "webhook_endpoints", id, ({ body, detail }, access) => {
+      const stored = { endpoint: JSON.parse(body), ...JSON.parse(detail!) };
+      return write(request, access, decide(stored));
+    });
+    return revealed(reply, settings.master_secret);
+  }
+
+  return {
+    async create(request, body) {
+      const url = checkUrl(body.url, request, settings);
+      const secret = firstSecret(request.context.random);
+      const at = formatTime(request.context.at_ms);
+      const endpoint: WebhookEndpoint = {
+        id: request.context.mint("whe_"),
+        object: "webhook_endpoint",
+        url,
+        events: body.events,
+        status: "enabled",
+        disabled_reason: null,
+        description: body.description ?? null,
+        metadata: body.metadata ?? {},
+        livemode: request.context.livemode,
+        created_at: at,
+        updated_at: at,
+      };
+      const stored = { endpoint, revision: 0, secrets: [secret] };
+      const reply = await write(request, request.access, changeTo(stored, 201, secret));
+      return revealed(reply!, settings.master_secret);
+    },
+
+    update: (request, id, body) => {
+      const url = body.url === undefined ? undefined : checkUrl(body.url, request, settings);
+      return changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const status = body.status ?? endpoint.status;
+        const updated: WebhookEndpoint = {
+          ...endpoint,
+          url: url ?? endpoint.url,
+          events: body.events ?? endpoint.events,
+          status,
+          disabled_reason: status === "enabled"
+            ? null
+            : endpoint.status === "disabled"
+            ? endpoint.disabled_reason
+            : "manual",
+          description: body.description === undefined ? endpoint.description : body.description,
+          metadata: body.metadata ?? endpoint.metadata,
+          updated_at: formatTime(request.context.at_ms),
+        };
+        const live = liveSecrets(secrets, request.context.at_ms);
+        return changeTo({ endpoint: updated, revision, secrets: live }, 200);
+      });
+    },
+
+    delete: (request, id) =>
+      changeExisting(request, id, ({ revision }) => {
+        const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true };
+        const answer = { status: 200, body: JSON.stringify(deleted) };
+        return { id, expects_revision: revision, endpoint: null, answer };
+      }),
+
+    rotate: (request, id, expires_in_s) =>
+      changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const { at_ms, random } = request.context;
+        const rotated = rotateSecrets(secrets, expires_in_s, at_ms, random);
+        const updated = { ...endpoint, updated_at: formatTime(at_ms) };
+        return changeTo({ endpoint: updated, revision, secrets: rotated }, 200, rotated[0]);
+      }),
+  };
+}
+
+/** The change that brings an endpoint to this state; its answer shows `secret` by reference. */
+function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource): EndpointChange {
+  const { endpoint, revision, secrets } = stored;
+  const { id, url, events, created_at } = endpoint;
+  const shown = secret ? { ...endpoint, secret: secretReference(secret) } : endpoint;
+  return {
+    id,
+    expects_revision: revision === 0 ? null : revision,
+    endpoint: {
+      id,
+      url,
+      events,
+      status: endpoint.status,
+      secrets,
+      revision: revision + 1,
+      created_at,
+      body: JSON.stringify(endpoint),
+    },
+    answer: { status, body: JSON.stringify(shown) },
+  };
+}
+
+function checkUrl(url: string, request: ServiceRequest, settings: WebhookSettings): string {
+  try {
+    return checkEndpointUrl(url, {
+      allow_private: settings.allow_private && !request.context.livemode,
+      own_hosts: [...settings.own_hosts],
+    }).href;
+  } catch (error) {
+    if (!(error instanceof EndpointUrlError)) throw error;
+    throw invalidParameter("url", error.message);
+  }
+}
+
+/** The reply with the secret in place of the reference to it that is kept. */
+function revealed({ answer, replayed }: Reply, master_secret: string): Reply {
+  const { status, body } = answer;
+  return { answer: { status, body: revealSecret(body, master_secret) }, replayed };
+}
+
+/** The reply of a written change; null when it has to be decided again. */
+function replyOf(written: Written): Reply | null {
+  switch (written.outcome) {
+    case "committed":
+    case "replay":
+      return { answer: written.answer, replayed: written.outcome === "replay" };
+    case "stale":
+      return null;
+    case "calling_off":
+      throw tryAgain(
+        "service_unavailable",
+        "Deliveries to this endpoint from before it was turned off are still being cancelled: try again",
+      );
+    case "full":
+      throw new ApiError(
+        "invalid_parameter",
+        `There are ${MAX_ENDPOINTS} webhook endpoints already, which is the limit: delete one first`,
+        { param: "url" },
+      );
+  }
+}
