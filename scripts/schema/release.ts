@@ -7,7 +7,7 @@
  * started for the purpose.
  */
 
-import { makeFixture, writeFixture } from "../../tests/upgrade/fixture.ts";
+import { makeFixture, writeFixture } from "../../tests/support/upgrade/fixture.ts";
 import { migrate, MIGRATIONS_DIR } from "./migrate.ts";
 import { readMigrationFolder } from "./migration_folder.ts";
 import { findOrderProblems, hashUnreleased, readReleases, RELEASES_FILE } from "./releases.ts";

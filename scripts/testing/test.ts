@@ -6,16 +6,17 @@
  * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
  * a pgbouncer: for the tests that call them over HTTP. What looks inside them is named at the end.
  *
- * Test files get their databases from tests/support/database.ts as copies of a migrated template.
+ * Test files get their databases from tests/support/database/database.ts as copies of a migrated
+ * template.
  */
 
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { TestServer } from "../../tests/support/database.ts";
-import { EDGE_DENO, edgeDeno } from "../../tests/support/edge_deno.ts";
-import { INSIDE_FILE } from "../../tests/support/looks_inside.ts";
-import { startPgbouncer } from "../../tests/support/pgbouncer.ts";
+import type { TestServer } from "../../tests/support/database/database.ts";
+import { EDGE_DENO, edgeDeno } from "../../tests/support/supabase/edge_deno.ts";
+import { INSIDE_FILE } from "../../tests/support/service/looks_inside.ts";
+import { startPgbouncer } from "../../tests/support/supabase/pgbouncer.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../schema/migrate.ts";

@@ -40,7 +40,7 @@ const TEST_FILE = /_test\.tsx?$/;
  */
 export const SLOWEST: readonly string[] = [
   "tests/supabase/push_test.ts",
-  "tests/bench_test.ts",
+  "tests/bench/bench_test.ts",
   "tests/database/row_level_security_test.ts",
   "tests/console/failures_test.ts",
   "tests/console/views_test.ts",

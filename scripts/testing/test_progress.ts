@@ -4,9 +4,11 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { FILES_DONE, filesDone } from "../../tests/support/files_done.ts";
+import { FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts";
 
-const PRELOADED = fileURLToPath(new URL("../../tests/support/before_file.ts", import.meta.url));
+const PRELOADED = fileURLToPath(
+  new URL("../../tests/support/testing/before_file.ts", import.meta.url),
+);
 /** Files between two lines outside a terminal. */
 const STEP = 10;
 const NEWLINE = 0x0a;

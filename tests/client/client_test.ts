@@ -11,7 +11,7 @@ import {
   UnexpectedResponseError,
 } from "../../client/mod.ts";
 import { userAgentHeader, VERSION } from "../../client/user_agent.ts";
-import { API_KEY, error, json, withServer } from "./scripted_server.ts";
+import { API_KEY, error, json, withServer } from "../support/client/scripted_server.ts";
 
 const PAYMENT = { id: "pay_1", object: "payment", status: "completed" };
 const INPUT = { amount: 1000, currency: "EUR" };

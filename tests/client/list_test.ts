@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ApiError } from "../../client/mod.ts";
-import { type Asked, error, withServer } from "./scripted_server.ts";
+import { type Asked, error, withServer } from "../support/client/scripted_server.ts";
 
 /** A server's list of five, by pages. */
 function pages({ path }: Asked): Response {

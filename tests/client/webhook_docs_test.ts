@@ -9,8 +9,8 @@ import assert from "node:assert/strict";
 import "stripe";
 import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
 import { deriveEndpointSecret, signDelivery } from "../../shared/core/webhook_signature.ts";
-import { DOCUMENTED_LANGUAGES } from "./webhook_docs_languages.ts";
-import type { WebhookVector } from "./webhook_vector_cases.ts";
+import { DOCUMENTED_LANGUAGES } from "../support/client/webhook_docs_languages.ts";
+import type { WebhookVector } from "../support/client/webhook_vector_cases.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENT = await Deno.readTextFile(new URL("docs/webhook_verification.md", ROOT));

@@ -8,7 +8,7 @@ import {
   WebhookVerificationError,
 } from "../../client/webhook_signature.ts";
 import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
-import type { WebhookVector } from "./webhook_vector_cases.ts";
+import type { WebhookVector } from "../support/client/webhook_vector_cases.ts";
 
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const T = 1_767_225_600;

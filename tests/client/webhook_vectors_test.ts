@@ -8,7 +8,7 @@ import {
   DEFAULT_TOLERANCE_SECONDS,
   WEBHOOK_SIGNATURE_HEADER,
 } from "../../client/webhook_signature.ts";
-import { webhookVectors } from "./webhook_vector_cases.ts";
+import { webhookVectors } from "../support/client/webhook_vector_cases.ts";
 
 const FILE = new URL("../../client/test_vectors/webhook_signatures.json", import.meta.url);
 

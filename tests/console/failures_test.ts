@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { consoleCase } from "./console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const submit = (page: Page) => page.getByRole("button", { name: "Create payment" }).click();

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
 import type { Page } from "playwright-core";
-import { openRecorder } from "../webhook/recording_receiver.ts";
-import { consoleCase, keepScreenshot } from "./console_case.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
+import { consoleCase, keepScreenshot } from "../support/console/console_case.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

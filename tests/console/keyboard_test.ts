@@ -1,7 +1,7 @@
 /** The way to a first payment and its refund without a pointer: Tab, arrows, Space, Enter, Escape. */
 
 import assert from "node:assert/strict";
-import { consoleCase } from "./console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 /** More than any page has to be gone through. */
 const MAX_TABS = 60;

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { readCredentials } from "../support/local_start.ts";
-import { consoleCase } from "./console_case.ts";
+import { readCredentials } from "../support/local/local_start.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 /** Runs a script wherever it is taken for markup; the quote breaks out of attributes. */
 const MARKUP =

@@ -1,6 +1,6 @@
 /** Lists of the console with pages that are empty before the end of the list. */
 
-import { consoleCase } from "./console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
 
 consoleCase("an empty page leads on to the older ones", async (step, { start, enter }) => {
   const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {

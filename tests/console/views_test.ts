@@ -6,8 +6,14 @@
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import { openRecorder } from "../webhook/recording_receiver.ts";
-import { consoleCase, DESKTOP, keepScreenshot, pasteKey, PHONE } from "./console_case.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
+import {
+  consoleCase,
+  DESKTOP,
+  keepScreenshot,
+  pasteKey,
+  PHONE,
+} from "../support/console/console_case.ts";
 
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = { desktop: DESKTOP, phone: PHONE };

@@ -8,8 +8,8 @@ import {
   normalizeCardNumber,
   passesLuhn,
 } from "../../shared/core/card_number.ts";
-import { stretch } from "../support/hostile_text.ts";
-import { findSlowness } from "./growth.ts";
+import { stretch } from "../support/core/hostile_text.ts";
+import { findSlowness } from "../support/core/growth.ts";
 
 const CARD = "4242424242424242";
 

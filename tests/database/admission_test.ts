@@ -7,8 +7,13 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import type { TestKey } from "../support/service.ts";
-import { environmentColumn, OPERATORS_TABLES, startTenants, type Tenants } from "./tenants.ts";
+import type { TestKey } from "../support/service/service.ts";
+import {
+  environmentColumn,
+  OPERATORS_TABLES,
+  startTenants,
+  type Tenants,
+} from "../support/service/tenants.ts";
 
 /** A request of a list, without its place and its key. */
 type Fields = Record<string, unknown>;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
 import { splitStatements } from "../../scripts/schema/sql_statements.ts";
-import { cloneDatabase } from "../support/database.ts";
+import { cloneDatabase } from "../support/database/database.ts";
 
 /** Each criterion, and a query of the objects that break it. */
 const CRITERIA: [criterion: string, query: string][] = [

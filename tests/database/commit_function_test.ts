@@ -6,8 +6,16 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import type { Payment } from "../../shared/schema/payment.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { type Asked, commit, created, DAY, NOW, refunded, stored } from "./commit_list.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import {
+  type Asked,
+  commit,
+  created,
+  DAY,
+  NOW,
+  refunded,
+  stored,
+} from "../support/database/commit_list.ts";
 
 const CREATED = "1 0 1 2";
 const REFUNDED = "1 1 1 2";

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { startService } from "../support/service.ts";
-import { type Asked, commit, created, NOW } from "./commit_list.ts";
+import { startService } from "../support/service/service.ts";
+import { type Asked, commit, created, NOW } from "../support/database/commit_list.ts";
 
 /** Five a second allow ten requests in two seconds. */
 const LIMIT = 10;

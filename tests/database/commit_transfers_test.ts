@@ -8,8 +8,8 @@ import postgres from "postgres";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
 import { decideTransfer } from "../../shared/domain/transfers/create_transfer.ts";
 import { sandboxProvider } from "../../shared/domain/providers/sandbox_provider.ts";
-import { startService } from "../support/service.ts";
-import { type Asked, commit, NOW } from "./commit_list.ts";
+import { startService } from "../support/service/service.ts";
+import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
 
 type Case = [name: string, lists: [amount: number, key: string | null, outcome: string][][]];
 

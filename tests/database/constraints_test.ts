@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint, isId } from "../../shared/core/ids.ts";
-import { insertRow, sampleRow, startTenants, type Tenants } from "./tenants.ts";
+import { insertRow, sampleRow, startTenants, type Tenants } from "../support/service/tenants.ts";
 
 const ELSEWHERE = "env_00000000000000000000000000";
 const mint = idMint(Date.now());

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { cloneDatabase } from "../support/database.ts";
-import { block } from "../supabase/operations_document.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { block } from "../support/documents/operations_document.ts";
 
 const COLUMN = "environment_id";
 

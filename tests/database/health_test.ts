@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint } from "../../shared/core/ids.ts";
-import { RELAY_TOKEN, startService } from "../support/service.ts";
+import { RELAY_TOKEN, startService } from "../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { LIST } from "../../shared/store/list_statement.ts";
-import { serviceCase } from "../http/service_case.ts";
-import { fillSandbox } from "../support/filled_sandbox.ts";
-import { pagesRead } from "../support/pages_read.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import { fillSandbox } from "../support/database/filled_sandbox.ts";
+import { pagesRead } from "../support/database/pages_read.ts";
 
 const PAYMENTS = 5000;
 /** Calls after which a connection has decided how to plan. */

@@ -8,10 +8,14 @@ import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { isCheap } from "../../shared/store/page_request.ts";
-import { serviceCase } from "../http/service_case.ts";
-import { everyCombination, fillLists, type FilteredList } from "../support/filled_lists.ts";
-import { rowsRead } from "../support/pages_read.ts";
-import type { TestService } from "../support/service.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import {
+  everyCombination,
+  fillLists,
+  type FilteredList,
+} from "../support/database/filled_lists.ts";
+import { rowsRead } from "../support/database/pages_read.ts";
+import type { TestService } from "../support/service/service.ts";
 
 const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 40_000);
 const LIMIT = 100;

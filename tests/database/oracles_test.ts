@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { APPROVED_CARD, startService, type TestService } from "../support/service.ts";
+import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -13,7 +13,7 @@ import {
   openRecorder,
   settle,
   TRIGGER,
-} from "../webhook/recording_receiver.ts";
+} from "../support/webhook/recording_receiver.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const TRANSFERS = "/api-v1-payments/v1/transfers";

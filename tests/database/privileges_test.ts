@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { environmentColumn, startTenants } from "./tenants.ts";
+import { environmentColumn, startTenants } from "../support/service/tenants.ts";
 
 /** Functions that the HTTP functions call. */
 const ENTRY_FUNCTIONS = [

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { serviceCase } from "../http/service_case.ts";
-import { fillSandbox } from "../support/filled_sandbox.ts";
-import { pagesRead } from "../support/pages_read.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import { fillSandbox } from "../support/database/filled_sandbox.ts";
+import { pagesRead } from "../support/database/pages_read.ts";
 
 const PAYMENTS = 20_000;
 /** Turns after which a connection has decided how to plan. */

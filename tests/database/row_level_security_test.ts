@@ -11,7 +11,7 @@ import {
   type Sight,
   startTenants,
   type Tenants,
-} from "./tenants.ts";
+} from "../support/service/tenants.ts";
 
 const CLOSED: Sight = {
   select: {},

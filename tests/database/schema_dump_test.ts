@@ -6,7 +6,7 @@ import { diffLines } from "../../scripts/diff_lines.ts";
 import { readSchema, renderDescription } from "../../scripts/schema/schema_catalogue.ts";
 import { checkSchema, renderSchema } from "../../scripts/schema/schema_dump.ts";
 import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
-import { cloneDatabase, testServer } from "../support/database.ts";
+import { cloneDatabase, testServer } from "../support/database/database.ts";
 
 /** Statements that a dump must show, and what it shows of each. */
 const CHANGES: [name: string, statement: string, line: RegExp][] = [

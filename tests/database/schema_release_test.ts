@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { compareWithFiles } from "../../scripts/schema/schema_release.ts";
 import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
-import { testServer } from "../support/database.ts";
+import { testServer } from "../support/database/database.ts";
 import {
   BECOME,
   FILES,
@@ -18,7 +18,7 @@ import {
   TAIL,
   withProject,
   withReleased,
-} from "./schema_project.ts";
+} from "../support/database/schema_project.ts";
 
 /** Changes of the files, with the drops and creates of the migration, in order. */
 const CHANGES: [

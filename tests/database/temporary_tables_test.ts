@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { startTenants } from "./tenants.ts";
+import { startTenants } from "../support/service/tenants.ts";
 
 Deno.test("entry functions take no temporary table for one of ours", async (t) => {
   const { service, tables } = await startTenants();

@@ -7,8 +7,8 @@ import {
   promiseCitations,
   sectionCitations,
   securityParts,
-} from "./citations.ts";
-import { anchors, links } from "./markdown.ts";
+} from "../support/documents/citations.ts";
+import { anchors, links } from "../support/documents/markdown.ts";
 
 /** A text, and document, section and item of each of its citations. */
 const SECTIONS: [text: string, ...string[]][] = [

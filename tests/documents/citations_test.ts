@@ -10,9 +10,9 @@ import {
   promiseCitations,
   sectionCitations,
   securityParts,
-} from "./citations.ts";
-import { headings, numberedSection } from "./markdown.ts";
-import { projectFiles, readProjectFile } from "./project_files.ts";
+} from "../support/documents/citations.ts";
+import { headings, numberedSection } from "../support/documents/markdown.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 const SOURCES = [".ts", ".tsx", ".sql", ".sh", ".css", ".html", ".md", ".toml", ".yaml", "/run"];
 /** Documents that do not stand in docs/, by their names. */

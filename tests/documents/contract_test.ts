@@ -18,9 +18,9 @@ import {
   ListEventsQuery,
   ListWebhookDeliveriesQuery,
 } from "../../shared/schema/webhook.ts";
-import { codeTexts, tableRows } from "../readme_document.ts";
-import { numberedSection } from "./markdown.ts";
-import { readProjectFile } from "./project_files.ts";
+import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
+import { numberedSection } from "../support/documents/markdown.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
 
 const page = await readProjectFile("docs/contract.md");
 const section = (number: string) => numberedSection(page, number)!.replace(/\s+/g, " ");

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { codeTexts, tableRows } from "../readme_document.ts";
-import { projectFiles, readProjectFile } from "./project_files.ts";
+import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Code that people write. Tests follow the code that they test, and are not counted. */
 const CODE = /^(?:bench|client|console|scripts|shared|supabase|torture)\/.*\.(?:tsx?|sql)$/;

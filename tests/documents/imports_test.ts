@@ -1,10 +1,10 @@
 /** Modules do not import each other in a circle, and export only names that another one imports. */
 
 import assert from "node:assert/strict";
-import { findCycles, importsOf, readModules } from "./imports.ts";
+import { findCycles, importsOf, readModules } from "../support/documents/imports.ts";
 
 /** The folders whose exports are checked. */
-const CHECKED = /^(?:console|scripts|shared|torture)\//;
+const CHECKED = /^(?:console|scripts|shared|tests|torture)\//;
 const EXPORT =
   /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/schema/payment.ts";
-import { readProjectFile } from "./project_files.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
 
 /** Beginning and end of a diagram's life. */
 const OUTSIDE = "[*]";

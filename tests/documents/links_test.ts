@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { posix } from "node:path";
-import { anchors, links, proseLines } from "./markdown.ts";
-import { exists, projectFiles, readProjectFile } from "./project_files.ts";
+import { anchors, links, proseLines } from "../support/documents/markdown.ts";
+import { exists, projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** A path of the project in backticks. */
 const PATH =

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { posix } from "node:path";
-import { findCycles, readModules } from "./imports.ts";
-import { projectFiles, readProjectFile } from "./project_files.ts";
+import { findCycles, readModules } from "../support/documents/imports.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** The room of a file: its first two folders. */
 const roomOf = (path: string) => path.split("/").slice(0, 2).join("/");
@@ -29,6 +29,14 @@ function reachedFrom(room: string): Set<string> {
   return reached;
 }
 
+Deno.test("every module of tests/ is a test, or stands in a folder of tests/support", async () => {
+  const modules = (await projectFiles([".ts", ".tsx"])).filter((path) => path.startsWith("tests/"));
+  const elsewhere = modules.filter((path) =>
+    !/^tests\/[a-z_]+\/[^/]+_test\.tsx?$|^tests\/support\/[a-z_]+\/[^/]+$/.test(path)
+  );
+  assert.deepEqual(elsewhere, []);
+});
+
 Deno.test("the diagram of the rooms shows every folder of shared/", async () => {
   const paths = (await projectFiles([".ts"])).filter((path) => path.startsWith("shared/"));
   const shown = rooms.filter((room) => room.startsWith("shared/"));
@@ -50,7 +58,7 @@ Deno.test("imports follow the arrows of the diagram, or stay in their room", asy
   assert.deepEqual(against, []);
 });
 
-for (const parent of ["shared/domain", "scripts"]) {
+for (const parent of ["shared/domain", "scripts", "tests/support"]) {
   Deno.test(`the folders of ${parent} do not import each other in a circle`, async () => {
     const imports = new Map<string, string[]>();
     for (const [path, module] of await readModules()) {

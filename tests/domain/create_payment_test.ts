@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
 import type { Authorization, Provider } from "../../shared/domain/providers/provider.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { BASE_URL, NOW, requestContext, summaryOf } from "./decided_change.ts";
+import { BASE_URL, NOW, requestContext, summaryOf } from "../support/domain/decided_change.ts";
 
 const CAPTURE = "capture processor>available 1000";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { capabilityOf, readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { CreatePaymentBody, METHOD_KINDS } from "../../shared/schema/payment.ts";
-import { NOW_MS, refusalOf } from "./decided_change.ts";
+import { NOW_MS, refusalOf } from "../support/domain/decided_change.ts";
 
 const WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 const CARD = { number: "4242424242424242", exp_month: 2, exp_year: 2026, cvc: "123" };

@@ -18,7 +18,7 @@ import {
   refusalOf,
   requestContext,
   summaryOf,
-} from "./decided_change.ts";
+} from "../support/domain/decided_change.ts";
 
 const context = requestContext();
 const advance = (to: PaymentStatus) => (payment: Payment) =>

@@ -19,7 +19,7 @@ import {
   type PaymentStatus,
 } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
-import { BASE_URL, paymentWith, requestContext } from "./decided_change.ts";
+import { BASE_URL, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;

@@ -18,7 +18,7 @@ import {
   testWallet,
 } from "../../shared/domain/providers/test_values.ts";
 import { METHOD_KINDS, type MethodKind, OUTCOMES } from "../../shared/schema/payment.ts";
-import { paymentWith, refusalOf } from "./decided_change.ts";
+import { paymentWith, refusalOf } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const WALLET = {

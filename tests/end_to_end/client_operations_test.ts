@@ -14,10 +14,10 @@ import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
 import { WebhookDelivery, WebhookEndpoint } from "../../shared/schema/webhook.ts";
-import { openRecorder } from "../webhook/recording_receiver.ts";
-import { settle } from "../webhook/recording_receiver.ts";
-import { APPROVED_CARD } from "../support/service.ts";
-import { withServedService } from "./served_service.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
+import { settle } from "../support/webhook/recording_receiver.ts";
+import { APPROVED_CARD } from "../support/service/service.ts";
+import { withServedService } from "../support/service/served_service.ts";
 
 const EUR = { currency: "EUR" } as const;
 const UNKNOWN_CARD = { ...APPROVED_CARD, number: "4000 0000 0000 9995" };

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { PaymentsClient } from "../../client/mod.ts";
 import { VERSION } from "../../client/user_agent.ts";
-import { codeBlocks, codeTexts, tableRows } from "../readme_document.ts";
-import { missingPrograms } from "../readme_shell.ts";
-import { withTemporaryFolder } from "../support/temporary_folder.ts";
-import { withServedService } from "./served_service.ts";
+import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
+import { missingPrograms } from "../support/documents/readme_shell.ts";
+import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withServedService } from "../support/service/served_service.ts";
 
 const CLIENT = new URL("../../client/", import.meta.url);
 const README = await Deno.readTextFile(new URL("README.md", CLIENT));

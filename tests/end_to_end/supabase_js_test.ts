@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { createClient, FunctionsHttpError, type SupabaseClient } from "@supabase/supabase-js";
-import { codeBlocks } from "../readme_document.ts";
-import { type ServedService, withServedService } from "./served_service.ts";
+import { codeBlocks } from "../support/documents/readme_document.ts";
+import { type ServedService, withServedService } from "../support/service/served_service.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const PAYMENTS = "api-v1-payments/v1/payments";

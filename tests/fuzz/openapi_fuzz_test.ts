@@ -1,16 +1,16 @@
 /**
  * Every operation of docs/openapi.json with requests made from its schemas, sound, mixed and broken:
  * never a 5xx, and every answer as the document describes it (the check that every call of a test goes
- * through, tests/support/openapi_check.ts). Of each operation something is accepted. `SEED` repeats a
- * run, `RUNS` sets its length.
+ * through, tests/support/service/openapi_check.ts). Of each operation something is accepted. `SEED`
+ * repeats a run, `RUNS` sets its length.
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { serviceCase } from "../http/service_case.ts";
-import { RELAY_TOKEN, type TestService } from "../support/service.ts";
-import { brokenText, type Known, valueOf } from "./schema_arbitrary.ts";
-import { soundBody } from "./sound_body.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
+import { brokenText, type Known, valueOf } from "../support/fuzz/schema_arbitrary.ts";
+import { soundBody } from "../support/fuzz/sound_body.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 /** Requests of each operation. */

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { AddressLimit, type Verdict } from "../../shared/http/address_limit.ts";
 import { networkOf } from "../../shared/http/address_network.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const WINDOW_MS = 10_000;

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import type { TestKey, TestService } from "../support/service.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { assertRefused, serviceCase } from "./service_case.ts";
+import type { TestKey, TestService } from "../support/service/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const MAX_LIVE = 100;

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { assertRefused, PAYMENTS, serviceCase } from "./service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const MINUTE = 60_000;

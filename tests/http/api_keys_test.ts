@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { startService } from "../support/service.ts";
+import { startService } from "../support/service/service.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const PAYMENTS = "/api-v1-payments/v1/payments";

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import type { TestService } from "../support/service.ts";
-import { assertError } from "./error_envelope.ts";
-import { isSandboxRoute, pathOf, ROUTES, SCOPES, servedRoutes } from "./routes.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { assertError } from "../support/http/error_envelope.ts";
+import { isSandboxRoute, pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 Deno.test("every route that is served stands in ROUTES, and no other", () => {
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace(/:[a-z]+/, ":id")}`);

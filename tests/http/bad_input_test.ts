@@ -6,10 +6,16 @@
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
-import type { TestService } from "../support/service.ts";
-import { assertError } from "./error_envelope.ts";
-import { pathOf, ROUTES } from "./routes.ts";
-import { LEDGER, PAYMENTS, REFUNDS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { assertError } from "../support/http/error_envelope.ts";
+import { pathOf, ROUTES } from "../support/http/routes.ts";
+import {
+  LEDGER,
+  PAYMENTS,
+  REFUNDS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const ID = "0".repeat(26);
 const LONG = "a".repeat(60_000);

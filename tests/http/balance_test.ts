@@ -4,10 +4,16 @@
 
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import type { TestAnswer } from "../support/service.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { fillLedger } from "../support/filled_sandbox.ts";
-import { APPROVED, LEDGER, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestAnswer } from "../support/service/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { fillLedger } from "../support/database/filled_sandbox.ts";
+import {
+  APPROVED,
+  LEDGER,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const BALANCE = "/api-v1-payments/v1/balance";
 const TRANSFERS = "/api-v1-payments/v1/transfers";

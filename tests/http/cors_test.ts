@@ -1,9 +1,9 @@
 /** Browsers: which origins may call, and that the others are refused before anything runs. */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { assertCommonHeaders, assertError } from "./error_envelope.ts";
-import { PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 /** The service of the tests allows https://console.example.com and http://localhost:*. */
 const ORIGINS: [origin: string, allowed: boolean][] = [

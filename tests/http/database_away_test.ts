@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { PROBE_DEADLINE_MS } from "../../shared/store/database_health.ts";
 import { TcpProxy } from "../../torture/tcp_proxy.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { startService, type TestAnswer } from "../support/service.ts";
-import { assertError } from "./error_envelope.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { startService, type TestAnswer } from "../support/service/service.ts";
+import { assertError } from "../support/http/error_envelope.ts";
 
 /** Promise R12. */
 const ANSWERED_WITHIN_MS = 2_000;

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { PAYMENTS, REFUNDS, serviceCase } from "./service_case.ts";
+import { PAYMENTS, REFUNDS, serviceCase } from "../support/service/service_case.ts";
 
 const UNKNOWN_REFUND = `${REFUNDS}/re_01arz3ndektsv4rrffq69g5fav`;
 

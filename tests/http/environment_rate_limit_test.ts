@@ -5,10 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import { commit, created, NOW } from "../database/commit_list.ts";
-import { startSecondService } from "../support/second_service.ts";
-import type { TestAnswer, TestKey, TestService } from "../support/service.ts";
-import { PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { commit, created, NOW } from "../support/database/commit_list.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import type { TestAnswer, TestKey, TestService } from "../support/service/service.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
 /** Requests a second of a key and of an environment; twice as many in two seconds. */

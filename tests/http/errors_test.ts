@@ -4,9 +4,15 @@ import assert from "node:assert/strict";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { faultOf } from "../../shared/http/request_log.ts";
 import { databaseAway, toApiError } from "../../shared/store/database.ts";
-import { type CallOptions, type TestAnswer, type TestService } from "../support/service.ts";
-import { assertError, CODES } from "./error_envelope.ts";
-import { card, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { type CallOptions, type TestAnswer, type TestService } from "../support/service/service.ts";
+import { assertError, CODES } from "../support/http/error_envelope.ts";
+import {
+  card,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 Deno.test("ERROR_CATALOGUE is the contract's", () => {
   const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) => [

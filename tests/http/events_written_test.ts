@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { recordOf } from "./payment_records.ts";
+import { recordOf } from "../support/database/payment_records.ts";
 import {
   advance,
   APPROVED,
@@ -13,7 +13,7 @@ import {
   PAYMENTS,
   SANDBOX,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const AT = "2026-08-09T10:11:12.013Z";
 

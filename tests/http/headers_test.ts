@@ -1,10 +1,10 @@
 /** What every answer's headers say, errors and all, and the ids of requests. */
 
 import assert from "node:assert/strict";
-import { BASE_URL } from "../support/service.ts";
-import { assertCommonHeaders } from "./error_envelope.ts";
-import { pathOf, ROUTES } from "./routes.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import { BASE_URL } from "../support/service/service.ts";
+import { assertCommonHeaders } from "../support/http/error_envelope.ts";
+import { pathOf, ROUTES } from "../support/http/routes.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 serviceCase("every answer", async (t, service) => {
   const ids = new Set<string>();

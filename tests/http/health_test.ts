@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
-import { BASE_URL, type TestAnswer } from "../support/service.ts";
-import { assertCommonHeaders, assertError } from "./error_envelope.ts";
-import { serviceCase } from "./service_case.ts";
+import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
+import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
+import { serviceCase } from "../support/service/service_case.ts";
 
 /** R12: the answer comes within this (security design §3). */
 const AWAY_WITHIN_MS = 2_000;

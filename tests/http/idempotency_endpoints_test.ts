@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { assertRefused, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 
 const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const HOOK = "http://127.0.0.1:9999/hook";

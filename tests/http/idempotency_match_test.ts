@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { recordOf, rowCounts } from "./payment_records.ts";
+import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
   ADVANCE_ADDRESSES,
   assertRefused,
@@ -12,7 +12,7 @@ import {
   PAYMENTS,
   SANDBOX,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const FIRST = '{"amount":700,"currency":"EUR","metadata":{"a":"x","b":"é"},"unknown":100}';
 

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { recordOf, rowCounts } from "./payment_records.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
   advance,
   ADVANCE_ADDRESSES,
@@ -15,7 +15,7 @@ import {
   PAYMENTS,
   SANDBOX,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
 

@@ -4,7 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { assertRefused, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import {
+  assertRefused,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -6,9 +6,15 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { rowCounts } from "./payment_records.ts";
-import { assertRefused, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
+import {
+  assertRefused,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
 /** How long a twin waits (contract §5), and how late its answer may come on a busy machine. */

@@ -4,9 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import { startService, type TestService } from "../support/service.ts";
-import { recordOf } from "./payment_records.ts";
-import { ADVANCE_ADDRESSES, paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { recordOf } from "../support/database/payment_records.ts";
+import {
+  ADVANCE_ADDRESSES,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const ISOLATES = 4;
 const ROUNDS = 25;

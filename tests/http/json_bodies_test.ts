@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { assertError } from "./error_envelope.ts";
-import { mutatingRoutes, pathOf, type Route } from "./routes.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { assertError } from "../support/http/error_envelope.ts";
+import { mutatingRoutes, pathOf, type Route } from "../support/http/routes.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import vectors from "../vectors/json.json" with { type: "json" };
 
 /** Bytes of a body at most (security design §2). */

@@ -4,8 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { advance, APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import {
+  advance,
+  APPROVED,
+  assertRefused,
+  LEDGER,
+  PAYMENTS,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 interface Entry {
   id: string;

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { changesBetween, recordOf } from "./payment_records.ts";
+import type { TestService } from "../support/service/service.ts";
+import { changesBetween, recordOf } from "../support/database/payment_records.ts";
 import {
   assertRefused,
   card,
@@ -14,7 +14,7 @@ import {
   SANDBOX,
   serviceCase,
   STATUSES,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
 const MOVED = "2026-05-02T11:12:13.141Z";

@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { writeLogLine } from "../../shared/http/request_log.ts";
-import type { CallOptions, TestService } from "../support/service.ts";
-import { mutatingRoutes, pathOf, ROUTES } from "./routes.ts";
-import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
-import { dumpTables } from "./table_dump.ts";
+import type { CallOptions, TestService } from "../support/service/service.ts";
+import { mutatingRoutes, pathOf, ROUTES } from "../support/http/routes.ts";
+import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { dumpTables } from "../support/database/table_dump.ts";
 
 /** What a merchant trusts us with; each is found in what was sent, and nowhere else. */
 const CANARY = {

@@ -6,10 +6,10 @@
 
 import assert from "node:assert/strict";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { OTHER_MISTAKES } from "./other_mistakes.ts";
-import { serviceCase } from "./service_case.ts";
-import { wrongBodies, wrongQueries, type WrongValue } from "./wrong_values.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { OTHER_MISTAKES } from "../support/http/other_mistakes.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import { wrongBodies, wrongQueries, type WrongValue } from "../support/http/wrong_values.ts";
 
 const PAGE = new URL("messages.md", import.meta.url);
 /** Words of the validator and of programmers, which no message may use. */

@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { APPROVED, assertRefused, PAYMENTS, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { APPROVED, assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;

@@ -1,8 +1,8 @@
 /** `GET /v1/openapi.json`: public, cacheable, readable by any web page, true of what is served. */
 
 import assert from "node:assert/strict";
-import { servedRoutes } from "./routes.ts";
-import { serviceCase } from "./service_case.ts";
+import { servedRoutes } from "../support/http/routes.ts";
+import { serviceCase } from "../support/service/service_case.ts";
 
 const PATH = "/api-v1-payments/v1/openapi.json";
 const DOCUMENT = JSON.parse(

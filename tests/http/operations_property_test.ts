@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { TestAnswer, TestService } from "../support/service.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
 import {
   advance,
   APPROVED,
@@ -16,7 +16,7 @@ import {
   SANDBOX,
   serviceCase,
   STATUSES,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 120;

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { rowCounts } from "./payment_records.ts";
-import { assertRefused, card, PAYMENTS, serviceCase } from "./service_case.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
+import { assertRefused, card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const NUMBERS: [string, number: unknown][] = [
   ["a valid number that is no test card", "4111 1111 1111 1111"],

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { BASE_URL } from "../support/service.ts";
-import { recordOf } from "./payment_records.ts";
-import { card, PAYMENTS, serviceCase } from "./service_case.ts";
+import { BASE_URL } from "../support/service/service.ts";
+import { recordOf } from "../support/database/payment_records.ts";
+import { card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 /** What a value leads to: HTTP status, payment status, failure_code or error code, return_code. */
 type Result = [http: number, status: string, code: string | null, return_code?: string];

@@ -4,8 +4,14 @@
  */
 
 import assert from "node:assert/strict";
-import { rowCounts } from "./payment_records.ts";
-import { APPROVED, assertRefused, card, PAYMENTS, serviceCase } from "./service_case.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
+import {
+  APPROVED,
+  assertRefused,
+  card,
+  PAYMENTS,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const MAX = 999_999_999_999;
 

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
+import type { TestService } from "../support/service/service.ts";
 import {
   APPROVED,
   assertRefused,
@@ -13,7 +13,7 @@ import {
   PAYMENTS,
   serviceCase,
   STATUSES,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 interface Shown {
   id: string;

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { recordOf, rowCounts } from "./payment_records.ts";
+import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
   advance,
   APPROVED,
@@ -14,7 +14,7 @@ import {
   KINDS,
   PAYMENTS,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 /** An outcome, and what it makes of any payment. */
 const OUTCOMES: [outcome: string, http: number, status: string, events: string, ledger: string][] =

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { BASE_URL } from "../support/service.ts";
-import { APPROVED, card, PAYMENTS, serviceCase } from "./service_case.ts";
+import { BASE_URL } from "../support/service/service.ts";
+import { APPROVED, card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const MEMBERS = "id object status amount amount_minor currency amount_refunded capability " +
   "method_kind method customer payer description reference metadata next_action failure_code " +

@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { TestService } from "../support/service.ts";
-import { advance, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { advance, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 60;

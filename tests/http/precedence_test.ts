@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import type { TestService } from "../support/service.ts";
-import { assertError } from "./error_envelope.ts";
-import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { assertError } from "../support/http/error_envelope.ts";
+import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 /** The faults in the order in which they are judged, and the code that answers each. */
 const FAULTS = [

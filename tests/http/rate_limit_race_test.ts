@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import { startSecondService } from "../support/second_service.ts";
-import type { TestService } from "../support/service.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import type { TestService } from "../support/service/service.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const RATE = 20;
 /** Concurrent requests: more than the limit, and few enough for a busy machine. */

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { ENDPOINTS } from "../webhook/recording_receiver.ts";
-import type { TestService } from "../support/service.ts";
-import { PAYMENTS, serviceCase } from "./service_case.ts";
+import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
+import type { TestService } from "../support/service/service.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 /** Requests a second; twice as many in two seconds. */
 const RATE = 5;

@@ -3,8 +3,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
 /** Requests a second; twice as many in two seconds. */

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { changesBetween, recordOf } from "./payment_records.ts";
+import type { TestService } from "../support/service/service.ts";
+import { changesBetween, recordOf } from "../support/database/payment_records.ts";
 import {
   advance,
   assertRefused,
@@ -13,7 +13,7 @@ import {
   PAYMENTS,
   REFUNDS,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const MEMBERS = "id object payment_id payment_status amount amount_minor currency status reason " +
   "metadata livemode created_at";

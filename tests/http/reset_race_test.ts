@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service.ts";
-import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 serviceCase("reset beside changes", async (t, service) => {
   const old = await service.make({ amount_minor: 1000, outcome: "success" });

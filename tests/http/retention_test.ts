@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { fillSandbox } from "../support/filled_sandbox.ts";
-import type { TestService } from "../support/service.ts";
-import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { fillSandbox } from "../support/database/filled_sandbox.ts";
+import type { TestService } from "../support/service/service.ts";
+import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const DAY_MS = 86_400_000;

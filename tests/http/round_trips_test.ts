@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { APPROVED_CARD, startService } from "../support/service.ts";
+import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
 Deno.test("round trips", async (t) => {
   const service = await startService();

@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import type { Operation } from "../../shared/http/operation.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
-import { BASE_URL, type TestService } from "../support/service.ts";
-import { rowCounts } from "./payment_records.ts";
+import { BASE_URL, type TestService } from "../support/service/service.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
 import {
   APPROVED,
   assertRefused,
@@ -17,7 +17,7 @@ import {
   PAYMENTS,
   SANDBOX,
   serviceCase,
-} from "./service_case.ts";
+} from "../support/service/service_case.ts";
 
 const OUTCOMES: [outcome: string, status: string][] = [
   ["success", "completed"],

@@ -6,8 +6,14 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { fillLists } from "../support/filled_lists.ts";
-import { APPROVED, assertRefused, LEDGER, PAYMENTS, serviceCase } from "./service_case.ts";
+import { fillLists } from "../support/database/filled_lists.ts";
+import {
+  APPROVED,
+  assertRefused,
+  LEDGER,
+  PAYMENTS,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
 /** Several times `pay.page_rows()`. */

@@ -4,9 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { ROUTES, servedRoutes } from "./routes.ts";
-import { APPROVED, LEDGER, paymentIn, SANDBOX, serviceCase } from "./service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import { ROUTES, servedRoutes } from "../support/http/routes.ts";
+import {
+  APPROVED,
+  LEDGER,
+  paymentIn,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
 

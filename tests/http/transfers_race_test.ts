@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { startService } from "../support/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { startService } from "../support/service/service.ts";
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "DE89 3704 0044 0532 0130 00";

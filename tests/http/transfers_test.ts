@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { startService } from "../support/service.ts";
+import { startService } from "../support/service/service.ts";
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "DE89 3704 0044 0532 0130 00";

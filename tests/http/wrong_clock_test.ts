@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 
-import { addEndpoint, RETENTION, settle } from "../webhook/recording_receiver.ts";
-import { webhookCase } from "../webhook/webhook_case.ts";
-import { RELAY_TOKEN, type TestService } from "../support/service.ts";
-import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
+import { addEndpoint, RETENTION, settle } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
+import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const DAY_MS = 86_400_000;
 /** How far the clock is ahead; negative: behind. */

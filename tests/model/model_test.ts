@@ -10,10 +10,10 @@ import fc from "fast-check";
 import { INSTRUMENTS, OUTCOMES, STATUSES } from "../../torture/payment_model.ts";
 import { requestOf } from "../../torture/request.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import { serviceCase } from "../http/service_case.ts";
-import type { TestKey, TestService } from "../support/service.ts";
-import { type ChangeStep, ServiceModel, type Step } from "./service_model.ts";
-import { SHRUNK_CASES } from "./shrunk_cases.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import type { TestKey, TestService } from "../support/service/service.ts";
+import { type ChangeStep, ServiceModel, type Step } from "../support/model/service_model.ts";
+import { SHRUNK_CASES } from "../support/model/shrunk_cases.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = Number(Deno.env.get("RUNS") ?? 60);

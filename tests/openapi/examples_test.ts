@@ -11,8 +11,8 @@ import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { startService, type TestAnswer, type TestService } from "../support/service.ts";
-import { EXAMPLE_REQUESTS } from "./example_requests.ts";
+import { startService, type TestAnswer, type TestService } from "../support/service/service.ts";
+import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
 const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { commit, created, DAY, NOW } from "../database/commit_list.ts";
-import { startService } from "../support/service.ts";
+import { commit, created, DAY, NOW } from "../support/database/commit_list.ts";
+import { startService } from "../support/service/service.ts";
 
 /** A deadline for what takes milliseconds. */
 const PATIENCE_MS = 10_000;

@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
-import { pagesRead } from "../support/pages_read.ts";
-import type { TestService } from "../support/service.ts";
-import { ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
+import { pagesRead } from "../support/database/pages_read.ts";
+import type { TestService } from "../support/service/service.ts";
+import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
 
 const STRIPES = 64;
 const ROUNDS = sizeOf("ROUNDS", 30);

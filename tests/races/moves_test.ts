@@ -5,7 +5,13 @@
  */
 
 import assert from "node:assert/strict";
-import { type Ask, ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
+import {
+  type Ask,
+  ASKS,
+  assertSound,
+  sizeOf,
+  startTwoInstances,
+} from "../support/service/two_instances.ts";
 
 const ROUNDS = sizeOf("ROUNDS", 100);
 

@@ -1,7 +1,7 @@
 /** Refunds racing on one payment over two instances: never more than the payment, all explained. */
 
 import assert from "node:assert/strict";
-import { ASKS, assertSound, sizeOf, startTwoInstances } from "./two_instances.ts";
+import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
 
 const REFUNDS = 50;
 const ROUNDS = sizeOf("ROUNDS", 20);

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { startService } from "../support/service.ts";
+import { startService } from "../support/service/service.ts";
 
 const ROUNDS = 20;
 const FILLER = 3_000;

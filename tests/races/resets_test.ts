@@ -8,7 +8,7 @@ import {
   sizeOf,
   startTwoInstances,
   type TwoInstances,
-} from "./two_instances.ts";
+} from "../support/service/two_instances.ts";
 
 const ROUNDS = sizeOf("ROUNDS", 30);
 

@@ -13,8 +13,8 @@ import {
   type Releases,
 } from "../../scripts/schema/releases.ts";
 import { readChangelog, readVersions } from "../../scripts/schema/version.ts";
-import { testServer } from "../support/database.ts";
-import { PROJECT_DIR } from "../support/local_start.ts";
+import { testServer } from "../support/database/database.ts";
+import { PROJECT_DIR } from "../support/local/local_start.ts";
 
 const CHANGELOG = new URL("../../CHANGELOG.md", import.meta.url);
 const FIXTURES = new URL("../upgrade/", import.meta.url);

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { createEmptyDatabase } from "../support/database.ts";
-import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/local_start.ts";
-import { withTemporaryFolder } from "../support/temporary_folder.ts";
+import { createEmptyDatabase } from "../support/database/database.ts";
+import {
+  launchStart,
+  PROJECT_DIR,
+  readCredentials,
+  runStart,
+} from "../support/local/local_start.ts";
+import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 /** A database that comes back slowly leaves more than a page of ten. */

@@ -3,8 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { START_COMMAND } from "../../scripts/local/start_command.ts";
-import { launchStart, PROJECT_DIR, readCredentials, runStart } from "../support/local_start.ts";
-import { withTemporaryFolder } from "../support/temporary_folder.ts";
+import {
+  launchStart,
+  PROJECT_DIR,
+  readCredentials,
+  runStart,
+} from "../support/local/local_start.ts";
+import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const PAYMENT = {

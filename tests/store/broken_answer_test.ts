@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { openDatabase } from "../../shared/store/database.ts";
-import { cloneDatabase } from "../support/database.ts";
+import { cloneDatabase } from "../support/database/database.ts";
 
 /** CommandComplete of `select 1` and ReadyForQuery: what the last row is followed by. */
 const END_BYTES = 14 + 6;

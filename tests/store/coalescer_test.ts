@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { Coalescer } from "../../shared/store/coalescer.ts";
 import { KnownEnvironments } from "../../shared/store/known_environments.ts";
-import { PAYMENTS, serviceCase } from "../http/service_case.ts";
-import type { TestAnswer, TestService } from "../support/service.ts";
+import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
 
 /** Requests of one statement (coalescer.ts). */
 const MAX_CHANGES = 64;

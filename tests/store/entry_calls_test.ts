@@ -5,7 +5,7 @@ import postgres from "postgres";
 import { openDatabase } from "../../shared/store/database.ts";
 import { type CallLimits, EntryCalls } from "../../shared/store/entry_calls.ts";
 import type { Access } from "../../shared/store/outcome.ts";
-import { cloneDatabase } from "../support/database.ts";
+import { cloneDatabase } from "../support/database/database.ts";
 
 const ECHO = "select 'ok' as outcome, $1::text as body";
 

@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { cloneDatabase } from "../support/database.ts";
-import { startFunction } from "../support/function_process.ts";
-import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
-import { makeSandboxKey } from "./sandbox_key.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { startFunction } from "../support/supabase/function_process.ts";
+import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
+import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
 
 const NAME = "api-v1-payments";
 /** The line of a promise comes through a pipe; only a failure waits so long. */

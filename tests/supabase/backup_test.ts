@@ -15,10 +15,10 @@ import { diffLines } from "../../scripts/diff_lines.ts";
 import { renderSchema } from "../../scripts/schema/schema_dump.ts";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { BASE_URL, MASTER_SECRET } from "../support/service.ts";
-import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase_server.ts";
-import { shellBlock } from "./operations_document.ts";
-import { makeSandboxKey } from "./sandbox_key.ts";
+import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";
+import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { shellBlock } from "../support/documents/operations_document.ts";
+import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAYMENTS = 60;

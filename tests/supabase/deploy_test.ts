@@ -7,13 +7,13 @@
 import assert from "node:assert/strict";
 import { dirname, join, relative } from "node:path";
 import { migrate } from "../../scripts/schema/migrate.ts";
-import { edgeDeno } from "../support/edge_deno.ts";
-import { startFunction } from "../support/function_process.ts";
-import { type DeployedFunction, openManagementApi } from "../support/management_api.ts";
-import { copyProject, PROJECT_REF } from "../support/supabase_cli.ts";
-import { startSupabaseServer } from "../support/supabase_server.ts";
-import { block } from "./operations_document.ts";
-import { makeSandboxKey } from "./sandbox_key.ts";
+import { edgeDeno } from "../support/supabase/edge_deno.ts";
+import { startFunction } from "../support/supabase/function_process.ts";
+import { type DeployedFunction, openManagementApi } from "../support/supabase/management_api.ts";
+import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
+import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { block } from "../support/documents/operations_document.ts";
+import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** Files that lie about in a checkout, and must never leave it. */

@@ -11,9 +11,9 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { openOperatorDatabase } from "../../scripts/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
-import { startFunction } from "../support/function_process.ts";
-import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase_server.ts";
-import { makeSandboxKey } from "./sandbox_key.ts";
+import { startFunction } from "../support/supabase/function_process.ts";
+import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
 
 const NAME = "api-v1-payments";
 /** R12. */

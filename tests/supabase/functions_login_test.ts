@@ -7,11 +7,11 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../scripts/schema/migrate.ts";
 import { randomPassword } from "../../scripts/data_dir/private_file.ts";
-import { payByPublishedKey } from "./published_key.ts";
-import { startFunction } from "../support/function_process.ts";
-import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
-import { startSupabaseServer } from "../support/supabase_server.ts";
-import { block } from "./operations_document.ts";
+import { payByPublishedKey } from "../support/supabase/published_key.ts";
+import { startFunction } from "../support/supabase/function_process.ts";
+import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
+import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { block } from "../support/documents/operations_document.ts";
 
 const SEED = new URL("../../supabase/seed.sql", import.meta.url);
 const has_pooler = await findPgbouncer() !== null;

@@ -7,10 +7,10 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../scripts/schema/migrate.ts";
-import { type FunctionProcess, startFunction } from "../support/function_process.ts";
-import { findPgbouncer, startPgbouncer } from "../support/pgbouncer.ts";
-import { startSupabaseServer, type SupabaseServer } from "../support/supabase_server.ts";
-import { makeSandboxKey } from "./sandbox_key.ts";
+import { type FunctionProcess, startFunction } from "../support/supabase/function_process.ts";
+import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
+import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
+import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
 
 const NAME = "api-v1-payments";
 /** Requests at once: more than the pool of a process has connections. */

@@ -9,11 +9,11 @@ import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
 import { renderSchema, SCHEMA_FILE } from "../../scripts/schema/schema_dump.ts";
 import { migrate } from "../../scripts/schema/migrate.ts";
-import { payByPublishedKey } from "./published_key.ts";
+import { payByPublishedKey } from "../support/supabase/published_key.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/operator/demo_account.ts";
-import { startFunction } from "../support/function_process.ts";
-import { copyProject } from "../support/supabase_cli.ts";
-import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase_server.ts";
+import { startFunction } from "../support/supabase/function_process.ts";
+import { copyProject } from "../support/supabase/supabase_cli.ts";
+import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase/supabase_server.ts";
 
 /** The roles that PostgREST answers as, and the one that it logs in as. */
 const DATA_API_ROLES = ["anon", "authenticated", "service_role", "authenticator"];

@@ -13,8 +13,8 @@ import type { Evidence } from "../../torture/evidence.ts";
 import type { Answer } from "../../torture/client_process.ts";
 import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../torture/plan.ts";
 import { changed, requestOf } from "../../torture/request.ts";
-import { startService, type TestService } from "../support/service.ts";
-import { addEndpoint, openRecorder, settle } from "../webhook/recording_receiver.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
 const SEED = 34;
 const OPERATIONS = 400;

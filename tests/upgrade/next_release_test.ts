@@ -9,11 +9,11 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { renderDescription } from "../../scripts/schema/schema_catalogue.ts";
 import { compareWithFiles, readWhole } from "../../scripts/schema/schema_release.ts";
 import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
-import { createEmptyDatabase, testServer } from "../support/database.ts";
-import { loadRows } from "./data_file.ts";
-import { makeFixture } from "./fixture.ts";
-import { withNextRelease } from "./next_release.ts";
-import { checkUpgraded } from "./upgraded.ts";
+import { createEmptyDatabase, testServer } from "../support/database/database.ts";
+import { loadRows } from "../support/upgrade/data_file.ts";
+import { makeFixture } from "../support/upgrade/fixture.ts";
+import { withNextRelease } from "../support/upgrade/next_release.ts";
+import { checkUpgraded } from "../support/upgrade/upgraded.ts";
 
 Deno.test("a filled database takes the generated migrations of a next release", async (t) => {
   const server = scratchServer(testServer().superuser_url);

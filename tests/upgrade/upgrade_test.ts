@@ -12,10 +12,10 @@ import { readReleases, withReleaseMigrations } from "../../scripts/schema/releas
 import { renderDescription } from "../../scripts/schema/schema_catalogue.ts";
 import { readWhole } from "../../scripts/schema/schema_release.ts";
 import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
-import { createEmptyDatabase, testServer } from "../support/database.ts";
-import { loadRows } from "./data_file.ts";
-import { type Fixture, makeFixture, readFixture } from "./fixture.ts";
-import { checkUpgraded } from "./upgraded.ts";
+import { createEmptyDatabase, testServer } from "../support/database/database.ts";
+import { loadRows } from "../support/upgrade/data_file.ts";
+import { type Fixture, makeFixture, readFixture } from "../support/upgrade/fixture.ts";
+import { checkUpgraded } from "../support/upgrade/upgraded.ts";
 
 const releases = await readReleases();
 

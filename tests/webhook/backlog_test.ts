@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { assertRefused } from "../http/service_case.ts";
-import type { TestService } from "../support/service.ts";
-import { addEndpoint, ENDPOINTS, settle, shown } from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+import { assertRefused } from "../support/service/service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { addEndpoint, ENDPOINTS, settle, shown } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** More than twice as many as a change of an endpoint calls off. */
 const BACKLOG = 12_000;

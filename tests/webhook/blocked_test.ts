@@ -4,8 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import { AT, insertEndpoint, LEASE_MS, makeWaiting, NO_RELAY, turn } from "./relay_turns.ts";
-import { webhookCase } from "./webhook_case.ts";
+import {
+  AT,
+  insertEndpoint,
+  LEASE_MS,
+  makeWaiting,
+  NO_RELAY,
+  turn,
+} from "../support/webhook/relay_turns.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const EVENTS = 4_000;
 const ENDPOINTS = 15;

@@ -5,10 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import { launchServer, type ServerProcess } from "../support/server_process.ts";
-import { startService } from "../support/service.ts";
-import { openRecorder, until } from "./recording_receiver.ts";
-import { insertEndpoint, makeWaiting, NO_RELAY } from "./relay_turns.ts";
+import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
+import { startService } from "../support/service/service.ts";
+import { openRecorder, until } from "../support/webhook/recording_receiver.ts";
+import { insertEndpoint, makeWaiting, NO_RELAY } from "../support/webhook/relay_turns.ts";
 
 /** Other deliveries that become due before each start, so that a crash interrupts some. */
 const NEIGHBOURS = 40;

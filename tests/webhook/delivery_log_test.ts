@@ -6,12 +6,18 @@
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
-import { startService } from "../support/service.ts";
-import { PUBLIC_ADDRESS } from "./live_endpoint.ts";
-import { openReceiver, say } from "./loopback_receiver.ts";
-import { addEndpoint, deliveriesOf, openRecorder, settle, until } from "./recording_receiver.ts";
-import { EXPIRED_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
-import { webhookCase } from "./webhook_case.ts";
+import { startService } from "../support/service/service.ts";
+import { PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";
+import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";
+import {
+  addEndpoint,
+  deliveriesOf,
+  openRecorder,
+  settle,
+  until,
+} from "../support/webhook/recording_receiver.ts";
+import { EXPIRED_CERTIFICATE, TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const FAR_AWAY = "203.0.113.1";

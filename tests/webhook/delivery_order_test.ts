@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { PAYMENTS } from "../http/service_case.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import {
   addEndpoint,
   type Arrival,
@@ -15,9 +15,9 @@ import {
   RELAY,
   settle,
   shown,
-} from "./recording_receiver.ts";
-import { RELAY_TOKEN } from "../support/service.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/recording_receiver.ts";
+import { RELAY_TOKEN } from "../support/service/service.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 /** When the attempts of a test delivery are due, in ms after the first (contract §4). */

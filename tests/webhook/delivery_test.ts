@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { paymentIn, PAYMENTS, STATUSES } from "../http/service_case.ts";
+import { paymentIn, PAYMENTS, STATUSES } from "../support/service/service_case.ts";
 import {
   type AddedEndpoint,
   addEndpoint,
@@ -15,9 +15,9 @@ import {
   ENDPOINTS,
   EVENTS,
   settle,
-} from "./recording_receiver.ts";
-import { addLiveDelivery } from "./live_endpoint.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/recording_receiver.ts";
+import { addLiveDelivery } from "../support/webhook/live_endpoint.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** Path of an endpoint, its list of events, and what that stands for. */
 const SUBSCRIPTIONS: [path: string, events: string[], wants: RegExp][] = [

@@ -5,13 +5,13 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import { startService, type TestService } from "../support/service.ts";
+import { startService, type TestService } from "../support/service/service.ts";
 import {
   addLiveDelivery,
   leadingTo,
   openPublicReceiver,
   type PublicReceiver,
-} from "./live_endpoint.ts";
+} from "../support/webhook/live_endpoint.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -19,8 +19,8 @@ import {
   ENDPOINTS,
   settle,
   shown,
-} from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const SECOND = 1000;

@@ -3,8 +3,8 @@
  */
 
 import assert from "node:assert/strict";
-import { assertRefused, serviceCase } from "../http/service_case.ts";
-import { addEndpoint, ENDPOINTS } from "./recording_receiver.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
+import { addEndpoint, ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 
 const MAX_ENDPOINTS = 16;
 const URL = "https://hooks.example.com/payments";

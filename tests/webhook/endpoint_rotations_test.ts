@@ -5,10 +5,15 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import type { TestService } from "../support/service.ts";
-import { startSecondService } from "../support/second_service.ts";
-import { addEndpoint, type Arrival, ENDPOINTS, settle } from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import {
+  addEndpoint,
+  type Arrival,
+  ENDPOINTS,
+  settle,
+} from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 /** Secrets that sign at the same time. */

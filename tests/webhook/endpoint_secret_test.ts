@@ -7,10 +7,15 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
-import { assertRefused, serviceCase } from "../http/service_case.ts";
-import type { TestAnswer, TestService } from "../support/service.ts";
-import { addEndpoint, type Arrival, ENDPOINTS, settle } from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
+import type { TestAnswer, TestService } from "../support/service/service.ts";
+import {
+  addEndpoint,
+  type Arrival,
+  ENDPOINTS,
+  settle,
+} from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const URL = "https://hooks.example.com/payments";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { assertRefused, serviceCase } from "../http/service_case.ts";
-import { addEndpoint, ENDPOINTS } from "./recording_receiver.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
+import { addEndpoint, ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
 
 interface UrlVector {

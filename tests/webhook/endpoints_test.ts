@@ -4,10 +4,15 @@
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
-import { BASE_URL, type TestService } from "../support/service.ts";
-import { assertRefused, serviceCase } from "../http/service_case.ts";
+import { BASE_URL, type TestService } from "../support/service/service.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
-import { addEndpoint, DELIVERIES, ENDPOINTS, TRIGGER } from "./recording_receiver.ts";
+import {
+  addEndpoint,
+  DELIVERIES,
+  ENDPOINTS,
+  TRIGGER,
+} from "../support/webhook/recording_receiver.ts";
 
 const AT = "2026-08-09T10:11:12.013Z";
 const LATER = "2026-08-09T10:11:13.000Z";

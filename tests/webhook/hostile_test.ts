@@ -4,10 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import { startService, type TestService } from "../support/service.ts";
-import { measureLatencies, percentile, summary } from "./latencies.ts";
-import { openPublicReceiver, PUBLIC_ADDRESS } from "./live_endpoint.ts";
-import { type LoopbackReceiver, openReceiver, say, writeAll } from "./loopback_receiver.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { measureLatencies, percentile, summary } from "../support/webhook/latencies.ts";
+import { openPublicReceiver, PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";
+import {
+  type LoopbackReceiver,
+  openReceiver,
+  say,
+  writeAll,
+} from "../support/webhook/loopback_receiver.ts";
 import {
   addEndpoint,
   deliveriesOf,
@@ -15,8 +20,8 @@ import {
   type RecordingReceiver,
   settle,
   until,
-} from "./recording_receiver.ts";
-import { TEST_AUTHORITY } from "./test_certificates.ts";
+} from "../support/webhook/recording_receiver.ts";
+import { TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
 
 const HEALTHY = 8;
 const PAYMENTS = 100;

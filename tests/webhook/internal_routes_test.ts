@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
-import { assertRefused, serviceCase } from "../http/service_case.ts";
-import { RELAY_TOKEN } from "../support/service.ts";
+import { assertRefused, serviceCase } from "../support/service/service_case.ts";
+import { RELAY_TOKEN } from "../support/service/service.ts";
 import {
   addEndpoint,
   deliveriesOf,
@@ -11,8 +11,8 @@ import {
   RETENTION,
   settle,
   until,
-} from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ROUTES = [RELAY, RETENTION];

@@ -7,9 +7,9 @@
 import assert from "node:assert/strict";
 import { readArrival } from "../../torture/arrival.ts";
 import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "../../torture/delivery_audit.ts";
-import { launchServer } from "../support/server_process.ts";
-import { startService } from "../support/service.ts";
-import { addEndpoint, openRecorder, until } from "./recording_receiver.ts";
+import { launchServer } from "../support/service/server_process.ts";
+import { startService } from "../support/service/service.ts";
+import { addEndpoint, openRecorder, until } from "../support/webhook/recording_receiver.ts";
 
 /** Each has two events, and there is one endpoint. */
 const PAYMENTS = 1000;

@@ -1,9 +1,9 @@
 /** How soon after its commit an event arrives (promise of the nudge: no clock is waited for). */
 
 import assert from "node:assert/strict";
-import { measureLatencies, percentile, summary } from "./latencies.ts";
-import { addEndpoint, settle } from "./recording_receiver.ts";
-import { webhookCase } from "./webhook_case.ts";
+import { measureLatencies, percentile, summary } from "../support/webhook/latencies.ts";
+import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const PAYMENTS = 300;
 /**

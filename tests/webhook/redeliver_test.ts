@@ -1,7 +1,7 @@
 /** The delivery log and sending a delivery again by hand (contract §4). */
 
 import assert from "node:assert/strict";
-import { assertRefused } from "../http/service_case.ts";
+import { assertRefused } from "../support/service/service_case.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -9,9 +9,9 @@ import {
   ENDPOINTS,
   settle,
   shown,
-} from "./recording_receiver.ts";
-import type { TestService } from "../support/service.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/recording_receiver.ts";
+import type { TestService } from "../support/service/service.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 

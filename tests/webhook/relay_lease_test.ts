@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
-import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service.ts";
-import { addEndpoint, deliveriesOf, settle, until } from "./recording_receiver.ts";
+import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
+import { addEndpoint, deliveriesOf, settle, until } from "../support/webhook/recording_receiver.ts";
 import {
   AT,
   insertEndpoint,
@@ -17,8 +17,8 @@ import {
   NO_RELAY,
   resultOf,
   turn,
-} from "./relay_turns.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/relay_turns.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
   await service.setClock(AT);

@@ -1,8 +1,8 @@
 /** Results that one turn records together. */
 
 import assert from "node:assert/strict";
-import { AT, insertEndpoint, NO_RELAY, resultOf, turn } from "./relay_turns.ts";
-import { webhookCase } from "./webhook_case.ts";
+import { AT, insertEndpoint, NO_RELAY, resultOf, turn } from "../support/webhook/relay_turns.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const RETRY_MS = 60_000;
 

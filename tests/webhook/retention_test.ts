@@ -6,10 +6,10 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idFloor, type IdMint, idMint } from "../../shared/core/ids.ts";
-import { serviceCase } from "../http/service_case.ts";
-import { pagesRead } from "../support/pages_read.ts";
-import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service.ts";
-import { RETENTION } from "./recording_receiver.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+import { pagesRead } from "../support/database/pages_read.ts";
+import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service/service.ts";
+import { RETENTION } from "../support/webhook/recording_receiver.ts";
 
 const NOW = Date.parse("2026-08-09T10:11:12.013Z");
 const HOUR = 3_600_000;

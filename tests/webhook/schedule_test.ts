@@ -11,15 +11,15 @@ import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import { cloneDatabase } from "../support/database.ts";
-import { MASTER_SECRET, RELAY_TOKEN } from "../support/service.ts";
-import { block } from "../supabase/operations_document.ts";
-import { openRecorder, until } from "./recording_receiver.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
+import { block } from "../support/documents/operations_document.ts";
+import { openRecorder, until } from "../support/webhook/recording_receiver.ts";
 import {
   createScheduledDatabase,
   type PgNetAnswer,
   type ScheduledDatabase,
-} from "./scheduled_database.ts";
+} from "../support/database/scheduled_database.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
 /** Commits between batches, and stops in time for the next minute's. */

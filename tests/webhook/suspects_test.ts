@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
-import type { TestService } from "../support/service.ts";
-import { addEndpoint, deliveriesOf, settle, until } from "./recording_receiver.ts";
+import type { TestService } from "../support/service/service.ts";
+import { addEndpoint, deliveriesOf, settle, until } from "../support/webhook/recording_receiver.ts";
 import {
   AT,
   insertEndpoint,
@@ -15,8 +15,8 @@ import {
   NO_RELAY,
   resultOf,
   turn,
-} from "./relay_turns.ts";
-import { webhookCase } from "./webhook_case.ts";
+} from "../support/webhook/relay_turns.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** As many as a relay may have claimed when it is killed. */
 const LOST = 1_000;

@@ -4,8 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { startService, type TestService } from "../support/service.ts";
-import { addEndpoint, ENDPOINTS, openRecorder, until } from "./recording_receiver.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import {
+  addEndpoint,
+  ENDPOINTS,
+  openRecorder,
+  until,
+} from "../support/webhook/recording_receiver.ts";
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;

@@ -10,8 +10,8 @@ import {
   MAX_TRIGGERS_OF_ENVIRONMENT,
 } from "../../shared/domain/webhooks/trigger_places.ts";
 import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
-import { assertRefused, paymentIn, PAYMENTS } from "../http/service_case.ts";
-import { recordOf } from "../http/payment_records.ts";
+import { assertRefused, paymentIn, PAYMENTS } from "../support/service/service_case.ts";
+import { recordOf } from "../support/database/payment_records.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -20,10 +20,10 @@ import {
   settle,
   TRIGGER,
   until,
-} from "./recording_receiver.ts";
+} from "../support/webhook/recording_receiver.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import type { TestService } from "../support/service.ts";
-import { webhookCase } from "./webhook_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";

@@ -5,7 +5,7 @@ import {
   openConnection,
   WebhookConnectionPool,
 } from "../../shared/delivery/webhook_connection.ts";
-import { openReceiver } from "./loopback_receiver.ts";
+import { openReceiver } from "../support/webhook/loopback_receiver.ts";
 
 function targetAt(port: number): ConnectTarget {
   return { address: "127.0.0.1", port, host: "hooks.example.com", secure: false };

@@ -10,8 +10,12 @@ import {
   type WebhookResult,
 } from "../../shared/delivery/webhook_sender.ts";
 import { WebhookConnectionPool } from "../../shared/delivery/webhook_connection.ts";
-import { type Answer, openReceiver, say, writeAll } from "./loopback_receiver.ts";
-import { EXPIRED_CERTIFICATE, HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
+import { type Answer, openReceiver, say, writeAll } from "../support/webhook/loopback_receiver.ts";
+import {
+  EXPIRED_CERTIFICATE,
+  HOOKS_CERTIFICATE,
+  TEST_AUTHORITY,
+} from "../support/webhook/test_certificates.ts";
 import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -1,0 +1,80 @@
+/**
+ * The three import maps agree. A function is deployed with its own `deno.json` and nothing else:
+ * what differs from the root's would be tested with one version and served with another.
+ */
+
+import assert from "node:assert/strict";
+
+const ROOT = new URL("../../", import.meta.url);
+const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"] as const;
+/** `npm:name@1.2.3`, with slashes around it for a map of the package's subpaths. */
+const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)?(\/?)$/;
+/** The specifier of a static import, an export from, or an import of a constant text. */
+const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
+
+type ImportMap = Record<string, string>;
+
+Deno.test("deno.json of both functions are equal", async () => {
+  const [payments, sandbox] = await Promise.all(FUNCTIONS.map(functionMap));
+  assert.deepEqual(payments, sandbox);
+});
+
+Deno.test("deno.json of a function repeats entries of the root's", async () => {
+  const root = await readMap("deno.json");
+  for (const name of FUNCTIONS) {
+    const map = await functionMap(name);
+    assert.deepEqual(map, Object.fromEntries(Object.keys(map).map((key) => [key, root[key]])));
+  }
+});
+
+Deno.test("deno.json of a function names exactly the packages that shared/ imports", async () => {
+  const used = new Set<string>();
+  const keys = Object.keys(await functionMap(FUNCTIONS[0]));
+  for await (const { path, text } of sources(new URL("shared/", ROOT))) {
+    for (const [, specifier] of text.matchAll(SPECIFIER)) {
+      if (/^(\.\.?\/|node:)/.test(specifier!)) continue;
+      const key = keys.find((key) => key.endsWith("/") && specifier!.startsWith(key));
+      assert.ok(key ?? keys.includes(specifier!), `${path} imports "${specifier}": not in the map`);
+      used.add(key ?? specifier!);
+    }
+  }
+  assert.deepEqual([...used].sort(), keys.sort());
+});
+
+Deno.test("deno.json names exact versions, one per package", async () => {
+  const versions = new Map<string, string>();
+  for (const [key, target] of Object.entries(await readMap("deno.json"))) {
+    const [, name, slash] = EXACT_PACKAGE.exec(target) ?? [];
+    assert.ok(name, `"${key}": "${target}" is not an exact npm version`);
+    assert.equal(key, name + slash, `"${key}" is named after another package: "${target}"`);
+    const version = target.replace(/^npm:\/?|\/$/g, "");
+    assert.equal(versions.get(name) ?? version, version);
+    versions.set(name, version);
+  }
+});
+
+Deno.test("deno.json of a function stands without a lock file or a second configuration", async () => {
+  for (const name of FUNCTIONS) {
+    const files = await Array.fromAsync(Deno.readDir(new URL(`supabase/functions/${name}`, ROOT)));
+    assert.deepEqual(files.map((file) => file.name).sort(), ["deno.json", "index.ts"]);
+  }
+});
+
+async function readMap(path: string): Promise<ImportMap> {
+  return JSON.parse(await Deno.readTextFile(new URL(path, ROOT))).imports;
+}
+
+function functionMap(name: string): Promise<ImportMap> {
+  return readMap(`supabase/functions/${name}/deno.json`);
+}
+
+/** All TypeScript files below a folder. */
+async function* sources(folder: URL): AsyncGenerator<{ path: string; text: string }> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const url = new URL(isDirectory ? `${name}/` : name, folder);
+    if (isDirectory) yield* sources(url);
+    else if (name.endsWith(".ts")) {
+      yield { path: url.href.slice(ROOT.href.length), text: await Deno.readTextFile(url) };
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * The README and the tutorial are true: their shell blocks are run in order, in one shell, against the
+ * product, started by the README's first command. Each answer is compared, and so are the tables of
+ * the documents that belong to the README.
+ *
+ * readme_document.ts and readme_answers.ts have the forms of blocks and answers, readme_programs.ts
+ * the README's code in other languages, and readme_values.ts the test values.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { OUTCOMES, PAYMENT_STATUSES } from "../../shared/schema/payment.ts";
+import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
+import {
+  codeTexts,
+  type ShellExample,
+  shellExamples,
+  tableRows,
+  uncheckedCurls,
+} from "../support/documents/readme_document.ts";
+import { PROGRAMS, runProgram } from "../support/documents/readme_programs.ts";
+import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
+import { createValue, VALUE_TABLES, valueCases } from "../support/documents/readme_values.ts";
+import { launchStart, type LocalStart } from "../support/local/local_start.ts";
+import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+/** Read by the code, not set by people. */
+const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
+/** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
+const RECEIVER_PORT = "4343";
+/** The README's length, so that people read it. */
+const README_LINES = 220;
+const PICTURE = "docs/console.png";
+const PICTURE_BYTES = 150_000;
+const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
+  [
+    "README.md",
+    ...["tutorial", "reference", "contract", "operations", "errors"]
+      .map((name) => `docs/${name}.md`),
+  ]
+    .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+) as [string, string, string, string, string, string];
+/** Documents whose blocks are run, in the order in which a reader does. */
+const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
+
+const in_ci = Deno.env.get("CI") !== undefined;
+const missing = await missingPrograms(["bash", "curl", "node"]);
+if (missing.length > 0) {
+  console.warn(`The documents are not run unless CI is set: ${missing.join(", ")} not installed`);
+}
+const missing_languages = await missingPrograms(PROGRAMS.map(({ command }) => command[0]));
+if (missing_languages.length > 0) {
+  const names = missing_languages.join(", ");
+  console.warn(`The README's code is not run unless CI is set: ${names} not installed`);
+}
+
+Deno.test({
+  name: "README.md and docs/tutorial.md, run from the first block to the last, give their answers",
+  ignore: missing.length > 0 && !in_ci,
+  // A reader's shell stands in the folder that holds `.local/` and `client/`.
+  fn: (t) =>
+    withTemporaryFolder(async (folder) => {
+      await Deno.mkdir(folder);
+      await Deno.symlink(new URL("client", ROOT), join(folder, "client"));
+      const product = await launchStart({ DATA_DIR: join(folder, ".local") }, ["task", "start"]);
+      try {
+        await runBlocks(t, folder);
+        for (const { name, body, expected } of valueCases(ERRORS)) {
+          await t.step(`${name} gives ${expected}`, async () => {
+            assert.equal(await createValue(product, body), expected);
+          });
+        }
+        await runPrograms(t, product, folder);
+      } finally {
+        await product.end();
+      }
+    }),
+});
+
+async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
+  const port = freePort();
+  const examples = RUN.flatMap(([path, document]) =>
+    shellExamples(document.replaceAll(RECEIVER_PORT, String(port)))
+      .map((example): [string, ShellExample] => [path, example])
+  );
+  const scripts = examples.map(([, { script }]) => script);
+  const { results, left_running } = await runInOneShell(folder, scripts);
+  const names = new NamesOfRun();
+  for (const [index, [path, example]] of examples.entries()) {
+    const { stdout, stderr, code } = results[index]!;
+    await t.step(`${path}, block at line ${example.line}`, () => {
+      assert.deepEqual({ stderr, code }, { stderr: "", code: 0 }, example.script);
+      assertAnswer(path, example, stdout, names);
+    });
+  }
+  await t.step("nothing is left running", () => {
+    assert.equal(left_running, "");
+    Deno.listen({ hostname: "127.0.0.1", port }).close();
+  });
+}
+
+/** The README's code in each language makes the payment: all together one, as they have one key. */
+async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: string) {
+  const ids = new Set<string>();
+  for (const program of PROGRAMS) {
+    const name = program.command[0];
+    await t.step({
+      name: `README.md, ${program.fence}: makes the payment`,
+      ignore: missing_languages.includes(name) && !in_ci,
+      fn: async () => {
+        const { id, status } = await runProgram(program, README, folder, product);
+        assert.equal(status, "completed");
+        ids.add(id);
+      },
+    });
+  }
+  assert.equal(ids.size, 1, [...ids].join(" "));
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+Deno.test("every curl of README.md and docs/tutorial.md is run and compared", () => {
+  for (const [path, document] of RUN) assert.deepEqual(uncheckedCurls(document), [], path);
+  const curls = RUN.flatMap(([, document]) => shellExamples(document))
+    .filter(({ script }) => script.includes("curl"));
+  assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
+});
+
+Deno.test("README.md shows test values with the results of docs/errors.md", () => {
+  const all = VALUE_TABLES.flatMap((header) => tableRows(ERRORS, header)).map(String);
+  const shown = tableRows(README, "Test value").map(String);
+  assert.deepEqual(shown.filter((row) => !all.includes(row)), []);
+  assert.ok(shown.length >= 8, `${shown.length} test values`);
+});
+
+Deno.test("README.md names every outcome", () => {
+  const [, section = ""] = README.split("## Test values");
+  const [, list = ""] = /`outcome` overrides every value: (.*?)\./s.exec(section) ?? [];
+  assert.deepEqual(codeTexts(list).sort(), [...OUTCOMES].sort());
+});
+
+Deno.test(`README.md has at most ${README_LINES} lines`, () => {
+  const lines = README.trimEnd().split("\n").length;
+  assert.ok(lines <= README_LINES, `${lines} lines`);
+});
+
+Deno.test(`README.md shows ${PICTURE}, of less than ${PICTURE_BYTES} bytes`, async () => {
+  assert.match(README, new RegExp(`^!\\[[^\\]]+\\]\\(${PICTURE}\\)$`, "m"));
+  const picture = await Deno.readFile(new URL(PICTURE, ROOT));
+  assert.ok(picture.length < PICTURE_BYTES, `${picture.length} bytes`);
+  assert.equal(new TextDecoder("latin1").decode(picture.subarray(1, 4)), "PNG");
+});
+
+Deno.test("docs/contract.md has every move of a payment, and no other", () => {
+  const shown = tableRows(CONTRACT, "From").flatMap(([from, , to]) => {
+    const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
+    return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
+  }).filter(([from, to]) => from !== to).map(String);
+  const standing = { amount_minor: 1000, amount_refunded: 0 };
+  const moves = PAYMENT_STATUSES.flatMap((status) =>
+    (["card", "sepa", "swift", "stablecoin"] as const).flatMap((method_kind) =>
+      nextStatuses({ ...standing, status, method_kind }).map((next) => `${status},${next}`)
+    )
+  );
+  assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
+});
+
+Deno.test("docs/reference.md lists every operation, and no other", () => {
+  const shown = tableRows(REFERENCE, "Function").flatMap(([, paths]) => {
+    let method = "";
+    return codeTexts(paths!).map((text) => {
+      const [path, verb = method] = text.split(" ").reverse();
+      method = verb;
+      return `${method} ${path}`;
+    });
+  });
+  const served = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
+    .map(({ method, paths }) => `${method} ${paths[0].replace(/:(\w+)/g, "{$1}")}`);
+  assert.deepEqual(shown.sort(), served.sort());
+});
+
+Deno.test("docs/operations.md explains every setting that the code reads, and no other", async () => {
+  const shown = tableRows(OPERATIONS, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
+  const read = new Set<string>();
+  for (const folder of ["scripts", "shared"]) {
+    for await (const text of sources(new URL(`${folder}/`, ROOT))) {
+      for (const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)) {
+        read.add(name!);
+      }
+    }
+  }
+  for (const name of SET_BY_OTHERS) read.delete(name);
+  assert.deepEqual(shown.sort(), [...read].sort());
+});
+
+/** The texts of all TypeScript files below a folder. */
+async function* sources(folder: URL): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) yield* sources(new URL(`${name}/`, folder));
+    else if (name.endsWith(".ts")) yield await Deno.readTextFile(new URL(name, folder));
+  }
+}

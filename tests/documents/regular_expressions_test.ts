@@ -1,0 +1,93 @@
+/**
+ * No regular expression of the service, the client or the scripts takes more than linear time.
+ *
+ * A text that repeats one character can make a backtracking engine take quadratic or exponential
+ * time. scslre finds such expressions by analysis, so the test covers every expression of the
+ * project. core/linear_time_test.ts measures loops and libraries.
+ */
+
+import assert from "node:assert/strict";
+import { analyse } from "scslre";
+import { idPattern } from "../../shared/core/ids.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+/** Not the console: it reads answers of the service, in the browser of one person. */
+const FOLDERS = ["client", "scripts", "shared", "supabase"];
+
+/** Expressions that a file builds at run time, which the collector below cannot see. */
+const BUILT: Record<string, readonly RegExp[]> = {
+  "shared/core/ids.ts": [idPattern("pay_")],
+  // Joins literals, and reads only the project's own migrations.
+  "scripts/schema/sql_statements.ts": [],
+};
+
+/** The file of an expression, and its text. */
+interface Found {
+  path: string;
+  source: string;
+  flags: string;
+}
+
+Deno.test("regular expressions take linear time", async () => {
+  const found = await expressions();
+  assert.ok(found.length > 80, `only ${found.length} expressions were found`);
+  assert.deepEqual(found.flatMap(slowOnes), []);
+});
+
+Deno.test("regular expressions that are built take linear time", async () => {
+  const files: string[] = [];
+  for await (const path of sources()) {
+    if (/\bnew RegExp\(/.test(await Deno.readTextFile(new URL(path, ROOT)))) files.push(path);
+  }
+  assert.deepEqual(files.sort(), Object.keys(BUILT).sort());
+  const built = Object.entries(BUILT).flatMap(([path, expressions]) =>
+    expressions.map(({ source, flags }) => ({ path, source, flags }))
+  );
+  assert.deepEqual(built.flatMap(slowOnes), []);
+});
+
+const SLOW = [/^a:[ \t]*(.*?)[ \t]*$/, /\/+$/, /^(a+)+$/, /^[ \t]+(.*[^ \t])/];
+for (const { source, flags } of SLOW) {
+  Deno.test(`the analysis finds /${source}/`, () => {
+    assert.notDeepEqual(slowOnes({ path: "", source, flags }), []);
+  });
+}
+
+function slowOnes({ path, source, flags }: Found): string[] {
+  return analyse({ source, flags }).reports.map(({ type, exponential }) =>
+    `${path}: /${source}/${flags} is ${exponential ? "exponential" : "polynomial"} (${type})`
+  );
+}
+
+/** Every regular expression literal, found by the linter's parser. */
+async function expressions(): Promise<Found[]> {
+  const found: Found[] = [];
+  for await (const path of sources()) {
+    const collector: Deno.lint.Plugin = {
+      name: "collector",
+      rules: {
+        regex: {
+          create: () => ({
+            Literal(node) {
+              if (!("regex" in node) || !node.regex) return;
+              found.push({ path, source: node.regex.pattern, flags: node.regex.flags });
+            },
+          }),
+        },
+      },
+    };
+    Deno.lint.runPlugin(collector, path, await Deno.readTextFile(new URL(path, ROOT)));
+  }
+  return found;
+}
+
+/** Paths of the TypeScript files, from the root. */
+async function* sources(folders: readonly string[] = FOLDERS): AsyncGenerator<string> {
+  for (const folder of folders) {
+    for await (const { name, isDirectory } of Deno.readDir(new URL(folder, ROOT))) {
+      const path = `${folder}/${name}`;
+      if (isDirectory) yield* sources([path]);
+      else if (/(?<!\.d)\.tsx?$/.test(name)) yield path;
+    }
+  }
+}

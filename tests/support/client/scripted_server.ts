@@ -1,0 +1,86 @@
+/**
+ * An HTTP server on loopback that answers as it is told, one step a request, and keeps what it was
+ * asked; and a client of it that waits for nothing.
+ */
+
+import { PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
+
+/** What was asked. */
+export interface Asked {
+  method: string;
+  path: string;
+  headers: Headers;
+  body: string;
+}
+
+/** How one request is answered; the last step is for all that follow. */
+type Step = (asked: Asked, request: Request) => Response | Promise<Response>;
+
+/** The server with a client of it. */
+interface ScriptedServer {
+  client: PaymentsClient;
+  base_url: string;
+  asked: Asked[];
+  /** Waits between attempts that the client has asked for, in milliseconds. */
+  waits: number[];
+}
+
+/** The time of the clients. */
+const NOW = Date.parse("2026-11-20T12:00:00Z");
+export const API_KEY = "sk_test_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
+
+/** An answer of the API. */
+export function json(status: number, body: unknown, headers: HeadersInit = {}): Step {
+  return () => Response.json(body, { status, headers });
+}
+
+/** An error of the API. */
+export function error(status: number, code: string, headers: HeadersInit = {}): Step {
+  const body = { error: { type: "api", code, message: `It is ${code}`, request_id: "req_1" } };
+  return json(status, body, headers);
+}
+
+/** Runs a test with a server and a client. */
+export async function withServer(
+  steps: readonly Step[],
+  run: (server: ScriptedServer) => Promise<void>,
+  options: Partial<PaymentsClientOptions> = {},
+): Promise<void> {
+  const asked: Asked[] = [];
+  const waits: number[] = [];
+  const abort = new AbortController();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
+    async (request) => {
+      const { pathname, search } = new URL(request.url);
+      const seen: Asked = {
+        method: request.method,
+        path: pathname + search,
+        headers: new Headers(request.headers),
+        body: await request.text(),
+      };
+      const step = steps[Math.min(asked.push(seen), steps.length) - 1]!;
+      return await step(seen, request);
+    },
+  );
+  const base_url = `http://127.0.0.1:${server.addr.port}/functions/v1`;
+  const client = new PaymentsClient({
+    apiKey: API_KEY,
+    baseUrl: base_url,
+    runtime: {
+      now: () => NOW,
+      random: () => 0.5,
+      sleep: (delay_ms) => {
+        waits.push(delay_ms);
+        return Promise.resolve();
+      },
+    },
+    ...options,
+  });
+  try {
+    await run({ client, base_url, asked, waits });
+  } finally {
+    abort.abort();
+    await server.finished;
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is
+ * stored of each afterwards.
+ */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { parseApiKey } from "../../../shared/core/api_key.ts";
+import { idMint, systemRandom } from "../../../shared/core/ids.ts";
+import { decideCreate } from "../../../shared/domain/payments/create_payment.ts";
+import { decideRefund } from "../../../shared/domain/payments/refund_payment.ts";
+import { sandboxProvider } from "../../../shared/domain/providers/sandbox_provider.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import type { Scope } from "../../../shared/schema/api_key.ts";
+import type { Change } from "../../../shared/store/commit_rows.ts";
+import type { RateLimits } from "../../../shared/store/outcome.ts";
+import { COMMIT, commitParameters } from "../../../shared/store/commit_statement.ts";
+
+/** One change of a list, and who asks for it. */
+export interface Asked {
+  change: Change;
+  key: string;
+  scope?: Scope;
+  idempotency_key?: string;
+  fingerprint?: string;
+  at_ms?: number;
+  rate_limits?: RateLimits;
+}
+
+/** The instant of every request. */
+export const NOW = Date.UTC(2026, 10, 20);
+/** Milliseconds. */
+export const DAY = 86_400_000;
+
+function newContext() {
+  const mint = idMint(NOW);
+  const context = {
+    idempotency_key: null,
+    livemode: false,
+    at_ms: NOW,
+    mint,
+    random: systemRandom,
+  };
+  return { ...context, request_id: mint("req_") };
+}
+
+/** A new payment of 1000, captured. */
+export function created(): Promise<Change> {
+  return decideCreate({ amount: 1000, currency: "EUR", outcome: "success" }, {
+    ...newContext(),
+    provider: sandboxProvider,
+    base_url: "http://localhost",
+    decline_is_error: true,
+  });
+}
+
+/** A refund of a payment. */
+export function refunded(payment: Payment, amount_minor = 10): Change {
+  return decideRefund(payment, amount_minor, {}, newContext());
+}
+
+/** Commits a list in one statement; outcomes in the order of the list. */
+export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
+  const parameters = commitParameters(
+    list.map((
+      { change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW, rate_limits },
+    ) => ({
+      access: {
+        key_hash: parseApiKey(key)!.hash,
+        scope: scope ?? "payments:write",
+        at_ms,
+        request_id: idMint(at_ms)("req_"),
+        rate_limits: rate_limits ?? null,
+        observe: () => {},
+      },
+      change,
+      idempotency: idempotency_key
+        ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) }
+        : null,
+    })),
+    null,
+  );
+  const rows = await sql.unsafe(COMMIT, parameters);
+  const byNumber = [...rows].sort((a, b) => a.n - b.n);
+  assert.deepEqual(byNumber.map(({ n }) => n), list.map((_, i) => i + 1));
+  return byNumber as unknown as {
+    outcome: string;
+    remaining: number | null;
+    status: number | null;
+    body: string | null;
+  }[];
+}
+
+/** What is stored of the payments of a list: payment, refunds, movements, events of each. */
+export async function stored(sql: postgres.Sql, list: readonly Asked[]) {
+  const counts = [];
+  for (const { change } of list) {
+    const rows = await Promise.all([
+      sql`select from pay.payments where body = ${change.payment!.body}`,
+      sql`select from pay.refunds where id = any (${change.refunds.map(({ id }) => id)})`,
+      sql`select from pay.ledger_movements
+        where transaction_id = any (${change.ledger.map(({ transaction_id }) => transaction_id)})`,
+      sql`select from pay.events where id = any (${change.events.map(({ id }) => id)})`,
+    ]);
+    counts.push(rows.map(({ count }) => count).join(" "));
+  }
+  return counts;
+}

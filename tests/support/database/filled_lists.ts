@@ -1,0 +1,140 @@
+/**
+ * An environment with long lists, filled by SQL, and every combination of their filters: with
+ * values that most rows have, that few rows have and that no row has, and with ids of another
+ * environment.
+ */
+
+import type { ISql } from "postgres";
+import type { ListKind } from "../../../shared/store/page_request.ts";
+
+/** A list with some of its filters, as the store sends them to the database. */
+export interface FilteredList {
+  kind: ListKind;
+  filters: Record<string, string>;
+}
+
+const suffix = (n: string) => `lpad((${n})::text, 26, '0')`;
+const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
+
+/** An endpoint, a payment and its event with many rows in every filled environment. */
+const ENDPOINT = idOf("whe_", 1);
+const HOT = idOf("pay_", 7);
+const HOT_EVENT = idOf("evt_", 20);
+/** One row in four belongs to the hot payment, one in a thousand to each other one. */
+const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
+/** The ids of its two entries end with 1 and 2. */
+const TRANSACTION = `'txn_' || ${suffix("n * 10")}`;
+
+/** Inserts rows of every list into an environment. Their ids sort by `n`, beginning at `first`. */
+export async function fillLists(
+  sql: ISql,
+  environment_id: string,
+  { first = 1, rows }: { first?: number; rows: number },
+): Promise<void> {
+  const insert = (table: string, prefix: string, columns: string, values: string) =>
+    sql.unsafe(
+      `insert into pay.${table} (environment_id, id, created_at, ${columns})
+       select '${environment_id}', '${prefix}' || ${suffix("n")}, now(), ${values}
+       from generate_series(${first}, ${first + rows - 1}) n`,
+    );
+  const currency = "case when n % 5000 = 0 then 'USD' else 'EUR' end";
+  const body = "'{\"id\":\"' || n || '\"}'";
+  await insert(
+    "payments",
+    "pay_",
+    "status, amount_minor, amount_refunded, currency, method_kind, reference, sequence, updated_at, body",
+    `case when n % 3 = 0 then 'declined' else 'completed' end, 1, 0, ${currency}, 'card',
+     case when n % 2 = 0 then 'often' end, 1, now(), ${body}`,
+  );
+  await insert(
+    "refunds",
+    "re_",
+    "payment_id, amount_minor, currency, body",
+    `${SUBJECT}, 1, 'EUR', ${body}`,
+  );
+  await insert(
+    "transfers",
+    "tr_",
+    "status, amount_minor, currency, sequence, updated_at, body",
+    `'completed', 1, ${currency}, 1, now(), ${body}`,
+  );
+  await insert(
+    "events",
+    "evt_",
+    "type, subject_id, sequence, body",
+    `'payment.completed', ${SUBJECT}, nullif(n, n / 3 * 3), ${body}`,
+  );
+  await insert(
+    "webhook_deliveries",
+    "whd_",
+    "event_id, event_type, endpoint_id, subject_id, status",
+    `'evt_' || ${suffix("n")}, 'payment.completed', '${ENDPOINT}', ${SUBJECT}, 'delivered'`,
+  );
+  await sql.unsafe(
+    `insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
+       debit_account, credit_account, amount_minor, currency, created_at)
+     select '${environment_id}', ${TRANSACTION}, 0, 'capture', ${SUBJECT}, 'processor', 'available',
+       1, 'EUR', now()
+     from generate_series(${first}, ${first + rows - 1}) n`,
+  );
+}
+
+type Choices = Record<string, readonly (string | undefined)[]>;
+
+/** The values of each filter; undefined: the filter is absent. */
+const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
+  payments: {
+    status: [undefined, "completed", "declined", "pending"],
+    currency: [undefined, "USD", "GBP"],
+    method_kind: [undefined, "card", "swift"],
+    reference: [undefined, "often", "never"],
+  },
+  refunds: { payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)] },
+  transfers: {
+    status: [undefined, "completed", "failed"],
+    currency: [undefined, "USD", "GBP"],
+  },
+  events: {
+    type: [undefined, "payment.completed", "payment.failed"],
+    subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+  },
+  webhook_deliveries: {
+    endpoint_id: [undefined, ENDPOINT, idOf("whe_", 2)],
+    event_id: [undefined, HOT_EVENT, idOf("evt_", 3), idOf("evt_", 0)],
+    subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+    status: [undefined, "delivered", "failed"],
+  },
+  ledger_entries: {
+    subject_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+    transaction_id: [undefined, idOf("txn_", 200), idOf("txn_", 30), idOf("txn_", 0)],
+    account: [undefined, "available", "chargebacks"],
+  },
+};
+/** The lists with bounds of time, and the prefix of their ids. */
+const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
+  payments: "pay_",
+  transfers: "tr_",
+};
+
+/** Every list with every combination of its filters, bounds of the id among them. */
+export function everyCombination(rows: number): FilteredList[] {
+  return Object.entries(FILTERS).flatMap(([name, choices]) => {
+    const kind = name as ListKind;
+    const prefix = PREFIXES[kind];
+    const bounds = prefix === undefined ? {} : {
+      id_from: [undefined, idOf(prefix, Math.floor(rows / 4))],
+      id_before: [undefined, idOf(prefix, Math.floor(rows / 2))],
+    };
+    return combine({ ...choices, ...bounds }).map((filters) => ({ kind, filters }));
+  });
+}
+
+function combine(choices: Choices): Record<string, string>[] {
+  return Object.entries(choices).reduce<Record<string, string>[]>(
+    (all, [name, values]) =>
+      all.flatMap((filters) =>
+        values.map((value) => value === undefined ? filters : { ...filters, [name]: value })
+      ),
+    [{}],
+  );
+}

@@ -1,0 +1,58 @@
+/** What a statement costs, in pages of tables and indexes. */
+
+import type { ReservedSql, Sql } from "postgres";
+
+/** Runs a statement and counts the pages that it reads, inside of functions too, cached or not. */
+export async function pagesRead(
+  sql: Sql,
+  query: string,
+  parameters: (string | null)[],
+): Promise<number> {
+  const plan = await sql.unsafe<{ "QUERY PLAN": string }[]>(
+    `explain (analyze, buffers) ${query}`,
+    parameters,
+    { prepare: true },
+  );
+  const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
+  const [whole] = text.match(/Buffers: shared.*/) ?? [];
+  if (whole === undefined) throw new Error(`A plan without buffers:\n${text}`);
+  const count = (kind: string) => Number(new RegExp(` ${kind}=(\\d+)`).exec(whole)?.[1] ?? 0);
+  return count("hit") + count("read");
+}
+
+/**
+ * The reads of a statement: rows from index scans and sequential scans, visible or not, and pages.
+ */
+interface Reading {
+  rows: number;
+  pages: number;
+}
+
+/**
+ * Runs a statement and counts the rows of our tables that it reads, also inside functions: entries
+ * that index scans return and rows of sequential scans. PostgreSQL does not count index entries
+ * that a scan skips, but it counts their pages.
+ */
+export async function rowsRead(
+  sql: ReservedSql,
+  query: string,
+  parameters: (string | null)[],
+): Promise<Reading> {
+  // These counters contain only values that the connection has not reported yet; it reports between
+  // transactions.
+  const count = async () => {
+    const [counted] = await sql<{ rows: number }[]>`
+      select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows
+      from pg_class c
+      where c.relnamespace = 'pay'::regnamespace and c.relkind in ('r', 'i')`;
+    return counted!.rows;
+  };
+  await sql`begin`;
+  try {
+    const before = await count();
+    const pages = await pagesRead(sql, query, parameters);
+    return { rows: await count() - before, pages };
+  } finally {
+    await sql`rollback`;
+  }
+}

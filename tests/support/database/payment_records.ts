@@ -1,0 +1,91 @@
+/**
+ * What the database holds of a payment, read as the superuser: beside the answers of the product,
+ * never through it.
+ */
+
+import type postgres from "postgres";
+
+/** A connection that sees every row: a test service has one. */
+interface Database {
+  sql: postgres.Sql;
+}
+
+/** All rows of one payment. */
+interface PaymentRecord {
+  /** Every row as text, to compare before and after byte by byte. */
+  text: string;
+  /** The stored body of the payment. */
+  body: string;
+  events: EventRecord[];
+  /** Ledger transactions by id, each as `capture processor>available 1000 EUR`. */
+  ledger: Map<string, string>;
+}
+
+/** One event of a payment. */
+interface EventRecord {
+  id: string;
+  type: string;
+  sequence: number;
+  // deno-lint-ignore no-explicit-any
+  payload: any;
+  body: string;
+}
+
+/** Reads all rows of one payment. */
+export async function recordOf({ sql }: Database, id: string): Promise<PaymentRecord> {
+  const payments = await sql`select * from pay.payments where id = ${id}`;
+  const refunds = await sql`select * from pay.refunds where payment_id = ${id} order by id`;
+  const events = await sql`select * from pay.events where subject_id = ${id} order by sequence`;
+  const transactions = await sql`
+    select * from pay.ledger_movements where subject_id = ${id} order by transaction_id, leg`;
+  const entries = await sql`
+    select * from pay.ledger_entries where subject_id = ${id} order by transaction_id, id`;
+  const ledger = new Map<string, string>();
+  for (const { transaction_id: id, kind } of transactions) {
+    const sides = entries.filter((entry) => entry.transaction_id === id);
+    const [debit, ...debits] = sides.filter((entry) => entry.direction === "debit");
+    const [credit, ...credits] = sides.filter((entry) => entry.direction === "credit");
+    const is_pair = debits.length + credits.length === 0 && debit && credit &&
+      debit.amount_minor === credit.amount_minor && debit.currency === credit.currency;
+    ledger.set(
+      id,
+      is_pair
+        ? `${kind} ${debit.account}>${credit.account} ${debit.amount_minor} ${debit.currency}`
+        : `${kind} of unequal sides: ${JSON.stringify(sides)}`,
+    );
+  }
+  return {
+    text: JSON.stringify({ payments, refunds, events, transactions, entries }, null, 1),
+    body: payments[0]?.body,
+    events: events.map(({ id, type, sequence, body }) => ({
+      id,
+      type,
+      sequence,
+      body,
+      payload: JSON.parse(body),
+    })),
+    ledger,
+  };
+}
+
+/** What came between two records: kinds of events in order, and ledger transactions in order. */
+export function changesBetween(before: PaymentRecord, after: PaymentRecord) {
+  const known = before.events.length;
+  return {
+    events: after.events.slice(known).map(({ type }) => type),
+    sequences: after.events.map(({ sequence }) => sequence),
+    ledger: [...after.ledger].filter(([id]) => !before.ledger.has(id)).map(([, line]) => line),
+  };
+}
+
+/** Rows of each table, to see that a request wrote nothing. */
+export async function rowCounts({ sql }: Database): Promise<Record<string, number>> {
+  const [row] = await sql`select
+    (select count(*)::int from pay.payments) as payments,
+    (select count(*)::int from pay.refunds) as refunds,
+    (select count(*)::int from pay.events) as events,
+    (select count(*)::int from pay.ledger_movements) as ledger_movements,
+    (select count(*)::int from pay.ledger_entries) as ledger_entries,
+    (select count(*)::int from pay.idempotency_keys) as idempotency_keys`;
+  return { ...row } as Record<string, number>;
+}

@@ -1,0 +1,116 @@
+/**
+ * A database with the stand-in of pg_cron and pg_net, migrated by a role that is no superuser, as on
+ * a hosted platform; and a test's way to play cron and the sender of its requests.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { migrate, MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
+import { createEmptyDatabase, type TestDatabase } from "./database.ts";
+
+const STAND_IN = fileURLToPath(new URL("./cron_stand_in.sql", import.meta.url));
+/** The migration that schedules. */
+const SCHEDULE = "20261120000900";
+
+/** A database whose jobs are played by the test. */
+export interface ScheduledDatabase extends TestDatabase {
+  /** As superuser. */
+  sql: postgres.Sql;
+  /** As the role that migrated: the jobs run as it does. */
+  jobs: postgres.Sql;
+  migrator: string;
+  /** Runs the command of a job. */
+  runJob(name: string): Promise<void>;
+  /** Takes the requests that are queued. */
+  takeRequests(): Promise<QueuedRequest[]>;
+  /**
+   * Takes the queued requests and stores an answer to each, as pg_net's worker does.
+   */
+  answerRequests(answer: PgNetAnswer): Promise<void>;
+}
+
+/** An answer as pg_net keeps it: a status, or an error without one. */
+export type PgNetAnswer =
+  | { status_code: number }
+  | { error_msg: string; timed_out?: boolean };
+
+/** A request that pg_net would send. */
+interface QueuedRequest {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  timeout_milliseconds: number;
+}
+
+/** Makes the database: the stand-in comes before the last migration. */
+export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
+  const database = await createEmptyDatabase();
+  const sql = postgres(database.url, { max: 2, onnotice: () => {} });
+  const name = new URL(database.url).pathname.slice(1);
+  const migrator = `${name}_migrator`;
+  const password = crypto.randomUUID();
+  await sql.unsafe(`
+    create role "${migrator}" login createrole nosuperuser password '${password}';
+    grant pay_owner, pay_api, pay_operator to "${migrator}" with admin option;
+    alter database "${name}" owner to "${migrator}";
+  `).simple();
+  const url = new URL(database.url);
+  url.username = migrator;
+  url.password = password;
+  await migrateBut(url.href, SCHEDULE);
+  await sql.unsafe(await Deno.readTextFile(STAND_IN)).simple();
+  await migrate(url.href);
+  const jobs = postgres(url.href, { max: 1, onnotice: () => {} });
+  return {
+    ...database,
+    sql,
+    jobs,
+    migrator,
+    async runJob(name) {
+      const [job] = await sql`select command from cron.job where jobname = ${name}`;
+      await jobs.unsafe(job!.command);
+    },
+    async takeRequests() {
+      return await sql<QueuedRequest[]>`
+        delete from net.http_request_queue
+        returning method, url, headers, convert_from(body, 'UTF8') as body, timeout_milliseconds`;
+    },
+    async answerRequests(answer) {
+      const { status_code, error_msg, timed_out } = {
+        status_code: null,
+        error_msg: null,
+        timed_out: false,
+        ...answer,
+      };
+      await sql`with taken as (delete from net.http_request_queue returning id)
+        insert into net._http_response (id, status_code, timed_out, error_msg)
+        select id, ${status_code}, ${
+        error_msg === null ? false : timed_out
+      }, ${error_msg} from taken`;
+    },
+    async drop() {
+      await Promise.all([sql.end(), jobs.end()]);
+      await database.drop();
+      const server = new URL(database.url);
+      server.pathname = "/postgres";
+      const admin = postgres(server.href, { max: 1, onnotice: () => {} });
+      await admin.unsafe(`drop role "${migrator}"`);
+      await admin.end();
+    },
+  };
+}
+
+/** Applies every migration before a version. */
+async function migrateBut(url: string, version: string): Promise<void> {
+  const folder = await Deno.makeTempDir();
+  try {
+    for await (const { name } of Deno.readDir(MIGRATIONS_DIR)) {
+      if (name < version) await Deno.copyFile(join(MIGRATIONS_DIR, name), join(folder, name));
+    }
+    await migrate(url, undefined, folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}

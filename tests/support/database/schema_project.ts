@@ -1,0 +1,114 @@
+/** A small project of its own, for tests of the generated migration. */
+
+import { join } from "node:path";
+import { MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
+import { readMigrationFolder } from "../../../scripts/schema/migration_folder.ts";
+import { hashUnreleased } from "../../../scripts/schema/releases.ts";
+import {
+  type SchemaFolders,
+  type SchemaRelease,
+  writeRelease,
+} from "../../../scripts/schema/schema_release.ts";
+import { scratchServer } from "../../../scripts/postgres/scratch_database.ts";
+import { testServer } from "./database.ts";
+import { withTemporaryFolder } from "../local/temporary_folder.ts";
+
+const ROLES = "20261120000100_roles_and_schema.sql";
+/** The first lines of a migration by hand. */
+export const BECOME = `grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;\n`;
+/** Its last lines. */
+export const LEAVE =
+  `do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;\n`;
+const TABLE = "20270101000000_table.sql";
+/** How functions of the files begin. */
+export const HEAD = "create or replace function";
+/** How their heads end. */
+export const TAIL = "language sql stable set search_path = pg_catalog, pg_temp";
+
+/** The schema files of the project, by name; each has one object. */
+export const FILES = {
+  one: `-- One.\n${HEAD} pay.one() returns integer ${TAIL}\nas $$ select 1 $$;
+    comment on function pay.one is 'One.';
+    grant execute on function pay.one() to pay_api;`,
+  two: `${HEAD} pay.two(p_n integer) returns integer ${TAIL} as $$ select pay.one() + p_n $$;
+    grant execute on function pay.two(integer) to pay_operator;`,
+  items: `create or replace view pay.items as select i.id, pay.two(1) as two from pay.item i;
+    comment on view pay.items is 'Items.';
+    comment on column pay.items.two is 'Two.';`,
+  item_of: `${HEAD} pay.item_of(p_id integer) returns setof pay.items ${TAIL}
+    as $$ select * from pay.items where id = p_id $$;`,
+};
+/** `one` with a parameter. */
+export const ONE_WITH_MORE = FILES.one.replace("pay.one()", "pay.one(p_more integer default 0)")
+  .replace("pay.one()", "pay.one(integer)");
+type Files = Partial<Record<keyof typeof FILES | "more", string>>;
+
+/** The project, and what a test does to it. */
+export interface Project {
+  folders: SchemaFolders;
+  /** Writes the schema files, all others as they are in FILES; null removes one. */
+  change(files: Record<string, string | null>): Promise<void>;
+  release(name?: string): Promise<SchemaRelease>;
+  migrations(): Promise<string[]>;
+  read(file: string): Promise<string>;
+  write(file: string, text: string): Promise<void>;
+  /** Fixes all migrations as released. */
+  freeze(): Promise<void>;
+}
+
+/** Runs `test` with a project whose functions no migration has yet. */
+export async function withProject(test: (project: Project) => Promise<void>): Promise<void> {
+  await withTemporaryFolder(async (folder) => {
+    const folders = {
+      migrations: join(folder, "migrations"),
+      schemas: join(folder, "schemas"),
+      releases: join(folder, "releases.json"),
+    };
+    const server = scratchServer(testServer().superuser_url);
+    await Deno.mkdir(folders.migrations, { recursive: true });
+    await Deno.mkdir(folders.schemas);
+    const project: Project = {
+      folders,
+      async change(files) {
+        for (const [name, text] of Object.entries({ ...FILES, ...files } as Files)) {
+          const path = join(folders.schemas, `${name}.sql`);
+          if (text === null) await Deno.remove(path).catch(() => {});
+          else await Deno.writeTextFile(path, text);
+        }
+      },
+      release: (name = "change") => writeRelease(server, folders, name),
+      migrations: async () =>
+        (await readMigrationFolder(folders.migrations)).migrations.map(({ file }) => file),
+      read: (file) => Deno.readTextFile(join(folders.migrations, file)),
+      write: (file, text) => Deno.writeTextFile(join(folders.migrations, file), text),
+      async freeze() {
+        const found = await hashUnreleased({}, await readMigrationFolder(folders.migrations));
+        await Deno.writeTextFile(folders.releases, JSON.stringify({ "1.0.0": found }));
+      },
+    };
+    await Deno.copyFile(join(MIGRATIONS_DIR, ROLES), join(folders.migrations, ROLES));
+    await project.write(
+      TABLE,
+      `${BECOME} create table pay.item (id integer, secret boolean);
+       alter table pay.item enable row level security; ${LEAVE}`,
+    );
+    await Deno.writeTextFile(folders.releases, "{}");
+    await project.change({});
+    await test(project);
+  });
+}
+
+/** The migration of FILES: made once. */
+let functions: string | undefined;
+
+/** A project whose functions are released; `test` changes them. */
+export const withReleased = (test: (project: Project) => Promise<void>) =>
+  withProject(async (project) => {
+    functions ??= await Deno.readTextFile((await project.release("functions")).written!);
+    await project.write("20270101000001_functions.sql", functions);
+    await project.freeze();
+    await test(project);
+  });

@@ -1,0 +1,21 @@
+/** All that the database holds, as one text to search in. */
+
+import type postgres from "postgres";
+
+/** A connection that sees every row: a test service has one. */
+interface Database {
+  sql: postgres.Sql;
+}
+
+/** Every row of every table as text. */
+export async function dumpTables({ sql }: Database): Promise<string> {
+  const tables = await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'pay'`;
+  let dump = "";
+  for (const { name } of tables) {
+    for (const { row } of await sql.unsafe(`select t::text as row from pay.${name} t`)) {
+      dump += row + "\n";
+    }
+  }
+  return dump;
+}

@@ -1,0 +1,24 @@
+/** docs/operations.md, as tests read it. */
+
+const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
+
+/** The section below a heading of any level, up to the next heading. */
+export async function section(heading: string): Promise<string> {
+  const text = await Deno.readTextFile(DOCUMENT);
+  const found = text.split(/^#+ /m).find((part) => part.startsWith(`${heading}\n`));
+  if (found === undefined) throw new Error(`docs/operations.md has no section "${heading}"`);
+  return found;
+}
+
+/** The first block of a language below a heading. */
+export async function block(heading: string, language: string): Promise<string> {
+  const fence = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "ms");
+  const [, code] = fence.exec(await section(heading)) ?? [];
+  if (code === undefined) throw new Error(`"${heading}" has no ${language} block`);
+  return code;
+}
+
+/** The shell block below a heading. */
+export function shellBlock(heading: string): Promise<string> {
+  return block(heading, "sh");
+}

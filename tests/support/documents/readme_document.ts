@@ -1,0 +1,94 @@
+/**
+ * Reads a document as its tests need it: which shell blocks are run, which answer belongs to each,
+ * and what its tables say. The README and docs/tutorial.md are run.
+ *
+ * The convention: `sh` blocks are run, `console` blocks are not. The answer of an `sh` block is the
+ * next block, if that is `json`, `http` or `text`; a block without one must print nothing.
+ */
+
+/** Languages of answer blocks. */
+type AnswerLanguage = "json" | "http" | "text";
+
+/** A fenced code block. */
+interface CodeBlock {
+  language: string;
+  text: string;
+  /** Line of the document, from 1, that its text begins at. */
+  line: number;
+}
+
+/** A shell block that is run. */
+export interface ShellExample {
+  line: number;
+  script: string;
+  answer: { language: AnswerLanguage; text: string; line: number } | null;
+}
+
+const ANSWER_LANGUAGES: readonly string[] = ["json", "http", "text"] satisfies AnswerLanguage[];
+
+/** All fenced blocks, in order. */
+export function codeBlocks(document: string): CodeBlock[] {
+  const blocks: CodeBlock[] = [];
+  let open: CodeBlock | null = null;
+  for (const [index, line] of document.split("\n").entries()) {
+    const fence = /^\s*```(\S*)/.exec(line);
+    if (fence && open) {
+      blocks.push(open);
+      open = null;
+    } else if (fence) {
+      open = { language: fence[1]!, text: "", line: index + 2 };
+    } else if (open) {
+      open.text += `${line}\n`;
+    }
+  }
+  return blocks;
+}
+
+/** The shell blocks that are run, in order, each with its answer. */
+export function shellExamples(document: string): ShellExample[] {
+  const blocks = codeBlocks(document);
+  return blocks.flatMap(({ language, text: script, line }, index) => {
+    if (language !== "sh") return [];
+    const next = blocks[index + 1];
+    const answer = next && ANSWER_LANGUAGES.includes(next.language)
+      ? { ...next, language: next.language as AnswerLanguage }
+      : null;
+    return [{ line, script, answer }];
+  });
+}
+
+/** Uses of curl that nothing would check: in other blocks, or without an answer. */
+export function uncheckedCurls(document: string): string[] {
+  const answered = new Set(
+    shellExamples(document).filter(({ answer }) => answer).map(({ line }) => line),
+  );
+  const in_blocks = codeBlocks(document)
+    .filter(({ text, line }) => /\bcurl\b/.test(text) && !answered.has(line))
+    .map(({ line }) => `block at line ${line}`);
+  const in_prose = document.split("\n")
+    .flatMap((text, index) => /`curl\s[^`]/.test(text) ? [`line ${index + 1}`] : []);
+  return [...in_blocks, ...in_prose];
+}
+
+/**
+ * The rows of every table whose first header cell is `header`, each as its cells' texts.
+ * Errors: there is no such table.
+ */
+export function tableRows(document: string, header: string): string[][] {
+  const tables = document.split(/\n(?!\|)/)
+    .map((part) => part.split("\n").filter((line) => line.startsWith("|")).map(cellsOf))
+    .filter((table) => table[0]?.[0] === header);
+  if (tables.length === 0) {
+    throw new Error(`The document has no table that begins with "${header}"`);
+  }
+  return tables.flatMap((table) => table.slice(2));
+}
+
+/** The texts in backticks of a cell. */
+export function codeTexts(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!);
+}
+
+function cellsOf(line: string): string[] {
+  return line.split("|").slice(1, -1).map((cell) => cell.trim());
+}

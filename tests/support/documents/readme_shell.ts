@@ -1,0 +1,144 @@
+/**
+ * Runs shell blocks as a reader would who pastes them into one shell, one after another: a block
+ * sees the variables and background jobs of those before it, and a failure of one does not end the
+ * session. The `npx` that blocks find runs the Deno of the tests, and the packages that blocks
+ * import are fetched before the first block, so that no output and no time depends on a cache.
+ */
+
+import { join } from "node:path";
+
+/** What a block did. */
+interface ShellResult {
+  stdout: string;
+  stderr: string;
+  code: number;
+}
+
+/** What a session did. */
+interface ShellSession {
+  /** One for each block. */
+  results: ShellResult[];
+  /** Background jobs that no block has ended; they are ended here. One a line. */
+  left_running: string;
+}
+
+/** All blocks together take a few seconds; only a block that hangs reaches this. */
+const SESSION_MS = 180_000;
+/** A job ends faster after its signal, also on a busy machine. */
+const ENDING_TENTHS = 200;
+
+/**
+ * Takes the blocks as files; the names of its variables are none that a block would use. With
+ * `set -m` a job is a process group of its own, as it is in the shell of a person.
+ */
+const SESSION = `
+set -m
+trap 'for readme_job in $(jobs -p); do kill -- "-$readme_job"; done' EXIT
+trap 'exit 143' TERM
+for readme_block; do
+  . "$readme_block" >"$readme_block.out" 2>"$readme_block.err"
+  echo $? >"$readme_block.code"
+done
+for (( readme_tenth = 0; readme_tenth < ${ENDING_TENTHS}; readme_tenth++ )); do
+  [ -z "$(jobs -rp)" ] && break
+  sleep 0.1
+done
+jobs -r`;
+
+/** What bash says of a job that has ended, whenever it notices: it belongs to no block. */
+const JOB_NOTICE = /^\[\d+\].*\bTerminated\b.*\n/gm;
+
+/** Like the real one, it does not hand on signals. */
+const NPX = `#!/bin/sh
+case "$1 $2" in
+  "-y deno@"*) shift 2; "$README_DENO" "$@"; exit $? ;;
+esac
+echo "npx $*: only npx -y deno@<version> is known here" >&2
+exit 1
+`;
+
+/**
+ * Runs the blocks in one bash that stands in `folder`. Errors: a package cannot be fetched, or the
+ * session ended early.
+ */
+export async function runInOneShell(
+  folder: string,
+  blocks: readonly string[],
+): Promise<ShellSession> {
+  await fetchPackages(folder, blocks);
+  const work = await Deno.makeTempDir({ prefix: "payments-shell-" });
+  try {
+    const files = blocks.map((_, index) => join(work, `${index}.sh`));
+    for (const [index, file] of files.entries()) await Deno.writeTextFile(file, blocks[index]!);
+    await Deno.writeTextFile(join(work, "npx"), NPX, { mode: 0o755 });
+    const { code, stdout, stderr } = await new Deno.Command("bash", {
+      args: ["-c", SESSION, "bash", ...files],
+      cwd: folder,
+      // No curl settings of this account, and no proxy between us and the loopback address.
+      env: {
+        CURL_HOME: work,
+        NO_PROXY: "127.0.0.1",
+        no_proxy: "127.0.0.1",
+        PATH: `${work}:${Deno.env.get("PATH")}`,
+        README_DENO: Deno.execPath(),
+      },
+      stdin: "null",
+      // Without a terminal that its process groups could want.
+      detached: true,
+      signal: AbortSignal.timeout(SESSION_MS),
+    }).output();
+    const [left_running, errors] = [stdout, stderr].map((text) => new TextDecoder().decode(text));
+    if (code !== 0) throw new Error(`bash ended with ${code} ${await lastBlock(files)}: ${errors}`);
+    const results = await Promise.all(files.map(async (file) => ({
+      stdout: await Deno.readTextFile(`${file}.out`),
+      stderr: (await Deno.readTextFile(`${file}.err`)).replace(JOB_NOTICE, ""),
+      code: Number(await Deno.readTextFile(`${file}.code`)),
+    })));
+    return { results, left_running: left_running! };
+  } finally {
+    await Deno.remove(work, { recursive: true });
+  }
+}
+
+/**
+ * Fetches the packages that scripts in the blocks import, as Deno does in a folder without a lock.
+ */
+async function fetchPackages(folder: string, blocks: readonly string[]): Promise<void> {
+  const specifiers = blocks.flatMap((block) =>
+    [...block.matchAll(/\bfrom "(npm:[^"]+)"/g)].map(([, specifier]) => specifier!)
+  );
+  if (specifiers.length === 0) return;
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["cache", ...specifiers],
+    cwd: folder,
+    stdin: "null",
+  }).output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+}
+
+/** Where a session was when it ended early. */
+async function lastBlock(files: readonly string[]): Promise<string> {
+  for (const file of files) {
+    try {
+      await Deno.stat(`${file}.code`);
+    } catch {
+      return `in the block\n${await Deno.readTextFile(file)}`;
+    }
+  }
+  return "after the last block";
+}
+
+/** Those of the programs that this machine has not. */
+export async function missingPrograms(names: readonly string[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of names) {
+    try {
+      await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
+        .output();
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      missing.push(name);
+    }
+  }
+  return missing;
+}

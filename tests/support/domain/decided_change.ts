@@ -1,0 +1,84 @@
+/**
+ * What the tests of the pure rules share: a request's context with a fixed time, a payment in any
+ * state, and a decided change in few words.
+ */
+
+import { formatTime } from "../../../shared/core/clock.ts";
+import { ApiError } from "../../../shared/core/errors.ts";
+import { idMint, systemRandom } from "../../../shared/core/ids.ts";
+import type { decideCancel } from "../../../shared/domain/payments/move_payment.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import type { Change } from "../../../shared/store/commit_rows.ts";
+
+export const MADE_AT = "2026-01-02T03:04:05.006Z";
+export const NOW_MS = Date.parse("2026-02-03T04:05:06.007Z");
+export const NOW = formatTime(NOW_MS);
+export const BASE_URL = "https://pay.example.com/functions/v1";
+
+/** A request of a test key at `NOW`. */
+export function requestContext(livemode = false): Parameters<typeof decideCancel>[1] {
+  const context = {
+    request_id: `req_${"1".repeat(26)}`,
+    idempotency_key: "key",
+    livemode,
+    at_ms: NOW_MS,
+    mint: idMint(NOW_MS),
+    random: systemRandom,
+  };
+  return context;
+}
+
+/** A payment of 1000 EUR by card; what a test is about is given. */
+export function paymentWith(members: Partial<Payment>): Payment {
+  return {
+    id: `pay_${"2".repeat(26)}`,
+    object: "payment",
+    status: "pending",
+    amount: members.amount_minor ?? 1000,
+    amount_minor: 1000,
+    currency: "EUR",
+    amount_refunded: 0,
+    capability: "card_payment",
+    method_kind: "card",
+    method: null,
+    customer: null,
+    payer: null,
+    description: null,
+    reference: null,
+    metadata: {},
+    next_action: null,
+    failure_code: null,
+    failure_message: null,
+    return_code: null,
+    livemode: false,
+    sequence: 3,
+    created_at: MADE_AT,
+    updated_at: MADE_AT,
+    completed_at: null,
+    cancelled_at: null,
+    ...members,
+  };
+}
+
+/** A change in few words: its events, and its movements as `capture processor>available 1000`. */
+export function summaryOf({ events, ledger, refunds }: Change) {
+  return {
+    events: events.map(({ type, sequence }) => `${sequence} ${type}`),
+    ledger: ledger.map((movement) =>
+      `${movement.kind} ${movement.debit_account}>${movement.credit_account} ` +
+      movement.amount_minor
+    ),
+    refunds: refunds.map(({ amount_minor }) => amount_minor),
+  };
+}
+
+/** The code and param of the `ApiError` that a call throws, or "none". */
+export function refusalOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return [error.code, error.details.param].filter(Boolean).join(" ");
+  }
+  return "none";
+}

@@ -1,0 +1,290 @@
+/**
+ * Mistakes that no schema describes: amounts of other currencies, instruments, bodies, headers,
+ * paths and keys. Each is one request with one fault.
+ */
+
+import { generateApiKey } from "../../../shared/core/api_key.ts";
+import { APPROVED_CARD, type TestAnswer, type TestService } from "../service/service.ts";
+import { card, paymentIn, PAYMENTS, SANDBOX } from "../service/service_case.ts";
+
+type Make = (service: TestService) => Promise<TestAnswer>;
+type Mistakes = [title: string, mistakes: [mistake: string, make: Make][]];
+
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+const UNKNOWN = `pay_${"0".repeat(26)}`;
+const WALLET = "0x000000000000000000000000000000000000dEaD";
+
+/** A create with this body, as text where its writing matters. */
+function creating(body: Record<string, unknown> | string): [string, Make] {
+  const shown = typeof body === "string" ? body : JSON.stringify(body);
+  return [
+    shown.length > 100 ? `${shown.slice(0, 100)}…` : shown,
+    ({ call }) => call("POST", PAYMENTS, { body }),
+  ];
+}
+
+function paying(body: Record<string, unknown>): [string, Make] {
+  return [JSON.stringify(body), ({ pay }) => pay(body)];
+}
+
+function refunding(body: Record<string, unknown>): [string, Make] {
+  return [JSON.stringify(body), async (service) => {
+    const { id } = await paymentIn(service, "completed");
+    return service.call("POST", `${PAYMENTS}/${id}/refund`, { body });
+  }];
+}
+
+function transferring(destination: unknown, currency = "EUR"): [string, Make] {
+  return [
+    JSON.stringify({ destination, currency }),
+    ({ call }) => call("POST", TRANSFERS, { body: { amount: 100, currency, destination } }),
+  ];
+}
+
+function authorizing(shown: string, Authorization?: string): [string, Make] {
+  const headers: Record<string, string> = Authorization === undefined ? {} : { Authorization };
+  return [shown, ({ call }) => call("GET", PAYMENTS, { key: null, headers })];
+}
+
+function asking(method: string, path: string): [string, Make] {
+  return [`${method} ${path}`, ({ call }) => call(method, path)];
+}
+
+function hooking(url: string): [string, Make] {
+  const body = { url };
+  return [url, ({ call }) => call("POST", "/api-v1-payments/v1/webhook_endpoints", { body })];
+}
+
+const EVM = "0x52908400098527886E0F7030069857D2E4169EE7";
+
+/** All of them, by topic. */
+export const OTHER_MISTAKES: readonly Mistakes[] = [
+  ["Amounts", [
+    creating({ amount: 19.99, currency: "EUR" }),
+    creating({ amount: "19.99", currency: "usd" }),
+    creating({ amount: "1999", currency: "EUR" }),
+    creating({ amount_minor: 19.999, currency: "EUR" }),
+    creating({ amount: 19.99, currency: "JPY" }),
+    creating({ amount: 19.995, currency: "KWD" }),
+    creating({ amount: 19.9951, currency: "KWD" }),
+    creating({ amount: 1.5, currency: "USDC" }),
+    creating({ amount: 0.5, currency: "EUR" }),
+    creating({ amount: 0.001, currency: "EUR" }),
+    creating('{"amount": 10.0, "currency": "EUR"}'),
+    creating('{"amount": 0.00, "currency": "EUR"}'),
+    creating('{"amount": 500.00, "currency": "JPY"}'),
+    creating('{"amount": 1e3, "currency": "EUR"}'),
+    creating('{"amount": -0, "currency": "EUR"}'),
+    creating({ amount: -5, currency: "EUR" }),
+    creating({ amount: -1.5, currency: "EUR" }),
+    creating({ amount: 0, currency: "JPY" }),
+    creating({ amount: 1_000_000_000_000, currency: "KWD" }),
+    creating({ amount: 19.99, currency: "XXX" }),
+    creating({ amount: 19.99 }),
+    creating({ amount: "ten", currency: "EUR" }),
+    creating({ currency: "EUR" }),
+    creating({ currency: "JPY" }),
+    creating({ amount: 1, amount_minor: 2, currency: "EUR" }),
+    creating('{"amount": 12345678901234567890, "currency": "EUR"}'),
+    refunding({ amount: 19.99 }),
+    refunding({ amount: 1001 }),
+  ]],
+  ["Instruments", [
+    paying({ card: { ...APPROVED_CARD, number: "4111 1111 1111 1111" } }),
+    paying(card("4000000000000069")),
+    paying(card({ exp_year: 2020 })),
+    paying(card({ cvc: "1234" })),
+    paying({ card: { ...APPROVED_CARD, exp_month: "12" } }),
+    [
+      '{"card": …} with a live key',
+      ({ pay, live }) => pay({ card: APPROVED_CARD }, { key: live.text }),
+    ],
+    [
+      '{"outcome": "success"} with a live key',
+      ({ pay, live }) => pay({ outcome: "success" }, { key: live.text }),
+    ],
+    paying({ card: APPROVED_CARD, iban: "DE89370400440532013000" }),
+    paying({ card: APPROVED_CARD, method_kind: "sepa" }),
+    paying({ capability: "card_payment", method_kind: "sepa" }),
+    paying({ card: APPROVED_CARD, settlement: "manual" }),
+    paying({ iban: "DE89370400440532013001" }),
+    paying({ iban: { iban: "DE89" } }),
+    paying({ iban: "DE89370400440532013000", currency: "USD", method_kind: "sepa" }),
+    paying({ card: APPROVED_CARD, currency: "USDC" }),
+    paying({ wallet: EVM.replace("E0F7", "e0f7") }),
+    paying({ wallet: `0x${"0".repeat(40)}` }),
+    paying({ wallet: { address: WALLET, asset: "USDT" }, currency: "USDC" }),
+    paying({ wallet: { address: EVM, network: "solana" } }),
+    paying({ customer: { email: "a@example.com" }, payer: { email: "b@example.com" } }),
+    paying({ description: "paid with 4242 4242 4242 4242" }),
+    transferring({}),
+    transferring({ iban: "DE89370400440532013000", wallet: WALLET }),
+    transferring({ iban: "DE00" }),
+    transferring({ iban: "DE89370400440532013000" }, "USD"),
+    transferring({ iban: "GB82WEST12345698765432" }, "USDC"),
+  ]],
+  ["Webhook endpoints", [
+    ...[
+      "example.com/hook",
+      "ftp://example.com/",
+      "https://",
+      "https://user:secret@example.com/",
+      "https://example.com/#top",
+      "https://example.com:25/",
+      "https://exa mple.com/",
+      "https://127.0.0.1:54321/",
+    ].map(hooking),
+    [
+      "https://localhost/ with a live key",
+      ({ call, live }) =>
+        call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+          body: { url: "https://localhost/" },
+          key: live.text,
+        }),
+    ],
+    [
+      "the trigger of an unknown endpoint",
+      ({ call }) =>
+        call("POST", `${SANDBOX}/webhooks/trigger`, {
+          body: { endpoint_id: "whe_1", event: "ping", payment_id: UNKNOWN },
+        }),
+    ],
+  ]],
+  ["Bodies", [
+    creating('{"amount": 1999, "currency": "EUR",}'),
+    creating('{"amount": 1999 "currency": "EUR"}'),
+    creating("{'amount': 1999}"),
+    creating('{"amount": 1999'),
+    creating('{"amount": 1999} {}'),
+    creating('{"amount": 1999, "amount": 2000}'),
+    creating('{"description": "a\nb"}'),
+    creating('{"description": "C:\\dir"}'),
+    creating('{"description": "\\u0000"}'),
+    creating('{"description": "\\ud800"}'),
+    creating('{"__proto__": 1}'),
+    creating("[1999]"),
+    creating('"1999"'),
+    creating("amount=1999"),
+    creating(" "),
+    ["nothing", ({ call }) => call("POST", PAYMENTS)],
+    ["invalid UTF-8", ({ call }) => call("POST", PAYMENTS, { body: Uint8Array.of(0x22, 0xff) })],
+    ["66 000 bytes", ({ pay }) => pay({ description: "x".repeat(66_000) })],
+    [
+      "Content-Type: text/plain",
+      ({ pay }) => pay({}, { headers: { "Content-Type": "text/plain" } }),
+    ],
+    ["Content-Encoding: gzip", ({ pay }) => pay({}, { headers: { "Content-Encoding": "gzip" } })],
+  ]],
+  ["Headers and queries", [
+    [
+      "Idempotency-Key: of 300 characters",
+      ({ pay }) => pay({}, { idempotency_key: "x".repeat(300) }),
+    ],
+    ["Idempotency-Key: two words", ({ pay }) => pay({}, { idempotency_key: "two words" })],
+    ["Idempotency-Key: (empty)", ({ pay }) => pay({}, { idempotency_key: "" })],
+    [
+      "Idempotency-Key: 4242424242424242",
+      ({ pay }) => pay({}, { idempotency_key: "4242424242424242" }),
+    ],
+    ["Idempotency-Key: used with another body", async ({ pay }) => {
+      await pay({}, { idempotency_key: "used" });
+      return pay({ amount: 2000 }, { idempotency_key: "used" });
+    }],
+    asking("GET", `${PAYMENTS}?limit=5&limit=6`),
+    asking("GET", `${PAYMENTS}?reference=%00`),
+    asking("GET", `${PAYMENTS}?note=4242424242424242`),
+    asking("GET", `${PAYMENTS}?starting_after=${UNKNOWN}`),
+    asking(
+      "GET",
+      `/api-v1-payments/v1/ledger_entries?payment_id=${UNKNOWN}&transfer_id=${
+        UNKNOWN.replace("pay", "tr")
+      }`,
+    ),
+    [
+      "Origin: https://elsewhere.example",
+      ({ pay }) => pay({}, { headers: { Origin: "https://elsewhere.example" } }),
+    ],
+  ]],
+  ["Paths", [
+    asking("GET", "/api-v1-payments"),
+    asking("GET", "/api-v1-payments/"),
+    asking("GET", "/api-v1-payments/v1"),
+    asking("GET", "/api-v1-payments/v1/"),
+    asking("GET", "/api-v1-payments/payments"),
+    asking("POST", "/api-v1-payments/payments"),
+    asking("GET", `/api-v1-payments/payments/${UNKNOWN}/`),
+    asking("GET", `${PAYMENTS}/`),
+    asking("GET", `${PAYMENTS}//`),
+    asking("GET", "/api-v1-payments/V1/Payments"),
+    asking("GET", "/api-v1-payments/v1/charges"),
+    asking("GET", "/api-v1-payments/openapi.json"),
+    asking("GET", SANDBOX),
+    asking("GET", `${SANDBOX}/`),
+    asking("GET", `${SANDBOX}/v1/`),
+    asking("POST", `${SANDBOX}/v1/payments/`),
+    asking("POST", `${SANDBOX}/reset/`),
+    asking("GET", `${SANDBOX}/refunds`),
+    asking("DELETE", PAYMENTS),
+    asking("GET", `${PAYMENTS}/${UNKNOWN}`),
+    asking("GET", `${PAYMENTS}/pay_1`),
+    asking("GET", `${PAYMENTS}/1001`),
+    asking("GET", `${PAYMENTS}/${UNKNOWN.replace("pay", "re")}`),
+    asking("GET", `/api-v1-payments/v1/events/${UNKNOWN}`),
+    asking("POST", `${PAYMENTS}/pay_1/refund`),
+  ]],
+  ["Keys", [
+    authorizing("no Authorization header"),
+    authorizing("Authorization: (empty)", ""),
+    authorizing("Authorization: sk_test_…", generateApiKey("test")),
+    authorizing("Authorization: Basic …", "Basic c2tfdGVzdDo="),
+    authorizing("Authorization: Bearer", "Bearer"),
+    authorizing("Authorization: Bearer sk_test_1", "Bearer sk_test_1"),
+    authorizing("Authorization: Bearer (an unknown key)", `Bearer ${generateApiKey("test")}`),
+    [
+      "the relay's address without its token",
+      ({ call }) => call("POST", "/api-v1-payments/internal/relay"),
+    ],
+    ["a live key in the sandbox", ({ make, live }) => make({}, { key: live.text })],
+    [
+      "a live key from a browser",
+      ({ pay, live }) => pay({}, { key: live.text, headers: { Origin: "http://localhost:3000" } }),
+    ],
+    [
+      "a live key for another key",
+      ({ call, live }) =>
+        call("POST", "/api-v1-payments/v1/api_keys", { body: { name: "x" }, key: live.text }),
+    ],
+    ["a key without the scope", async ({ issueKey, key, pay }) => {
+      const { text } = await issueKey(key.environment_id, { scopes: ["payments:read"] });
+      return pay({}, { key: text });
+    }],
+    ["a live create", ({ pay, live }) => pay({}, { key: live.text })],
+    ["a key that expires in the past", ({ call }) =>
+      call("POST", "/api-v1-payments/v1/api_keys", {
+        body: { name: "x", expires_at: "2020-01-01T00:00:00Z" },
+      })],
+  ]],
+  ["Moves", [
+    ["a cancel of a completed payment", async (service) => {
+      const { id } = await paymentIn(service, "completed");
+      return service.call("POST", `${PAYMENTS}/${id}/cancel`);
+    }],
+    ["an advance of a declined payment", async (service) => {
+      const { id } = await paymentIn(service, "declined");
+      return service.call("POST", `${SANDBOX}/payments/${id}/advance`, {
+        body: { to: "completed" },
+      });
+    }],
+    ["a transfer of more than there is", ({ call }) =>
+      call("POST", TRANSFERS, {
+        body: {
+          amount: 999_999_999,
+          currency: "EUR",
+          destination: { iban: "DE89370400440532013000" },
+        },
+      })],
+    ["a declined card", ({ pay }) => pay(card("4000000000000002"))],
+    ["a card without funds", ({ pay }) => pay(card("4000000000009995"))],
+    ["a blocked card", ({ pay }) => pay(card("4100000000000019"))],
+  ]],
+];

@@ -1,0 +1,112 @@
+/**
+ * Every route of the interface with the scope that it needs, as the contract has them and apart
+ * from the product's own tables: whoever adds an operation adds a row here, and the tests of the
+ * edge run on it.
+ */
+
+import type { Operation } from "../../../shared/http/operation.ts";
+
+/** A route: `:pay` stands for an id of that kind. */
+export type Route = [method: string, path: string, scope: string];
+
+/** All routes that take a key. */
+export const ROUTES: Route[] = [
+  ["POST", "/api-v1-payments/v1/payments", "payments:write"],
+  ["GET", "/api-v1-payments/v1/payments", "payments:read"],
+  ["GET", "/api-v1-payments/v1/payments/:pay", "payments:read"],
+  ["POST", "/api-v1-payments/v1/payments/:pay/cancel", "payments:write"],
+  ["POST", "/api-v1-payments/v1/payments/:pay/refund", "refunds:write"],
+  ["GET", "/api-v1-payments/v1/payments/:pay/refunds", "payments:read"],
+  ["GET", "/api-v1-payments/v1/refunds", "payments:read"],
+  ["GET", "/api-v1-payments/v1/refunds/:re", "payments:read"],
+  ["GET", "/api-v1-payments/v1/ledger_entries", "ledger:read"],
+  ["GET", "/api-v1-payments/v1/balance", "ledger:read"],
+  ["POST", "/api-v1-payments/v1/transfers", "transfers:write"],
+  ["GET", "/api-v1-payments/v1/transfers", "transfers:read"],
+  ["GET", "/api-v1-payments/v1/transfers/:tr", "transfers:read"],
+  ["POST", "/api-v1-payments/v1/transfers/:tr/cancel", "transfers:write"],
+  ["POST", "/api-v1-payments/v1/api_keys", "keys:write"],
+  ["GET", "/api-v1-payments/v1/api_keys", "keys:write"],
+  ["GET", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["POST", "/api-v1-payments/v1/api_keys/:key/rotate", "keys:write"],
+  ["DELETE", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["POST", "/api-v1-payments/v1/sandbox/:pay/advance", "sandbox:write"],
+  ["POST", "/api-v1-payments/v1/webhook_endpoints", "webhooks:write"],
+  ["GET", "/api-v1-payments/v1/webhook_endpoints", "webhooks:read"],
+  ["GET", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:read"],
+  ["PUT", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
+  ["DELETE", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
+  ["POST", "/api-v1-payments/v1/webhook_endpoints/:whe/rotate_secret", "webhooks:write"],
+  ["GET", "/api-v1-payments/v1/webhook_deliveries", "webhooks:read"],
+  ["GET", "/api-v1-payments/v1/webhook_deliveries/:whd", "webhooks:read"],
+  ["POST", "/api-v1-payments/v1/webhook_deliveries/:whd/redeliver", "webhooks:write"],
+  ["GET", "/api-v1-payments/v1/events", "events:read"],
+  ["GET", "/api-v1-payments/v1/events/:evt", "events:read"],
+  ["POST", "/api-v1-sandbox/payments", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/payments", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/payments/:pay/advance", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/payments/:pay/advance", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/payments/:pay/authenticate", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/payments/:pay/authenticate", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/transfers/:tr/advance", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/transfers/:tr/advance", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
+];
+
+/** Every scope of a key (contract §5). */
+export const SCOPES = [
+  "payments:read",
+  "payments:write",
+  "refunds:write",
+  "transfers:read",
+  "transfers:write",
+  "webhooks:read",
+  "webhooks:write",
+  "events:read",
+  "ledger:read",
+  "keys:write",
+  "sandbox:write",
+];
+
+/** Whether a route refuses live keys. */
+export function isSandboxRoute([, path]: Route): boolean {
+  return path.includes("sandbox");
+}
+
+/** The routes whose requests have a body. */
+export function mutatingRoutes(): Route[] {
+  return ROUTES.filter(([method]) => method !== "GET");
+}
+
+/** The path of a route with an id in it: one of the right kind that nothing has, unless given. */
+export function pathOf([, path]: Route, id?: string): string {
+  return path.replace(/:([a-z]+)/, (_, kind) => id ?? `${kind}_${"0".repeat(26)}`);
+}
+
+/** `METHOD /path` of every operation that the product serves, in the words of the table. */
+export function servedRoutes(): string[] {
+  return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
+    paths.map((path) => `${method} /${function_name}${path}`)
+  );
+}
+
+/** Every operation, from every `shared/http/*_operations.ts`, so that a new file is not missed. */
+const OPERATIONS = (await Promise.all(operationFiles().map(readOperations))).flat();
+
+function operationFiles(): URL[] {
+  const folder = new URL("../../../shared/http/", import.meta.url);
+  return [...Deno.readDirSync(folder)]
+    .filter(({ name }) => name.endsWith("_operations.ts"))
+    .map(({ name }) => new URL(name, folder));
+}
+
+async function readOperations(file: URL) {
+  const tables = Object.values(await import(file.href)).filter(Array.isArray) as Operation[][];
+  // An alias belongs to another function than its home; the file tells which one serves it.
+  const is_sandbox = file.pathname.endsWith("/sandbox_operations.ts");
+  const function_name = is_sandbox ? "api-v1-sandbox" : "api-v1-payments";
+  return tables.flat().map((operation) => ({ function_name, operation }));
+}

@@ -1,0 +1,210 @@
+/**
+ * Every field of a request made wrong once, from the zod schemas: a request that is sound but for
+ * one value, for each field and each way of being wrong.
+ */
+
+import * as z from "zod";
+import { isOptional, memberOf } from "../../../shared/schema/requirement.ts";
+
+/** A wrong value and its place. */
+export interface WrongValue {
+  /** The field: `card.exp_month`, `events[0]`. */
+  path: string;
+  /** The value as a reader sees it: `"xxx…" (501 characters)`. */
+  shown: string;
+  /** The body, or the query parameters, with the wrong value. */
+  value: Record<string, unknown>;
+}
+
+/** Sound values of fields whose form the bounds of their schema do not tell. */
+const SOUND: Readonly<Record<string, unknown>> = {
+  currency: "EUR",
+  number: "4242 4242 4242 4242",
+  exp_year: 2034,
+  cvc: "123",
+  iban: "DE89 3704 0044 0532 0130 00",
+  wallet: "0x000000000000000000000000000000000000dEaD",
+  address: "0x000000000000000000000000000000000000dEaD",
+  bic: "COBADEFF",
+  email: "ada@example.com",
+  url: "https://example.com/webhooks",
+  endpoint_id: `whe_${"0".repeat(26)}`,
+  payment_id: `pay_${"0".repeat(26)}`,
+  expires_at: "2034-01-31T09:00:00Z",
+  metadata: { order: "1001" },
+};
+
+type Step = string | number;
+
+/** Each field of a body wrong in each way. */
+export function wrongBodies(body: z.ZodType): WrongValue[] {
+  return fieldsOf(body, []).flatMap(({ path, schema }) =>
+    wrongs(schema).map(({ value, shown }) => ({
+      path: nameOf(path),
+      shown,
+      value: put(soundObject(body, path), path, value) as Record<string, unknown>,
+    }))
+  );
+}
+
+/** Each parameter of a query wrong in each way that a text can be wrong. */
+export function wrongQueries(query: z.ZodType): WrongValue[] {
+  return fieldsOf(query, []).flatMap(({ path }) => {
+    const values = ["", "nonsense!", "x".repeat(300)];
+    if (/created/.test(nameOf(path))) values.push("2026-01-31", "9999-12-31T23:59:59-01:00");
+    if (nameOf(path) === "limit") values.push("0", "101");
+    // Any text is a reference.
+    const wrong = nameOf(path) === "reference" ? ["", "x".repeat(300)] : values;
+    return wrong.map((value) => ({
+      path: nameOf(path),
+      shown: show(value),
+      value: { [nameOf(path)]: value },
+    }));
+  });
+}
+
+interface Field {
+  path: Step[];
+  schema: z.ZodType;
+}
+
+function fieldsOf(schema: z.ZodType, path: Step[]): Field[] {
+  const inner = innermost(schema);
+  if (!(inner instanceof z.ZodObject)) return [];
+  return Object.keys(inner.shape).flatMap((name) => {
+    const member = memberOf(schema, name)!;
+    const here = [...path, name];
+    const item = innermost(member) instanceof z.ZodArray
+      ? [{ path: [...here, 0], schema: memberOf(member, 0)! }]
+      : [];
+    return [{ path: here, schema: member }, ...item, ...fieldsOf(member, here)];
+  });
+}
+
+const MISSING = Symbol("missing");
+
+/** Values that the schema refuses. */
+function wrongs(schema: z.ZodType): { value: unknown; shown: string }[] {
+  const inner = innermost(schema);
+  const values: unknown[] = [];
+  if (!isOptional(schema)) values.push(MISSING);
+  if (!accepts(schema, null)) values.push(null);
+  values.push(true, ...wrongOf(inner));
+  return values.filter((value) => value === MISSING || !accepts(schema, value) || isText(inner))
+    .map((value) => ({ value, shown: value === MISSING ? "missing" : show(value) }));
+}
+
+function wrongOf(inner: z.ZodType): unknown[] {
+  if (isText(inner)) {
+    const { minLength, maxLength } = inner;
+    const has_form = inner instanceof z.ZodStringFormat || inner.def.checks?.some(hasForm);
+    return [
+      5,
+      ...(minLength ? [""] : []),
+      ...(has_form || maxLength === null ? ["nonsense!"] : []),
+      ...(maxLength === null ? [] : ["x".repeat(maxLength + 1)]),
+    ];
+  }
+  if (inner instanceof z.ZodNumber) {
+    return ["12", "nonsense!", 12.5, inner.minValue! - 1, inner.maxValue! + 1, -1, 0];
+  }
+  if (inner instanceof z.ZodEnum) return [5, "nonsense!"];
+  if (inner instanceof z.ZodArray) return ["nonsense!", {}, [], Array(50).fill("payment.created")];
+  if (inner instanceof z.ZodRecord) {
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`n${n}`, "x"]));
+    return [
+      "nonsense!",
+      [],
+      { order: 5 },
+      { order: null },
+      { "": "x" },
+      { ["x".repeat(41)]: "x" },
+      {
+        order: "x".repeat(501),
+      },
+      many,
+    ];
+  }
+  return [5, []];
+}
+
+function hasForm(check: unknown): boolean {
+  const { def } = (check as z.core.$ZodCheck)._zod;
+  return def.check === "string_format";
+}
+
+/** Texts that the schema takes are judged by rules of the domain. */
+function isText(inner: z.ZodType): inner is z.ZodString | z.ZodStringFormat {
+  return inner instanceof z.ZodString || inner instanceof z.ZodStringFormat;
+}
+
+function accepts(schema: z.ZodType, value: unknown): boolean {
+  return schema.safeParse(value).success;
+}
+
+/** A sound value, with every optional container on the way to `path`. */
+function soundObject(schema: z.ZodType, path: readonly Step[]): unknown {
+  const inner = innermost(schema);
+  if (inner instanceof z.ZodArray) {
+    return [innermost(memberOf(inner, 0)!).safeParse("*").success ? "*" : "payments:read"];
+  }
+  if (!(inner instanceof z.ZodObject)) return undefined;
+  const object: Record<string, unknown> = {};
+  for (const name of Object.keys(inner.shape)) {
+    const member = memberOf(schema, name)!;
+    const is_on_path = path[0] === name && path.length > 1;
+    const is_amount = name === "amount" && path[0] !== "amount_minor";
+    if (isOptional(member) && !is_on_path && !is_amount) continue;
+    object[name] = is_on_path
+      ? soundObject(member, path.slice(1))
+      : SOUND[name] ?? soundScalar(member);
+  }
+  return object;
+}
+
+function soundScalar(schema: z.ZodType): unknown {
+  const inner = innermost(schema);
+  if (inner instanceof z.ZodEnum) return inner.options[0];
+  if (inner instanceof z.ZodNumber) return inner.minValue === 1 ? 12 : inner.minValue;
+  if (inner instanceof z.ZodObject) return "iban" in inner.shape ? { iban: SOUND.iban } : {};
+  return "x";
+}
+
+function put(object: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
+  if (step === undefined) return value;
+  const copy = (Array.isArray(object) ? [...object] : { ...object as object }) as Record<
+    Step,
+    unknown
+  >;
+  if (rest.length === 0 && value === MISSING) delete copy[step];
+  else copy[step] = put(copy[step], rest, value);
+  return copy;
+}
+
+function innermost(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodPipe) {
+    return innermost(
+      (schema.def.in instanceof z.ZodTransform ? schema.def.out : schema.def.in) as z.ZodType,
+    );
+  }
+  return "innerType" in schema.def ? innermost(schema.def.innerType as z.ZodType) : schema;
+}
+
+function nameOf(path: readonly Step[]): string {
+  return path.map((step) => typeof step === "number" ? `[${step}]` : `.${step}`).join("").slice(1);
+}
+
+/** A value on one line, with long texts and lists cut. */
+function show(value: unknown): string {
+  if (typeof value === "string" && value.length > 40) {
+    return `"${value.slice(0, 3)}…" (${value.length} characters)`;
+  }
+  const json = JSON.stringify(value);
+  if (Array.isArray(value) && value.length > 3) return `a list of ${value.length}`;
+  if (json.length < 60) return json;
+  const names = Object.keys(value as object);
+  if (names.length > 3) return `{…} (${names.length} members)`;
+  return names[0]!.length > 40
+    ? `{"${names[0]!.slice(0, 3)}…": …} (a name of ${names[0]!.length} characters)`
+    : `{"${names[0]}": …} (a value of ${json.length - names[0]!.length - 7} characters)`;
+}

@@ -1,0 +1,206 @@
+/**
+ * One sandbox as the contract describes it, in memory and in virtual time: what a step must be
+ * answered with, and what is there afterwards. Payments and transfers move as
+ * torture/payment_model.ts says; here are keys, balances, retention and reset. Shares no code with
+ * the product.
+ */
+
+import {
+  expectCreate,
+  expectMove,
+  expectTransfer,
+  expectTransferMove,
+  type Move,
+  type Standing,
+  type TransferStanding,
+} from "../../../torture/payment_model.ts";
+
+const HOUR_MS = 3_600_000;
+/** Interface §8: counted from the first request. */
+const KEY_RETENTION_MS = 24 * HOUR_MS;
+/** Interface §8: data under a test key. */
+const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
+
+/** A request that changes something. `target`: the so many newest but one, from 0. */
+export type ChangeStep =
+  | {
+    do: "create";
+    instrument: string;
+    outcome: string | null;
+    amount: number;
+    is_sandbox: boolean;
+  }
+  | { do: "move"; target: number; move: Move }
+  | { do: "transfer"; amount: number; destination: "approved" | "returned"; is_manual: boolean }
+  | {
+    do: "move_transfer";
+    target: number;
+    move: { do: "cancel" } | { do: "advance"; to: string };
+  };
+
+/** One step of a workload. */
+export type Step =
+  /** `key`: of an idempotency key, so that steps can meet; null for none. */
+  | { do: "send"; change: ChangeStep; key: number | null }
+  | { do: "pass"; ms: number }
+  | { do: "look" }
+  | { do: "purge" }
+  | { do: "reset" };
+
+/** A payment or transfer that was made. */
+interface Made<T> {
+  id: string;
+  at_ms: number;
+  standing: T;
+  /** Its events, with their times. */
+  events: { type: string; at_ms: number }[];
+}
+
+/** What a sent change must be answered with; then `happen` is told what it was answered with. */
+interface Judgement {
+  http: number;
+  code: string | null;
+  /** The very text of an earlier answer. */
+  replays: string | null;
+  /** How the payment or transfer then stands. */
+  standing: Standing | TransferStanding | null;
+  happen(answer: { id: string; text: string }): void;
+}
+
+/** The sandbox. */
+export class ServiceModel {
+  now_ms: number;
+  /** Newest last. */
+  payments: Made<Standing>[] = [];
+  transfers: Made<TransferStanding>[] = [];
+  /** The available balance, in euro cents. */
+  available = 0;
+  readonly #kept = new Map<
+    number,
+    { request: string; at_ms: number; http: number; text: string }
+  >();
+
+  constructor(now_ms: number) {
+    this.now_ms = now_ms;
+  }
+
+  /** The payment or transfer that a step is about; undefined when there is none. */
+  subjectOf(change: ChangeStep): Made<unknown> | undefined {
+    if (change.do === "move") return newest(this.payments, change.target);
+    if (change.do === "move_transfer") return newest(this.transfers, change.target);
+    return undefined;
+  }
+
+  /** What must come of a change that is sent now. */
+  judge(change: ChangeStep, key: number | null): Judgement {
+    const request = JSON.stringify([change, this.subjectOf(change)?.id]);
+    const kept = key === null ? undefined : this.#kept.get(key);
+    if (kept !== undefined && this.now_ms - kept.at_ms < KEY_RETENTION_MS) {
+      const nothing = { standing: null, happen: () => {} };
+      return kept.request === request
+        ? { http: kept.http, code: null, replays: kept.text, ...nothing }
+        : { http: 409, code: "idempotency_conflict", replays: null, ...nothing };
+    }
+    const judgement = this.#judgeNew(change);
+    return {
+      ...judgement,
+      happen: (answer) => {
+        judgement.happen(answer);
+        const { http, code } = judgement;
+        const is_kept = http < 300 || http === 402 || code === "invalid_state";
+        if (key !== null && is_kept) {
+          this.#kept.set(key, { request, at_ms: this.now_ms, http, text: answer.text });
+        }
+      },
+    };
+  }
+
+  purge(): void {
+    const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= this.now_ms - DATA_RETENTION_MS;
+    this.payments = this.payments.filter(is_young);
+    this.transfers = this.transfers.filter(is_young);
+    for (const made of [...this.payments, ...this.transfers]) {
+      made.events = made.events.filter(is_young);
+    }
+  }
+
+  reset(): void {
+    this.payments = [];
+    this.transfers = [];
+    this.available = 0;
+    this.#kept.clear();
+  }
+
+  #judgeNew(change: ChangeStep): Judgement {
+    const at_ms = this.now_ms;
+    const dated = (types: string[]) => types.map((type) => ({ type, at_ms }));
+    switch (change.do) {
+      case "create": {
+        const { instrument, outcome, amount, is_sandbox } = change;
+        const { http, code, next, events } = expectCreate(instrument, outcome, amount, is_sandbox);
+        const happen = ({ id }: { id: string }) => {
+          this.payments.push({ id, at_ms, standing: next, events: dated(events) });
+          this.available += heldBy(next);
+        };
+        return { http, code, replays: null, standing: next, happen };
+      }
+      case "move": {
+        const payment = newest(this.payments, change.target);
+        if (payment === undefined) return NOT_FOUND;
+        const { http, code, next, events } = expectMove(payment.standing, change.move);
+        const happen = () => {
+          this.available += heldBy(next) - heldBy(payment.standing);
+          payment.standing = next;
+          payment.events.push(...dated(events));
+        };
+        return { http, code, replays: null, standing: next, happen };
+      }
+      case "transfer": {
+        const { amount, destination, is_manual } = change;
+        if (amount > this.available) {
+          const code = "balance_insufficient";
+          return { http: 402, code, replays: null, standing: null, happen: () => {} };
+        }
+        const { http, code, next, events } = expectTransfer(destination, is_manual, amount);
+        const happen = ({ id }: { id: string }) => {
+          this.transfers.push({ id, at_ms, standing: next, events: dated(events) });
+          this.available -= takenBy(next);
+        };
+        return { http, code, replays: null, standing: next, happen };
+      }
+      case "move_transfer": {
+        const transfer = newest(this.transfers, change.target);
+        if (transfer === undefined) return NOT_FOUND;
+        const { http, code, next, events } = expectTransferMove(transfer.standing, change.move);
+        const happen = () => {
+          this.available += takenBy(transfer.standing) - takenBy(next);
+          transfer.standing = next;
+          transfer.events.push(...dated(events));
+        };
+        return { http, code, replays: null, standing: next, happen };
+      }
+    }
+  }
+}
+
+const NOT_FOUND: Judgement = {
+  http: 404,
+  code: "not_found",
+  replays: null,
+  standing: null,
+  happen: () => {},
+};
+
+function newest<T>(made: Made<T>[], target: number): Made<T> | undefined {
+  return made[made.length - 1 - target];
+}
+
+/** What a payment adds to the available balance. */
+function heldBy({ status, amount, refunded }: Standing): number {
+  return status === "completed" || status === "partially_refunded" ? amount - refunded : 0;
+}
+
+/** What a transfer takes from it. */
+function takenBy({ status, amount }: TransferStanding): number {
+  return status === "pending" || status === "completed" ? amount : 0;
+}

@@ -1,0 +1,345 @@
+/**
+ * The requests that the OpenAPI document shows, in the order in which they are sent: a later one may
+ * need what an earlier one has made.
+ */
+
+import { APPROVED_CARD } from "../service/service.ts";
+
+/** A request to an operation. */
+interface ExampleRequest {
+  operation: string;
+  name: string;
+  summary: string;
+  /** A text that begins with `$` stands for the id that was saved under that name. */
+  body?: Record<string, unknown>;
+  query?: string;
+  /** Name of the saved id that goes into the path. */
+  of?: string;
+  /** Saves the id of the answer, or of the payment of its error. */
+  save?: string;
+}
+
+const EUR = { amount: 1999, currency: "EUR" };
+const CARD = { ...EUR, capability: "card_payment", customer: { email: "ada@example.com" } };
+const card = (number: string) => ({ card: { ...APPROVED_CARD, number } });
+const forced = (outcome: string) => ({ amount_minor: 2500, currency: "EUR", outcome });
+const one = "limit=1";
+
+/** All of them. */
+export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
+  {
+    operation: "createPayment",
+    name: "card",
+    summary: "A card that is approved (variant A)",
+    body: { ...CARD, ...card("4242 4242 4242 4242") },
+    save: "payment",
+  },
+  {
+    operation: "createPayment",
+    name: "card_variant_b",
+    summary: "The same in variant B",
+    body: {
+      amount_minor: 4200,
+      currency: "USD",
+      method_kind: "card",
+      payer: { email: "grace@example.com", name: "Grace Hopper" },
+      ...card("5555 5555 5555 4444"),
+      reference: "order-1001",
+      metadata: { cart: "7f3a" },
+    },
+    save: "usd",
+  },
+  {
+    operation: "createPayment",
+    name: "three_d_secure",
+    summary: "A card that needs 3-D Secure",
+    body: { ...EUR, ...card("4000 0025 0000 3155") },
+    save: "action",
+  },
+  {
+    operation: "createPayment",
+    name: "declined",
+    summary: "A card that is declined: 402",
+    body: { ...EUR, ...card("4000 0000 0000 0002") },
+  },
+  {
+    operation: "createPayment",
+    name: "insufficient_funds",
+    summary: "A card without funds: 402",
+    body: { ...EUR, ...card("4000 0000 0000 9995") },
+  },
+  {
+    operation: "createPayment",
+    name: "sepa",
+    summary: "SEPA",
+    body: { ...EUR, method_kind: "sepa", iban: { iban: "DE89 3704 0044 0532 0130 00" } },
+    save: "sepa",
+  },
+  {
+    operation: "createPayment",
+    name: "sepa_return",
+    summary: "SEPA, returned by the bank with R01",
+    body: { ...EUR, iban: "DE00 0000 0000 0000 0000 99" },
+    save: "failed",
+  },
+  {
+    operation: "createPayment",
+    name: "swift",
+    summary: "SWIFT, waiting until it is advanced",
+    body: { ...EUR, iban: "GB82 WEST 1234 5698 7654 32", settlement: "manual" },
+    save: "swift",
+  },
+  {
+    operation: "createPayment",
+    name: "stablecoin",
+    summary: "USDC on Base",
+    body: {
+      amount: 1_500_000,
+      currency: "USDC",
+      wallet: { address: "0x000000000000000000000000000000000000dEaD", network: "base" },
+    },
+  },
+  {
+    operation: "createPayment",
+    name: "stablecoin_revert",
+    summary: "USDC, reverted on chain",
+    body: {
+      amount: 1_500_000,
+      currency: "USDC",
+      wallet: "0x0000000000000000000000000000000000000BAD",
+    },
+  },
+  {
+    operation: "createPayment",
+    name: "outcome",
+    summary: "A forced outcome",
+    body: { ...EUR, outcome: "pending" },
+    save: "pending",
+  },
+  { operation: "getPayment", name: "payment", summary: "A completed payment", of: "payment" },
+  { operation: "listPayments", name: "page", summary: "A page of one", query: one },
+  { operation: "cancelPayment", name: "cancelled", summary: "It was pending", of: "pending" },
+  {
+    operation: "refundPayment",
+    name: "part",
+    summary: "A part",
+    of: "payment",
+    body: { amount: 500, reason: "requested_by_customer" },
+    save: "refund",
+  },
+  { operation: "refundPayment", name: "rest", summary: "The rest", of: "payment", body: {} },
+  { operation: "getRefund", name: "refund", summary: "A refund", of: "refund" },
+  { operation: "listRefunds", name: "page", summary: "A page of one", query: one },
+  {
+    operation: "listPaymentRefunds",
+    name: "page",
+    summary: "A page of one",
+    of: "payment",
+    query: one,
+  },
+  {
+    operation: "createSandboxPayment",
+    name: "success",
+    summary: "A completed payment",
+    body: forced("success"),
+    save: "funds",
+  },
+  {
+    operation: "createSandboxPayment",
+    name: "declined",
+    summary: "A declined payment: 201 all the same",
+    body: forced("declined"),
+  },
+  {
+    operation: "createSandboxPayment",
+    name: "chargeback",
+    summary: "A payment that was charged back",
+    body: forced("chargeback"),
+  },
+  {
+    operation: "advancePayment",
+    name: "processing",
+    summary: "To `processing`",
+    of: "swift",
+    body: { to: "processing" },
+  },
+  {
+    operation: "advancePayment",
+    name: "completed",
+    summary: "To `completed`",
+    of: "swift",
+    body: { to: "completed" },
+  },
+  {
+    operation: "advanceSandboxPayment",
+    name: "refunded",
+    summary: "To `refunded`",
+    of: "usd",
+    body: { to: "refunded" },
+  },
+  {
+    operation: "authenticatePayment",
+    name: "success",
+    summary: "The payer succeeds",
+    of: "action",
+    body: { result: "success" },
+  },
+  {
+    operation: "createTransfer",
+    name: "iban",
+    summary: "To a bank account",
+    body: {
+      amount: 700,
+      currency: "EUR",
+      destination: { iban: "DE89 3704 0044 0532 0130 00" },
+      description: "Payout 7",
+    },
+    save: "transfer",
+  },
+  {
+    operation: "createTransfer",
+    name: "wallet",
+    summary: "To a wallet",
+    body: {
+      amount: 250_000,
+      currency: "USDC",
+      destination: { wallet: "0x000000000000000000000000000000000000dEaD" },
+    },
+  },
+  {
+    operation: "createTransfer",
+    name: "returned",
+    summary: "To an account whose bank returns it",
+    body: { amount: 100, currency: "EUR", destination: { iban: "DE00 0000 0000 0000 0000 99" } },
+  },
+  {
+    operation: "createTransfer",
+    name: "manual",
+    summary: "Waiting until it is advanced",
+    body: {
+      amount: 300,
+      currency: "EUR",
+      destination: { iban: "DE89 3704 0044 0532 0130 00" },
+      settlement: "manual",
+    },
+    save: "waiting",
+  },
+  {
+    operation: "advanceTransfer",
+    name: "completed",
+    summary: "To `completed`",
+    of: "waiting",
+    body: { to: "completed" },
+  },
+  {
+    operation: "createTransfer",
+    name: "manual_again",
+    summary: "Waiting, to be cancelled",
+    body: {
+      amount: 300,
+      currency: "EUR",
+      destination: { iban: "DE89 3704 0044 0532 0130 00" },
+      settlement: "manual",
+    },
+    save: "waiting_again",
+  },
+  {
+    operation: "cancelTransfer",
+    name: "cancelled",
+    summary: "It was pending",
+    of: "waiting_again",
+  },
+  { operation: "getTransfer", name: "transfer", summary: "A transfer", of: "transfer" },
+  { operation: "listTransfers", name: "page", summary: "A page of one", query: one },
+  { operation: "listLedgerEntries", name: "page", summary: "A page of two", query: "limit=2" },
+  { operation: "getBalance", name: "balance", summary: "Of three currencies" },
+  {
+    operation: "createApiKey",
+    name: "scoped",
+    summary: "A key that reads",
+    body: { name: "Reports", scopes: ["payments:read", "ledger:read"] },
+    save: "api_key",
+  },
+  { operation: "getApiKey", name: "key", summary: "A key", of: "api_key" },
+  { operation: "listApiKeys", name: "page", summary: "A page of one", query: one },
+  {
+    operation: "rotateApiKey",
+    name: "overlap",
+    summary: "The older secret lives for an hour",
+    of: "api_key",
+    body: { expires_in: 3600 },
+  },
+  { operation: "revokeApiKey", name: "revoked", summary: "A revoked key", of: "api_key" },
+  {
+    operation: "createWebhookEndpoint",
+    name: "some",
+    summary: "Some kinds of events",
+    body: {
+      url: "https://example.com/webhooks",
+      events: ["payment.*", "refund.completed"],
+      description: "Orders",
+    },
+    save: "endpoint",
+  },
+  { operation: "getWebhookEndpoint", name: "endpoint", summary: "An endpoint", of: "endpoint" },
+  { operation: "listWebhookEndpoints", name: "page", summary: "A page of one", query: one },
+  {
+    operation: "updateWebhookEndpoint",
+    name: "disable",
+    summary: "Disable it",
+    of: "endpoint",
+    body: { status: "disabled" },
+  },
+  {
+    operation: "rotateWebhookSecret",
+    name: "overlap",
+    summary: "The older secret signs for a day",
+    of: "endpoint",
+    body: { expires_in: 86_400 },
+  },
+  {
+    operation: "triggerWebhook",
+    name: "completed",
+    summary: "A payment was completed",
+    body: { endpoint_id: "$receiver", event: "payment.completed", payment_id: "$payment" },
+    save: "delivery",
+  },
+  {
+    operation: "triggerWebhook",
+    name: "ping",
+    summary: "A ping",
+    body: { endpoint_id: "$receiver", event: "ping", payment_id: "$payment" },
+  },
+  {
+    operation: "triggerWebhook",
+    name: "disabled",
+    summary: "An endpoint was disabled",
+    body: {
+      endpoint_id: "$receiver",
+      event: "webhook_endpoint.disabled",
+      payment_id: "$payment",
+    },
+  },
+  {
+    operation: "getWebhookDelivery",
+    name: "delivered",
+    summary: "A delivery that succeeded",
+    of: "delivery",
+  },
+  { operation: "listWebhookDeliveries", name: "page", summary: "A page of one", query: one },
+  {
+    operation: "redeliverWebhook",
+    name: "pending",
+    summary: "It is pending again",
+    of: "delivery",
+  },
+  { operation: "listEvents", name: "page", summary: "A page of one", query: one, save: "event" },
+  { operation: "getEvent", name: "event", summary: "An event", of: "event" },
+  {
+    operation: "deleteWebhookEndpoint",
+    name: "deleted",
+    summary: "A deleted endpoint",
+    of: "endpoint",
+  },
+  { operation: "resetSandbox", name: "reset", summary: "What was deleted" },
+];

@@ -1,0 +1,32 @@
+/**
+ * Both functions over a database, as a child process that a test can kill: the parts of the local
+ * start, on a database that stays. Its first line of output is its base URL.
+ *
+ * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
+ */
+
+import { openLocalServer } from "../../../scripts/local/local_server.ts";
+import { startTicker } from "../../../scripts/local/ticker.ts";
+import { createDependencies } from "../../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+
+const server = await openLocalServer(Number(Deno.env.get("PORT")));
+const deps = createDependencies({
+  database_url: Deno.env.get("DATABASE_URL")!,
+  base_url: server.base_url,
+  webhook_master_secret: Deno.env.get("MASTER_SECRET")!,
+  relay_token: Deno.env.get("RELAY_TOKEN")!,
+  allow_private_webhooks: true,
+  // The parent waits for leases of the dead to run out: attempts are as much shorter.
+  webhook_lease_ms: Number(Deno.env.get("LEASE_MS")),
+  webhook_sender: { timeouts: { connect_ms: 500, total_ms: 1_000 } },
+  log: () => {},
+});
+const functions = {
+  "api-v1-payments": createPaymentsFunction(deps),
+  "api-v1-sandbox": createSandboxFunction(deps),
+};
+server.serve(functions);
+startTicker(functions["api-v1-payments"], Deno.env.get("RELAY_TOKEN")!);
+console.log(server.base_url);

@@ -1,0 +1,175 @@
+/**
+ * Holds the product to its OpenAPI document: every answer that a test gets, and every request that
+ * the product accepts, is checked against docs/openapi.json. Answers more strictly than the document
+ * asks of clients: a member, header, status or error code that is not described is a failure.
+ *
+ * `OPENAPI_CHECK=0` turns it off.
+ */
+
+import assert from "node:assert/strict";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
+
+/** What was sent, and what came back. */
+interface CheckedExchange {
+  method: string;
+  /** With its query. */
+  path: string;
+  /** The text of the body, if there is one. */
+  sent: string | undefined;
+  status: number;
+  headers: Headers;
+  /** The answer's body, parsed; undefined when it is not JSON. */
+  body: unknown;
+}
+
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+/** Methods that operations have; of others the document says nothing. */
+const METHODS: readonly string[] = ["GET", "POST", "PUT", "DELETE"];
+/** Headers that HTTP and the fetch standard describe. */
+const STANDARD_HEADER = /^(allow|content-type|content-length|vary|access-control-.*)$/;
+/** Headers of answers to requests that no operation of the document takes. */
+const ELSEWHERE = [
+  "request-id",
+  "cache-control",
+  "x-content-type-options",
+  "www-authenticate",
+  "ratelimit-policy",
+  "ratelimit",
+  "retry-after",
+];
+const IS_ON = Deno.env.get("OPENAPI_CHECK") !== "0";
+
+let loaded: { document: Json; ajv: Ajv2020; templates: [RegExp, string][] } | undefined;
+const validators = new Map<string, ValidateFunction>();
+
+/** Throws an `AssertionError` that names what differs from the document. */
+export function checkExchange(exchange: CheckedExchange): void {
+  const { method, path, status, headers, body } = exchange;
+  if (!IS_ON || !METHODS.includes(method)) return;
+  const { document, templates } = loaded ??= load();
+  const at = `${method} ${path} answers ${status}`;
+  const pathname = path.split("?")[0]!;
+  const template = templates.find(([pattern]) => pattern.test(pathname))?.[1];
+  const operation = template && document.paths[template][method.toLowerCase()];
+  if (!operation) {
+    checkBody(at, "#/components/schemas/ErrorBody", body);
+    return checkHeaders(at, headers, ELSEWHERE, []);
+  }
+  const pointer = `#/paths/${escape(template)}/${method.toLowerCase()}`;
+  const named = operation.responses[status];
+  assert.ok(named, `${at}, which docs/openapi.json does not describe: ${JSON.stringify(body)}`);
+  const response = resolve(named);
+  const at_response = named.$ref ?? `${pointer}/responses/${status}`;
+  const described = Object.keys(response.headers);
+  const required = described.filter((name) => resolve(response.headers[name]).required);
+  checkHeaders(at, headers, described.map((name) => name.toLowerCase()), required);
+  for (const name of described.filter((name) => headers.has(name))) {
+    const ref = response.headers[name].$ref ?? `${at_response}/headers/${name}`;
+    check(`${at}: header ${name}`, `${ref}/schema`, headers.get(name));
+  }
+  if (!response.content) return;
+  const { examples } = response.content["application/json"];
+  checkBody(at, `${at_response}/content/application~1json/schema`, body);
+  if (status >= 400) {
+    const { code, type } = (body as Json).error as { code: ErrorCode; type: string };
+    assert.ok(Object.hasOwn(examples, code), `${at} ${code}: not described there`);
+    assert.deepEqual({ status, type }, ERROR_CATALOGUE[code]);
+  } else {
+    checkRequest(exchange, operation, pointer);
+  }
+}
+
+/** What was accepted must be what the document says is taken. */
+function checkRequest({ method, path, sent }: CheckedExchange, operation: Json, pointer: string) {
+  const at = `${method} ${path} is accepted`;
+  if (sent && operation.requestBody) {
+    const ref = `${pointer}/requestBody/content/application~1json/schema`;
+    check(`${at} with ${sent}`, ref, JSON.parse(sent), false);
+  }
+  if (operation.requestBody?.required) assert.ok(sent, `${at} without a body`);
+  const query = new URLSearchParams(path.split("?")[1] ?? "");
+  for (const [i, named] of (operation.parameters ?? []).entries()) {
+    const parameter = resolve(named);
+    const value = parameter.in === "query" ? query.get(parameter.name) : null;
+    if (value === null) continue;
+    const typed = parameter.schema.type === "integer" ? Number(value) : value;
+    check(
+      `${at}: ${parameter.name}`,
+      `${named.$ref ?? `${pointer}/parameters/${i}`}/schema`,
+      typed,
+    );
+  }
+}
+
+function checkHeaders(
+  at: string,
+  headers: Headers,
+  described: readonly string[],
+  required: readonly string[],
+): void {
+  for (const name of headers.keys()) {
+    const is_known = STANDARD_HEADER.test(name) || described.includes(name);
+    assert.ok(is_known, `${at} with the header ${name}, which docs/openapi.json does not describe`);
+  }
+  for (const name of required) assert.ok(headers.has(name), `${at} without the header ${name}`);
+  assert.equal(headers.get("Content-Type") ?? "application/json", "application/json", at);
+}
+
+function checkBody(at: string, ref: string, body: unknown): void {
+  check(`${at} with a body`, ref, body);
+}
+
+function check(at: string, ref: string, value: unknown, is_answer = true): void {
+  const { ajv } = loaded!;
+  const id = `${is_answer ? "answers" : "requests"}${ref}`;
+  let validate = validators.get(id);
+  if (!validate) validators.set(id, validate = ajv.compile({ $ref: id }));
+  if (validate(value)) return;
+  const reasons = ajv.errorsText(validate.errors, { dataVar: "value" });
+  assert.fail(`${at} that is not what docs/openapi.json describes (${ref}): ${reasons}
+${JSON.stringify(value)}
+If the code is right, "deno task openapi" brings the document up to date.`);
+}
+
+function load() {
+  const file = new URL("../../../docs/openapi.json", import.meta.url);
+  const document = JSON.parse(Deno.readTextFileSync(file));
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  addFormats.default(ajv);
+  ajv.addSchema(structuredClone(document), "requests");
+  const answers = structuredClone(document);
+  closeObjects(answers.components.schemas);
+  ajv.addSchema(answers, "answers");
+  const templates = Object.keys(document.paths)
+    // `{id}` last: a literal segment is the better match.
+    .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
+    .map((path): [RegExp, string] => [
+      new RegExp(`^${path.replaceAll(".", "\\.").replace("{id}", "[^/]+")}$`),
+      path,
+    ]);
+  return { document, ajv, templates };
+}
+
+/** The product sends no member that is not described, though clients must not rely on that. */
+function closeObjects(schema: Json): void {
+  if (typeof schema !== "object" || schema === null) return;
+  if (schema.type === "object" && schema.properties && !("additionalProperties" in schema)) {
+    schema.additionalProperties = false;
+  }
+  for (const value of Object.values(schema)) closeObjects(value);
+}
+
+function resolve(object: Json): Json {
+  if (!object.$ref) return object;
+  const steps = object.$ref.slice(2).split("/");
+  return steps.reduce((inner: Json, step: string) => inner[step], loaded!.document);
+}
+
+function escape(path: string): string {
+  return path.replaceAll("~", "~0").replaceAll("/", "~1").replaceAll("{", "%7B")
+    .replaceAll("}", "%7D");
+}

@@ -1,0 +1,169 @@
+/**
+ * The two functions over a database, as a test calls them: inside the test's own process, or
+ * (`TEST_FUNCTIONS`) each in a process of Deno 2.1.4 as they are deployed, there `processes`
+ * straight to the database and `pooled` through a transaction pooler.
+ *
+ * A test of the inside (a clock that is set, statements that are counted, the parts themselves)
+ * cannot be run over processes: what it asks for throws `LooksInside`, which ends that test or step
+ * and is counted, and named at the end of the run.
+ */
+
+import { createDependencies, type OpenDependencies } from "../../../shared/http/dependencies.ts";
+import type { Settings } from "../../../shared/http/settings.ts";
+import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+import type { LogLine } from "../../../shared/http/request_log.ts";
+import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+import { testServer } from "../database/database.ts";
+import { type FunctionProcess, startFunction } from "../supabase/function_process.ts";
+import { LooksInside, tellOfTheInside } from "./looks_inside.ts";
+
+/** The functions, running. */
+interface Product {
+  /** Answers a request to `/<function>/…`; its host does not matter. */
+  fetch(request: Request): Promise<Response>;
+  /** Throws `LooksInside` over processes. */
+  readonly deps: OpenDependencies;
+  logs: LogLine[];
+  close(): Promise<void>;
+}
+
+/** How the functions of this run are run. */
+const WAY = Deno.env.get("TEST_FUNCTIONS");
+/** Whether they are processes of their own. */
+export const IS_REMOTE = WAY === "processes" || WAY === "pooled";
+if (WAY && !IS_REMOTE) throw new Error(`TEST_FUNCTIONS "${WAY}" is neither processes nor pooled`);
+if (IS_REMOTE) tellOfTheInside();
+
+/** Longer than by default: on a busy machine the database is slow, not away. */
+const AWAY_AFTER_MS = 15_000;
+
+const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
+type Name = typeof NAMES[number];
+
+/** Opens the functions; `inside` are settings that are of no use to a process, and not missed. */
+export function openProduct(settings: Settings, inside: Partial<Settings> = {}): Product {
+  return IS_REMOTE ? openProcesses(settings) : openHere({ ...settings, ...inside });
+}
+
+function openHere(settings: Settings): Product {
+  const logs: LogLine[] = [];
+  const deps = createDependencies({
+    log: (line) => logs.push(line),
+    away_after_ms: AWAY_AFTER_MS,
+    ...settings,
+  });
+  const functions = {
+    "api-v1-payments": createPaymentsFunction(deps),
+    "api-v1-sandbox": createSandboxFunction(deps),
+  };
+  return {
+    fetch: async (request) => await functions[functionOf(request)](request),
+    deps,
+    logs,
+    close: () => deps.close(),
+  };
+}
+
+function openProcesses(settings: Settings): Product {
+  const environment = environmentOf(settings);
+  const logs: LogLine[] = [];
+  // Each is started when it is first called: most tests call one.
+  const processes = new Map<Name, Promise<FunctionProcess>>();
+  const processOf = (name: Name) => {
+    const process = processes.get(name) ??
+      startFunction(name, environment, (line) => logs.push(line));
+    processes.set(name, process);
+    return process;
+  };
+  return {
+    async fetch(request) {
+      const process = await processOf(functionOf(request));
+      const { pathname, search } = new URL(request.url);
+      if (request.headers.has("Content-Length")) throw new LooksInside("a length that is a lie");
+      const answer = await send(process.origin + pathname + search, request);
+      const id = answer.headers.get("Request-Id");
+      // The clock's calls are not logged, and an answer that is refused before has no id.
+      if (id && !pathname.includes("/internal/")) await process.logged(id);
+      return answer;
+    },
+    get deps(): OpenDependencies {
+      throw new LooksInside("the parts of the service");
+    },
+    logs,
+    async close() {
+      for (const process of processes.values()) await (await process).close();
+    },
+  };
+}
+
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  "date",
+  "content-encoding",
+  "transfer-encoding",
+]);
+/** A connection for each request: one that a refused body was sent over is closed by the server. */
+const client = IS_REMOTE ? Deno.createHttpClient({ poolMaxIdlePerHost: 0 }) : undefined;
+
+async function send(url: string, { method, headers, body: stream }: Request): Promise<Response> {
+  const body = stream && await new Response(stream).bytes();
+  try {
+    const options = {
+      method,
+      headers,
+      body,
+      redirect: "manual",
+      ...(client && { client }),
+    } as const;
+    const answer = await fetch(url, options);
+    // What belongs to the transport: the time, and a coding that has been undone, with its length.
+    const is_coded = answer.headers.has("content-encoding");
+    const kept = [...answer.headers].filter(([name]) =>
+      !TRANSPORT_HEADERS.has(name) && !(is_coded && name === "content-length")
+    );
+    return new Response(answer.body, { status: answer.status, headers: kept });
+  } catch (error) {
+    if (!String(error).includes("header value")) throw error;
+    throw new LooksInside("a header that no client sends");
+  }
+}
+
+function functionOf(request: Request): Name {
+  return new URL(request.url).pathname.split("/")[1] as Name;
+}
+
+/** Settings as the variables that an operator would set; those without one are the inside. */
+function environmentOf(settings: Settings): Record<string, string> {
+  const {
+    database_url,
+    base_url,
+    allowed_origins = [],
+    webhook_master_secret,
+    relay_token,
+    allow_private_webhooks = false,
+    rate_limit = 0,
+    environment_rate_limit = 0,
+    max_connections,
+    prepare,
+    ...others
+  } = settings;
+  const [other] = Object.keys(others);
+  if (other) throw new LooksInside(`the setting ${other}`);
+  const { pooler_port, superuser_url } = testServer();
+  const url = new URL(database_url);
+  // A test with something of its own in between keeps that.
+  const is_pooled = pooler_port !== null && url.port === new URL(superuser_url).port;
+  if (is_pooled) url.port = String(pooler_port);
+  const is_prepared = is_pooled ? false : prepare;
+  return {
+    PAYMENTS_DB_URL: url.href,
+    PUBLIC_BASE_URL: base_url,
+    CONSOLE_ORIGINS: allowed_origins.join(","),
+    ...(webhook_master_secret && { WEBHOOK_MASTER_SECRET: webhook_master_secret }),
+    ...(relay_token && { RELAY_TOKEN: relay_token }),
+    ALLOW_PRIVATE_WEBHOOKS: String(allow_private_webhooks),
+    RATE_LIMIT_PER_SECOND: String(rate_limit),
+    RATE_LIMIT_ENVIRONMENT_PER_SECOND: String(environment_rate_limit),
+    ...(max_connections && { DB_POOL_SIZE: String(max_connections) }),
+    ...(is_prepared !== undefined && { DB_PREPARE: String(is_prepared) }),
+  };
+}

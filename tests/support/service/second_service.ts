@@ -1,0 +1,38 @@
+/**
+ * Another isolate of the product over the database of a test service: its own pool, queues and memory,
+ * as a second worker has them when deployed.
+ */
+
+import type { Settings } from "../../../shared/http/settings.ts";
+import { type KeyedCall, keyedCall } from "./keyed_call.ts";
+import { openProduct } from "./product.ts";
+import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
+
+/** A second isolate. */
+interface SecondService {
+  /** Calls a function with a key of the first service, its sandbox's by default. */
+  call(
+    method: string,
+    path: string,
+    options?: Partial<KeyedCall>,
+  ): Promise<TestAnswer>;
+  close(): Promise<void>;
+}
+
+/** Starts another isolate beside a test service; `close` it before that one. */
+export function startSecondService(
+  first: TestService,
+  settings: Partial<Settings> = {},
+): SecondService {
+  const product = openProduct({
+    database_url: first.database.functions_url,
+    base_url: BASE_URL,
+    webhook_master_secret: MASTER_SECRET,
+    ...settings,
+  });
+  return {
+    call: (method, path, options = {}) =>
+      keyedCall(product, method, path, { key: first.key.text, ...options }),
+    close: () => product.close(),
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * Both functions as a child process that a test can kill: see tests/support/service/kill_server.ts.
+ */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { MASTER_SECRET, RELAY_TOKEN } from "./service.ts";
+
+const SERVER = fileURLToPath(new URL("./kill_server.ts", import.meta.url));
+
+/** A server process. */
+export interface ServerProcess {
+  base_url: string;
+  /** `kill -9`, and waits for the end; once is enough. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Launches a server over a database and resolves when it serves.
+ * @param options.lease_ms how long its relay holds a delivery
+ * @param options.port of a server that was killed before; a free one unless given
+ */
+export async function launchServer(
+  database_url: string,
+  options: { lease_ms: number; port?: number },
+): Promise<ServerProcess> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", SERVER],
+    env: {
+      DATABASE_URL: database_url,
+      MASTER_SECRET,
+      RELAY_TOKEN,
+      LEASE_MS: String(options.lease_ms),
+      PORT: String(options.port ?? 0),
+    },
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes("\n")) {
+    const { value, done } = await output.read();
+    assert.ok(!done, "the server ended before it served");
+    text += value;
+  }
+  let is_killed = false;
+  return {
+    base_url: text.trim(),
+    async kill() {
+      if (is_killed) return;
+      is_killed = true;
+      child.kill("SIGKILL");
+      await child.status;
+      await output.cancel();
+    },
+  };
+}

@@ -1,0 +1,249 @@
+/**
+ * The product for a test file: both functions over a database of their own, with keys of two
+ * sandboxes and one live environment, a clock that can be set, and what was sent to the database.
+ * Where TEST_FUNCTIONS makes the functions processes of their own, see product.ts.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";
+import { idMint } from "../../../shared/core/ids.ts";
+import type { OpenDependencies } from "../../../shared/http/dependencies.ts";
+import type { Settings } from "../../../shared/http/settings.ts";
+import type { LogLine } from "../../../shared/http/request_log.ts";
+import { cloneDatabase } from "../database/database.ts";
+import { LooksInside } from "./looks_inside.ts";
+import { IS_REMOTE, openProduct } from "./product.ts";
+import { checkExchange } from "./openapi_check.ts";
+
+/** Where the functions believe to be served. */
+export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
+/** What the test service derives endpoints' secrets from. */
+export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
+/** What wakes the test service's relay. */
+export const RELAY_TOKEN = "relay-token-of-the-test-service";
+/** A published test card that is approved. */
+export const APPROVED_CARD = {
+  number: "4242 4242 4242 4242",
+  exp_month: 12,
+  exp_year: 2034,
+  cvc: "123",
+};
+
+/** A key and what it opens. */
+export interface TestKey {
+  text: string;
+  id: string;
+  environment_id: string;
+}
+
+/** An answer, read. */
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // deno-lint-ignore no-explicit-any
+  body: any;
+}
+
+/** What a call sends beyond its method and path. */
+export interface CallOptions {
+  /** A key text, or null for none; the first sandbox's key by default. */
+  key?: string | null;
+  /** An object is sent as JSON, a text or bytes as they are. */
+  body?: unknown;
+  idempotency_key?: string;
+  headers?: Record<string, string>;
+  /** Not compared with the OpenAPI document: the answer was put into the database by the test. */
+  unchecked?: boolean;
+}
+
+/** The running product. */
+export interface TestService {
+  /** Calls a function: `POST /api-v1-payments/v1/payments`. */
+  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  /** `POST /api-v1-payments/v1/payments` with an amount of 1000 EUR cents unless said otherwise. */
+  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  /** A payment in any status, by `POST /api-v1-sandbox/payments`. */
+  make(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  key: TestKey;
+  /** Another sandbox's key. */
+  other: TestKey;
+  live: TestKey;
+  /** Makes one more key. */
+  issueKey(
+    environment_id: string,
+    options?: { scopes?: string[]; expires_at?: string },
+  ): Promise<TestKey>;
+  /** The id that a key's environment has now: each reset gives it another. */
+  environmentOf(key: TestKey): Promise<string>;
+  /** Superuser's connection: sees everything. */
+  sql: postgres.Sql;
+  deps: OpenDependencies;
+  database: { url: string; functions_url: string };
+  /** Statements sent since the last `take`; throws `LooksInside` over processes. */
+  takeStatements(): string[];
+  /** Forgets which statements were sent. */
+  forgetStatements(): void;
+  /** Asserts how many statements were sent since then; over processes nobody counts them. */
+  assertStatements(count: number): void;
+  logs: LogLine[];
+  /**
+   * Sets the clock of the functions and of the database; null for the machine's. The next call
+   * waits until the database's is set.
+   */
+  setClock(at_ms: number | null): Promise<void>;
+  /** Sets the clock of the functions alone: theirs is wrong. */
+  setWrongClock(at_ms: number): void;
+  /** Sets the clock where that can be done; false over processes, whose clock is the machine's. */
+  trySetClock(at_ms: number | null): boolean;
+  close(): Promise<void>;
+}
+
+/** Moves the time of a test's own database; null for the machine's. */
+export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
+  const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
+  await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
+    language sql stable parallel safe set search_path = pg_catalog, pg_temp
+    as $$ select ${at} $$`);
+}
+
+/** Starts the product over a fresh database; `close` at the end of the file. */
+export async function startService(
+  options: Partial<Settings> = {},
+): Promise<TestService> {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 4, onnotice: () => {} });
+  let statements: string[] = [];
+  let fixed_ms: number | null = null;
+  let server_time = Promise.resolve();
+  const setClock = (at_ms: number | null) => {
+    fixed_ms = at_ms;
+    server_time = server_time.then(() => setServerTime(sql, at_ms));
+    return server_time;
+  };
+  const product = openProduct({
+    database_url: database.functions_url,
+    base_url: BASE_URL,
+    allowed_origins: ["http://localhost:*", "https://console.example.com"],
+    webhook_master_secret: MASTER_SECRET,
+    allow_private_webhooks: true,
+    relay_token: RELAY_TOKEN,
+    ...options,
+  }, {
+    clock: () => fixed_ms ?? Date.now(),
+    on_statement: (text) => statements.push(text),
+    ...options,
+  });
+  const mint = idMint((options.clock ?? Date.now)(), options.random);
+
+  async function environment(livemode: boolean, account: string): Promise<string> {
+    const id = mint("env_");
+    await sql`select pay.create_environment(${id}, ${account}, ${livemode}, 'test')`;
+    return id;
+  }
+
+  async function issueKey(
+    environment_id: string,
+    { scopes, expires_at }: { scopes?: string[]; expires_at?: string } = {},
+  ): Promise<TestKey> {
+    const [row] = await sql`select livemode from pay.environments where id = ${environment_id}`;
+    const text = generateApiKey(row!.livemode ? "live" : "test", undefined, options.random);
+    const { hash, prefix, last_four } = parseApiKey(text)!;
+    const id = mint("key_");
+    await sql`select pay.create_api_key(${id}, ${environment_id}, 'test', ${scopes ?? null},
+      ${hash}, ${prefix}, ${last_four}, ${expires_at ?? null})`;
+    return { text, id, environment_id };
+  }
+
+  const key = await issueKey(await environment(false, "one"));
+  const other = await issueKey(await environment(false, "two"));
+  const live = await issueKey(await environment(true, "one"));
+
+  async function call(
+    method: string,
+    path: string,
+    { key: text = key.text, body, idempotency_key, headers = {}, unchecked = false }: CallOptions =
+      {},
+  ): Promise<TestAnswer> {
+    const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
+      ? body
+      : JSON.stringify(body);
+    const request = new Request(`http://localhost${path}`, {
+      method,
+      headers: {
+        ...(text !== null && { Authorization: `Bearer ${text}` }),
+        ...(raw !== undefined && { "Content-Type": "application/json" }),
+        ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
+        ...headers,
+      },
+      ...(raw !== undefined && { body: raw as BodyInit }),
+    });
+    await server_time;
+    const response = await product.fetch(request);
+    const answer = await response.text();
+    const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
+    const parsed = is_json ? JSON.parse(answer) : undefined;
+    const { status, headers: answered } = response;
+    if (!unchecked) {
+      const sent = raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw;
+      checkExchange({ method, path, sent, status, headers: answered, body: parsed });
+    }
+    return { status, headers: answered, text: answer, body: parsed };
+  }
+
+  return {
+    call,
+    pay: (body = {}, options = {}) =>
+      call("POST", "/api-v1-payments/v1/payments", {
+        ...options,
+        body: { amount: 1000, currency: "EUR", ...body },
+      }),
+    make: (body = {}, options = {}) =>
+      call("POST", "/api-v1-sandbox/payments", {
+        ...options,
+        body: { amount_minor: 1000, currency: "EUR", ...body },
+      }),
+    key,
+    other,
+    live,
+    issueKey,
+    async environmentOf({ id }) {
+      const [row] = await sql`select environment_id from pay.api_keys where id = ${id}`;
+      return row!.environment_id;
+    },
+    sql,
+    get deps() {
+      return product.deps;
+    },
+    database,
+    takeStatements() {
+      if (IS_REMOTE) throw new LooksInside("statements");
+      return statements.splice(0);
+    },
+    forgetStatements: () => statements = [],
+    assertStatements(count) {
+      if (!IS_REMOTE) assert.equal(statements.length, count, statements.join(";\n"));
+      statements = [];
+    },
+    logs: product.logs,
+    setClock(at_ms) {
+      if (IS_REMOTE) throw new LooksInside("the clock");
+      return setClock(at_ms);
+    },
+    setWrongClock(at_ms) {
+      if (IS_REMOTE) throw new LooksInside("the clock");
+      fixed_ms = at_ms;
+    },
+    trySetClock(at_ms) {
+      if (!IS_REMOTE) setClock(at_ms);
+      return !IS_REMOTE;
+    },
+    async close() {
+      await server_time;
+      await product.close();
+      await sql.end();
+      await database.drop();
+    },
+  };
+}

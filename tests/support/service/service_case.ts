@@ -1,0 +1,115 @@
+/**
+ * A test over a product of its own, and what its tables of cases share: addresses, test values, a
+ * payment in any status.
+ */
+
+import assert from "node:assert/strict";
+import {
+  APPROVED_CARD,
+  type CallOptions,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "./service.ts";
+
+export const PAYMENTS = "/api-v1-payments/v1/payments";
+export const REFUNDS = "/api-v1-payments/v1/refunds";
+export const LEDGER = "/api-v1-payments/v1/ledger_entries";
+export const SANDBOX = "/api-v1-sandbox";
+
+/** An approved instrument of each kind, as a create takes it. */
+export const APPROVED = {
+  card: { card: APPROVED_CARD },
+  sepa: { iban: "DE89 3704 0044 0532 0130 00" },
+  swift: { iban: "GB82 WEST 1234 5698 7654 32" },
+  stablecoin: { wallet: "0x000000000000000000000000000000000000dEaD" },
+} as const;
+export type Kind = keyof typeof APPROVED;
+export const KINDS = Object.keys(APPROVED) as Kind[];
+
+/** A card with another number or other fields than the approved one. */
+export function card(fields: Partial<typeof APPROVED_CARD> | string): Record<string, unknown> {
+  return {
+    card: { ...APPROVED_CARD, ...(typeof fields === "string" ? { number: fields } : fields) },
+  };
+}
+
+/** Every address of an advance. */
+export const ADVANCE_ADDRESSES = [
+  (id: string) => `${SANDBOX}/payments/${id}/advance`,
+  (id: string) => `${SANDBOX}/v1/payments/${id}/advance`,
+  (id: string) => `/api-v1-payments/v1/sandbox/${id}/advance`,
+] as const;
+
+/** Registers a test that gets the product; a step of it is one case. */
+export function serviceCase(
+  name: string,
+  run: (t: Deno.TestContext, service: TestService) => Promise<void>,
+  options: Parameters<typeof startService>[0] = {},
+): void {
+  Deno.test(name, async (t) => {
+    const service = await startService(options);
+    try {
+      await run(t, service);
+    } finally {
+      await service.close();
+    }
+  });
+}
+
+/** Advances a payment; any status code. */
+export function advance(
+  service: TestService,
+  id: string,
+  to: string,
+  options: CallOptions = {},
+): Promise<TestAnswer> {
+  return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
+}
+
+/** Every status, and the moves that bring a payment of 1000 there. */
+const ROUTES: Record<string, { outcome: string; then?: string; refund?: number }> = {
+  pending: { outcome: "pending" },
+  requires_action: { outcome: "pending", then: "requires_action" },
+  processing: { outcome: "pending", then: "processing" },
+  completed: { outcome: "success" },
+  declined: { outcome: "declined" },
+  failed: { outcome: "pending", then: "failed" },
+  cancelled: { outcome: "pending", then: "cancelled" },
+  partially_refunded: { outcome: "success", refund: 400 },
+  refunded: { outcome: "refunded" },
+  chargeback: { outcome: "chargeback" },
+};
+export const STATUSES = Object.keys(ROUTES);
+
+/** A payment of 1000 in a status, as it is answered; a partial refund has taken 400 of it. */
+export async function paymentIn(
+  service: TestService,
+  status: string,
+  body: Record<string, unknown> = {},
+  // deno-lint-ignore no-explicit-any
+): Promise<any> {
+  const { outcome, then, refund } = ROUTES[status]!;
+  const made = await service.make({ ...body, outcome });
+  assert.equal(made.status, 201, made.text);
+  const { id } = made.body;
+  if (then) assert.equal((await advance(service, id, then)).status, 200);
+  if (refund) {
+    const url = `${PAYMENTS}/${id}/refund`;
+    assert.equal((await service.call("POST", url, { body: { amount: refund } })).status, 201);
+  }
+  const { body: payment } = await service.call("GET", `${PAYMENTS}/${id}`);
+  assert.equal(payment.status, status);
+  return payment;
+}
+
+/** Asserts a 400 that names a field, or another error of a code. */
+export function assertRefused(answer: TestAnswer, status: number, code: string, param?: string) {
+  const shown = answer.body?.error;
+  assert.deepEqual(
+    [answer.status, shown?.code, shown?.param],
+    [status, code, param],
+    answer.text,
+  );
+  assert.equal(shown.request_id, answer.headers.get("Request-Id"));
+}

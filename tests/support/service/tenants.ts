@@ -1,0 +1,248 @@
+/**
+ * Two sandboxes and a live environment with rows in every table, and what somebody who has become
+ * the owner of the tables sees of them and may do there: the view that row-level security leaves.
+ */
+
+import postgres from "postgres";
+import { APPROVED_CARD, startService, type TestService } from "./service.ts";
+
+/** Whose a row is, seen from the first sandbox. */
+type Tenant = "own" | "other" | "live";
+/** Rows per tenant (or "nobody's"), or the SQLSTATE of a refusal. */
+type Seen = Record<string, number> | string;
+
+/** What may be done with one table. */
+export interface Sight {
+  select: Seen;
+  /** Inserting a copy of an own row and of another's: 23505 means that security let it through. */
+  insert: { own: string; other: string };
+  update: Seen;
+  delete: Seen;
+}
+
+/** Settings of a transaction. */
+export type Settings = Record<string, string>;
+
+/** The tenants of a test file. */
+export interface Tenants {
+  service: TestService;
+  environments: Record<Tenant, string>;
+  /** Every table of the schema. */
+  tables: string[];
+  /** As the owner of the tables, with these settings and after these statements; all undone. */
+  look(settings: Settings, statements?: readonly string[]): Promise<Record<string, Sight>>;
+}
+
+/** Rows that no request of this file makes; columns that are not named stay null. */
+const SEEDS: Record<string, Record<string, unknown>> = {
+  relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
+  settings: { name: "relay_url", value: "http://127.0.0.1/" },
+  oracle_findings: {
+    oracle: "oracle_refunds",
+    subject_id: "pay_1",
+    detail: "",
+    found_at: "2026-01-01",
+  },
+  webhook_endpoints: {
+    id: "whe_1",
+    slot: 0,
+    url: "https://example.com/",
+    events: ["*"],
+    status: "enabled",
+    secrets: [],
+    revision: 1,
+    created_at: "2026-01-01",
+    body: "{}",
+  },
+  rate_counters: {
+    api_key_id: "key_1",
+    stripe: 0,
+    window_number: 1,
+    current_count: 1,
+    previous_count: 0,
+  },
+  transfers: {
+    id: "tr_1",
+    status: "pending",
+    amount_minor: 1,
+    currency: "EUR",
+    sequence: 1,
+    created_at: "2026-01-01",
+    updated_at: "2026-01-01",
+    body: "{}",
+  },
+  webhook_deliveries: {
+    id: "whd_1",
+    event_id: "evt_1",
+    event_type: "ping",
+    endpoint_id: "whe_1",
+    subject_id: "pay_1",
+    status: "delivered",
+    attempt_count: 1,
+    lost_claims: 0,
+    attempts: "",
+    created_at: "2026-01-01",
+  },
+};
+
+/** Starts the product and fills three environments. */
+export async function startTenants(): Promise<Tenants> {
+  const service = await startService();
+  const { sql, key, other, live } = service;
+  for (const { text } of [key, other]) {
+    const options = { key: text, idempotency_key: "kept" };
+    const paid = await service.pay({ card: APPROVED_CARD }, options);
+    const url = `/api-v1-payments/v1/payments/${paid.body.id}/refund`;
+    await service.call("POST", url, { key: text, body: { amount: 1 } });
+  }
+  const environments = {
+    own: key.environment_id,
+    other: other.environment_id,
+    live: live.environment_id,
+  };
+  const tables = (await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'pay' order by 1`)
+    .map(({ name }) => name);
+  for (const name of tables) await fill(sql, name, environments);
+  const samples: Samples = {};
+  for (const table of tables) {
+    samples[table] = {
+      own: await sampleRow(sql, table, environments.own),
+      other: await sampleRow(sql, table, environments.other),
+    };
+  }
+  return {
+    service,
+    environments,
+    tables,
+    async look(settings, statements = []) {
+      const session = await sql.reserve();
+      try {
+        await session`begin`;
+        for (const statement of statements) await session.unsafe(statement);
+        await session`set local role pay_owner`;
+        for (const [name, value] of Object.entries(settings)) {
+          await session`select set_config(${name}, ${value}, true)`;
+        }
+        return await lookAround(session, samples, environments);
+      } finally {
+        await session`rollback`;
+        session.release();
+      }
+    },
+  };
+}
+
+/** Tables of the operator: no environment of a key opens them. */
+export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
+  "settings",
+  "relay_wakes",
+  "oracle_findings",
+]);
+
+/** The column of a table that says whose a row is. */
+export function environmentColumn(table: string): string {
+  if (table === "settings") return "name";
+  if (table === "relay_wakes") return "request_id";
+  return table === "environments" ? "id" : "environment_id";
+}
+
+/** Some row of an environment, with the table's columns. */
+export async function sampleRow(
+  sql: postgres.Sql,
+  table: string,
+  environment_id: string,
+): Promise<Record<string, unknown>> {
+  const [found] = await sql.unsafe(
+    `select to_json(t) as row from pay.${table} t where ${environmentColumn(table)} = $1 or $2`,
+    [environment_id, OPERATORS_TABLES.has(table)],
+  );
+  if (!found) throw new Error(`pay.${table} has no row: make one, or add it to SEEDS`);
+  return found.row;
+}
+
+/** Makes the environments equal: what only one has is copied from the first sandbox, or seeded. */
+async function fill(sql: postgres.Sql, table: string, environments: Record<Tenant, string>) {
+  const column = environmentColumn(table);
+  const own = environments.own;
+  const seed = SEEDS[table];
+  await sql.begin(async (transaction) => {
+    if (seed) await insertRow(transaction, table, { [column]: own, ...seed });
+    if (OPERATORS_TABLES.has(table)) return;
+    for (const environment of [environments.other, environments.live]) {
+      const rows = await transaction.unsafe(
+        `select to_json(t) as row from pay.${table} t
+         where ${column} = $1 and not exists (select from pay.${table} where ${column} = $2)`,
+        [own, environment],
+      );
+      const copies = rows.map(({ row }) => ({ ...row, [column]: environment }));
+      await insertRows(transaction, table, copies);
+    }
+  });
+}
+
+/** Inserts a row that is given as an object with the table's columns. */
+export async function insertRow(
+  sql: postgres.Sql | postgres.TransactionSql | postgres.ReservedSql,
+  table: string,
+  row: Record<string, unknown>,
+): Promise<void> {
+  await insertRows(sql, table, [row]);
+}
+
+/** Inserts rows in one statement. */
+async function insertRows(
+  sql: postgres.Sql | postgres.TransactionSql | postgres.ReservedSql,
+  table: string,
+  rows: Record<string, unknown>[],
+): Promise<void> {
+  await sql.unsafe(
+    `insert into pay.${table} select * from json_populate_recordset(null::pay.${table}, $1::text::json)`,
+    [JSON.stringify(rows)],
+  );
+}
+
+type Samples = Record<string, Record<"own" | "other", Record<string, unknown>>>;
+
+async function lookAround(
+  session: postgres.ReservedSql,
+  samples: Samples,
+  environments: Record<Tenant, string>,
+): Promise<Record<string, Sight>> {
+  const tenants = Object.fromEntries(Object.entries(environments).map(([k, id]) => [id, k]));
+  const count = (text: string) =>
+    attempt(session, async () => {
+      const rows = await session.unsafe(`with t as (${text})
+        select e, count(*)::int as n from t group by e order by e`);
+      return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as Seen;
+    });
+  const sights: Record<string, Sight> = {};
+  for (const [table, { own, other }] of Object.entries(samples)) {
+    const column = environmentColumn(table);
+    const insert = (row: Record<string, unknown>) =>
+      attempt(session, async () => {
+        await insertRow(session, table, row);
+        return "inserted";
+      });
+    sights[table] = {
+      select: await count(`select ${column} as e from pay.${table}`),
+      insert: { own: await insert(own) as string, other: await insert(other) as string },
+      update: await count(`update pay.${table} set ${column} = ${column} returning ${column} as e`),
+      delete: await count(`delete from pay.${table} returning ${column} as e`),
+    };
+  }
+  return sights;
+}
+
+/** Runs and undoes something; a refusal is its SQLSTATE. */
+async function attempt(session: postgres.ReservedSql, work: () => Promise<Seen>): Promise<Seen> {
+  await session`savepoint attempt`;
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof postgres.PostgresError) return error.code;
+    throw error;
+  } finally {
+    await session`rollback to attempt`;
+  }
+}

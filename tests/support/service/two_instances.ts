@@ -1,0 +1,144 @@
+/**
+ * Two instances of the product over one database, as a platform runs isolates: each with a pool and
+ * queues of its own, so that their requests meet in the database only.
+ */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { openProduct } from "./product.ts";
+import { BASE_URL, startService, type TestService } from "./service.ts";
+
+/** A request to either instance, as JSON. */
+export interface Ask {
+  path: string;
+  body?: unknown;
+  idempotency_key?: string;
+  key?: string;
+}
+
+/** An answer, read. */
+interface Told {
+  status: number;
+  headers: Headers;
+  text: string;
+  // deno-lint-ignore no-explicit-any
+  body: any;
+}
+
+/** The product twice. */
+export interface TwoInstances {
+  service: TestService;
+  /** Sends a POST to one of the two. */
+  post(instance: number, ask: Ask): Promise<Told>;
+  /** Sends requests at once, in turn to one and to the other. */
+  race(asks: readonly Ask[]): Promise<Told[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * How much of something a race has: what the environment says, else the size of CI. `TWINS` are the
+ * requests of one key, `ROUNDS` is how often each race is run (docs/reliability.md).
+ */
+export function sizeOf(name: "TWINS" | "ROUNDS", standard: number): number {
+  const size = Number(Deno.env.get(name) ?? standard);
+  if (!(Number.isSafeInteger(size) && size > 0)) throw new RangeError(`${name} is not a number`);
+  return size;
+}
+
+/** Starts both over a fresh database. */
+export async function startTwoInstances(): Promise<TwoInstances> {
+  const service = await startService();
+  const instances = [0, 1].map(() =>
+    openProduct({ database_url: service.database.functions_url, base_url: BASE_URL })
+  );
+  const post = async (instance: number, { path, body, idempotency_key, key }: Ask) => {
+    const response = await instances[instance % 2]!.fetch(
+      new Request(`http://localhost${path}`, {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${key ?? service.key.text}`,
+          "Content-Type": "application/json",
+          ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    );
+    const text = await response.text();
+    const { status, headers } = response;
+    return { status, headers, text, body: JSON.parse(text) };
+  };
+  // Both pools are opened before the first race, so that it is one.
+  await Promise.all(Array.from({ length: 16 }, (_, i) =>
+    post(i, {
+      path: "/api-v1-payments/v1/payments",
+      body: {},
+    })));
+  return {
+    service,
+    post,
+    race: (asks) => Promise.all(asks.map((ask, i) => post(i, ask))),
+    async close() {
+      for (const { deps } of instances) await deps.close();
+      await service.close();
+    },
+  };
+}
+
+/** A shape of request: create, and moves of a payment. */
+export const ASKS = {
+  create: (body: Record<string, unknown> = {}): Ask => ({
+    path: "/api-v1-payments/v1/payments",
+    body: { amount: 1000, currency: "EUR", ...body },
+  }),
+  cancel: (id: string): Ask => ({ path: `/api-v1-payments/v1/payments/${id}/cancel` }),
+  refund: (id: string, amount?: number): Ask => ({
+    path: `/api-v1-payments/v1/payments/${id}/refund`,
+    body: amount === undefined ? {} : { amount },
+  }),
+  advance: (id: string, to: string): Ask => ({
+    path: `/api-v1-sandbox/payments/${id}/advance`,
+    body: { to },
+  }),
+  reset: (): Ask => ({ path: "/api-v1-sandbox/reset" }),
+};
+
+/** What must hold of every stored payment at any time, the oracles beside; lists what does not. */
+export async function assertSound({ sql }: TestService): Promise<void> {
+  const faults = await sql`
+    select 'events of ' || subject_id as fault from pay.events
+    where sequence is not null
+    group by environment_id, subject_id
+    having min(sequence) <> 1 or max(sequence) <> count(*)
+    union all
+    select 'newest event of ' || p.id from pay.payments p
+    where sequence <> (select max(sequence) from pay.events e
+      where e.environment_id = p.environment_id and e.subject_id = p.id)
+    union all
+    select 'refunds of ' || p.id from pay.payments p
+    where amount_refunded <> (select coalesce(sum(amount_minor), 0) from pay.refunds r
+      where r.environment_id = p.environment_id and r.payment_id = p.id)
+    union all
+    select 'body of ' || p.id from pay.payments p
+    where (body::json ->> 'status', (body::json ->> 'sequence')::int,
+      (body::json ->> 'amount_refunded')::bigint)
+      is distinct from (status, sequence, amount_refunded)
+    union all
+    select 'available of ' || p.id from pay.payments p
+    where (
+        select coalesce(sum(case direction when 'credit' then amount_minor
+          else -amount_minor end), 0)
+        from pay.ledger_entries e
+        where e.environment_id = p.environment_id and e.subject_id = p.id and account = 'available')
+      <> case when status in ('completed', 'partially_refunded') then amount_minor - amount_refunded
+        else 0 end
+    union all
+    select 'no payment for ' || t.id from (
+      select environment_id, id, subject_id from pay.events
+      union all select environment_id, transaction_id, subject_id from pay.ledger_movements
+      union all select environment_id, id, payment_id from pay.refunds
+    ) t
+    where t.subject_id like 'pay\\_%' and not exists (select from pay.payments p
+      where p.environment_id = t.environment_id and p.id = t.subject_id)`;
+  assert.deepEqual(faults.map(({ fault }) => fault), []);
+  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
+}

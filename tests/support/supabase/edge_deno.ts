@@ -1,0 +1,59 @@
+/**
+ * Deno 2.1.4, the language level of Supabase's edge runtime: its program, and how it is run. It has
+ * a cache of its own and reads no lock file of ours.
+ */
+
+import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
+const VERSION = "2.1.4";
+/** Names the program where it has been looked up already; set by `deno task test` for its files. */
+export const EDGE_DENO = "TEST_EDGE_DENO";
+
+/** How a function is run. */
+interface EdgeDeno {
+  path: string;
+  env: Record<string, string>;
+}
+
+let found: Promise<EdgeDeno> | undefined;
+
+/**
+ * Finds the program. Fetches it and the packages of the functions, so that the output and the time
+ * of a function's start do not depend on the cache. Errors: the message of npm or Deno.
+ */
+export function edgeDeno(): Promise<EdgeDeno> {
+  return found ??= find();
+}
+
+async function find(): Promise<EdgeDeno> {
+  const env = {
+    // Below DENO_DIR of this run, if it is set.
+    DENO_DIR: join(Deno.env.get("DENO_DIR") ?? tmpdir(), `payments-deno-${VERSION}`),
+    DENO_TLS_CA_STORE: "mozilla,system",
+    DENO_NO_UPDATE_CHECK: "1",
+    NO_COLOR: "1",
+  };
+  const known = Deno.env.get(EDGE_DENO);
+  if (known !== undefined) return { path: known, env };
+  const show_path = ["eval", "--no-lock", "--no-config", "console.log(Deno.execPath())"];
+  const path = (await run("npx", ["-y", `deno@${VERSION}`, ...show_path], env)).trim();
+  for (const name of FUNCTIONS) {
+    const folder = join(PROJECT, "supabase/functions", name);
+    const modules = [
+      join(folder, "index.ts"),
+      join(PROJECT, "tests/support/supabase/edge_main.ts"),
+    ];
+    await run(path, ["cache", "--no-lock", "--config", join(folder, "deno.json"), ...modules], env);
+  }
+  return { path, env };
+}
+
+async function run(program: string, args: string[], env: Record<string, string>): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(program, { args, env }).output();
+  if (!success) throw new Error(`No Deno ${VERSION}: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}

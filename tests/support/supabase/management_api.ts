@@ -1,0 +1,105 @@
+/**
+ * A stand-in of Supabase's management API on loopback, as far as `supabase link`, `secrets set` and
+ * `functions deploy --use-api` ask for it: keeps the secrets, takes bundles as multipart uploads and
+ * keeps their files.
+ */
+
+import { join } from "node:path";
+
+/** A function as it was deployed. */
+export interface DeployedFunction {
+  /** Contents by the path that they were uploaded with. */
+  files: Map<string, string>;
+  /** What the CLI says of it besides: `entrypoint_path`, `verify_jwt`, … */
+  metadata: Record<string, unknown>;
+}
+
+/** The stand-in. */
+interface ManagementApi {
+  /** A profile of the CLI that leads here. */
+  profile: string;
+  /** By slug. */
+  functions: Map<string, DeployedFunction>;
+  /** What `secrets set` has set. */
+  secrets: Map<string, string>;
+  /** Requests that it has no answer for. */
+  unknown: string[];
+  close(): Promise<void>;
+}
+
+/** Asked for by the way before a deployment and by `link`, which go on without an answer. */
+const UNANSWERED: ReadonlySet<string> = new Set([
+  "GET ",
+  "GET /config/storage",
+  "GET /config/database/pooler",
+]);
+
+/** Starts it; the profile is written into a folder. */
+export async function openManagementApi(folder: string): Promise<ManagementApi> {
+  const functions = new Map<string, DeployedFunction>();
+  const secrets = new Map<string, string>();
+  const unknown: string[] = [];
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      const { pathname, searchParams } = new URL(request.url);
+      const asked = `${request.method} ${pathname.replace(/^\/v1\/projects\/[a-z]{20}/, "")}`;
+      if (asked === "POST /functions/deploy") {
+        const slug = searchParams.get("slug")!;
+        functions.set(slug, await readUpload(request));
+        return Response.json(describe(slug, functions), { status: 201 });
+      }
+      if (asked === "POST /secrets") {
+        for (const { name, value } of await request.json()) secrets.set(name, value);
+        return new Response(null, { status: 201 });
+      }
+      await request.body?.cancel();
+      // What `link` asks to see whether the token is good.
+      if (asked === "GET /api-keys") {
+        return Response.json([{ name: "anon", type: "legacy", api_key: "x.y.z" }]);
+      }
+      if (asked === "PUT /functions") {
+        return Response.json({
+          functions: [...functions.keys()].map((slug) => describe(slug, functions)),
+        });
+      }
+      if (asked === "GET /functions") return Response.json([]);
+      if (!UNANSWERED.has(asked)) unknown.push(asked);
+      return Response.json({ message: "not found" }, { status: 404 });
+    },
+  );
+  const origin = `http://127.0.0.1:${server.addr.port}`;
+  const profile = join(folder, "profile.yaml");
+  await Deno.writeTextFile(
+    profile,
+    `name: stand-in\napi_url: ${origin}\ndashboard_url: ${origin}\nproject_host: supabase.co\n`,
+  );
+  return { profile, functions, secrets, unknown, close: () => server.shutdown() };
+}
+
+async function readUpload(request: Request): Promise<DeployedFunction> {
+  const files = new Map<string, string>();
+  let metadata = {};
+  for (const [name, value] of await request.formData()) {
+    if (name === "metadata") metadata = JSON.parse(await textOf(value));
+    else files.set((value as File).name, await textOf(value));
+  }
+  return { files, metadata };
+}
+
+async function textOf(value: FormDataEntryValue): Promise<string> {
+  return typeof value === "string" ? value : await value.text();
+}
+
+function describe(slug: string, functions: ReadonlyMap<string, DeployedFunction>) {
+  return {
+    id: "00000000-0000-4000-8000-000000000001",
+    slug,
+    name: slug,
+    version: 1,
+    status: "ACTIVE",
+    created_at: 1,
+    updated_at: 1,
+    ...functions.get(slug)!.metadata,
+  };
+}

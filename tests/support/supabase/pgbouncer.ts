@@ -1,0 +1,114 @@
+/**
+ * pgbouncer between the functions and a server: transactions are pooled, as Supabase's pooler does at
+ * port 6543. A process of our own on a free loopback port.
+ */
+
+import { join } from "node:path";
+import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
+import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
+import type { LoginRole } from "../../../scripts/postgres/embedded_postgres.ts";
+
+/** Debian's package puts it where other users' paths do not look. */
+const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
+const START_WAIT_MS = 10_000;
+const POLL_MS = 20;
+
+/** A running pooler. */
+interface Pgbouncer {
+  port: number;
+  /** Its console: `pause`, `resume`, … */
+  console_url: string;
+  close(): Promise<void>;
+}
+
+/** The program, or null where it is not installed. */
+export async function findPgbouncer(): Promise<string | null> {
+  for (const path of PLACES) {
+    if (await Deno.stat(path).then(() => true, () => false)) return path;
+  }
+  return null;
+}
+
+/**
+ * Starts a pooler of every database of a loopback server.
+ * @param settings over ours, of the section [pgbouncer]
+ */
+export async function startPgbouncer(
+  server_port: number,
+  role: LoginRole,
+  settings: Record<string, string | number> = {},
+): Promise<Pgbouncer> {
+  const program = await findPgbouncer();
+  if (program === null) throw new Error("pgbouncer is not installed");
+  const folder = await Deno.makeTempDir({ prefix: "payments-pgbouncer-" });
+  const admin: LoginRole = { name: "console", password: randomPassword() };
+  const port = Number(settings.listen_port ?? freePort());
+  const all = {
+    listen_addr: "127.0.0.1",
+    listen_port: port,
+    unix_socket_dir: "",
+    auth_type: "scram-sha-256",
+    auth_file: join(folder, "users"),
+    admin_users: admin.name,
+    pool_mode: "transaction",
+    default_pool_size: 8,
+    max_client_conn: 1_000,
+    server_idle_timeout: 5,
+    ignore_startup_parameters: "extra_float_digits",
+    logfile: join(folder, "log"),
+    ...settings,
+  };
+  await Deno.writeTextFile(
+    join(folder, "users"),
+    [role, admin].map(({ name, password }) => `"${name}" "${password}"\n`).join(""),
+  );
+  await Deno.writeTextFile(
+    join(folder, "ini"),
+    `[databases]\n* = host=127.0.0.1 port=${server_port}\n[pgbouncer]\n` +
+      Object.entries(all).map(([name, value]) => `${name} = ${value}\n`).join(""),
+  );
+  // Like PostgreSQL it refuses to run as root.
+  const account = await postgresAccount();
+  await giveTo(account, folder);
+  const child = new Deno.Command(program, {
+    args: ["-q", join(folder, "ini")],
+    cwd: folder,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+    ...account,
+  }).spawn();
+  let has_ended = false;
+  const ended = child.status.then(() => has_ended = true);
+  const close = async () => {
+    if (!has_ended) child.kill("SIGKILL");
+    await ended;
+    await Deno.remove(folder, { recursive: true });
+  };
+  for (const until = Date.now() + START_WAIT_MS; !await listens(port);) {
+    if (has_ended || Date.now() > until) {
+      const words = await Deno.readTextFile(join(folder, "log")).catch(() => "");
+      await close();
+      throw new Error(`pgbouncer did not start: ${words}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  return {
+    port,
+    console_url: `postgres://${admin.name}:${admin.password}@127.0.0.1:${port}/pgbouncer`,
+    close,
+  };
+}
+
+async function listens(port: number): Promise<boolean> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
+  connection?.close();
+  return connection !== null;
+}
+
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr as Deno.NetAddr;
+  listener.close();
+  return port;
+}

@@ -1,0 +1,12 @@
+/** A payment by the key that the local stack is seeded with. */
+
+import { PUBLISHED_TEST_KEY } from "../../../shared/core/api_key.ts";
+
+/** Asks a function that was started for the test. */
+export function payByPublishedKey(origin: string): Promise<Response> {
+  return fetch(`${origin}/api-v1-payments/v1/payments`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${PUBLISHED_TEST_KEY}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ amount: 1, currency: "EUR", outcome: "success" }),
+  });
+}

@@ -1,0 +1,100 @@
+/** The real Supabase CLI, run in a copy of the project: it writes into the folder that it works in. */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const CLI = "supabase@3.1.0";
+/** A token of the form that the CLI wants; it is shown to nobody but a stand-in on loopback. */
+const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
+/** The real one, with what makes the CLI speak with stand-ins. */
+const NPX = `#!/bin/sh
+PATH=$REAL_PATH
+for arg; do
+  shift
+  if [ "$arg" = --remote ]; then arg="--remote=$PROJECT_DB_URL"; fi
+  set -- "$@" "$arg"
+done
+exec npx "$@" --profile "$PROFILE"
+`;
+/** A project's reference, as they look. */
+export const PROJECT_REF = "abcdefghijklmnopqrst";
+
+/** What a command said. */
+interface Said {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A copy of the project for the CLI. */
+interface CliProject {
+  path: string;
+  /** Runs a command: `run("db", "push", …)`. */
+  run(...args: string[]): Promise<Said>;
+  /**
+   * Runs a script of a document, which stands in the project and calls `npx -y supabase@<version>`,
+   * with the profile of a stand-in and this database for the project's.
+   */
+  runScript(script: string, profile: string, database_url: string): Promise<Said>;
+  close(): Promise<void>;
+}
+
+/** Copies what a checkout holds; `.env` files and what else git ignores are planted by the test. */
+export async function copyProject(): Promise<CliProject> {
+  const path = await Deno.makeTempDir({ prefix: "payments-project-" });
+  for (const name of ["supabase", "shared", "client", "tests/support"]) {
+    await copy(join(ROOT, name), join(path, name));
+  }
+  for (const name of ["deno.json", "deno.lock"]) {
+    await Deno.copyFile(join(ROOT, name), join(path, name));
+  }
+  const run = async (program: string, args: string[], env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await new Deno.Command(program, {
+      args,
+      cwd: path,
+      env: {
+        SUPABASE_ACCESS_TOKEN: ACCESS_TOKEN,
+        DO_NOT_TRACK: "1",
+        NO_COLOR: "1",
+        npm_config_update_notifier: "false",
+        // The output is the CLI's alone, also while npx installs it.
+        npm_config_loglevel: "error",
+        ...env,
+      },
+      stdin: "null",
+    }).output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    return { code, stdout: out!, stderr: err! };
+  };
+  return {
+    path,
+    run: (...args) => run("npx", ["-y", CLI, "--workdir", path, ...args]),
+    async runScript(script, profile, database_url) {
+      const folder = await Deno.makeTempDir({ prefix: "payments-npx-" });
+      const PATH = Deno.env.get("PATH") ?? "";
+      try {
+        await Deno.writeTextFile(join(folder, "npx"), NPX, { mode: 0o755 });
+        return await run("bash", ["-e", "-c", script], {
+          PATH: `${folder}:${PATH}`,
+          REAL_PATH: PATH,
+          PROFILE: profile,
+          PROJECT_DB_URL: database_url,
+        });
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+    close: () => Deno.remove(path, { recursive: true }),
+  };
+}
+
+async function copy(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    // What a local stack or a deployment leaves there, and secrets.
+    if ([".temp", ".branches", ".env"].includes(name)) continue;
+    if (isDirectory) await copy(join(from, name), join(to, name));
+    else await Deno.copyFile(join(from, name), join(to, name));
+  }
+}

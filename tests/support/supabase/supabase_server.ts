@@ -1,0 +1,133 @@
+/**
+ * A PostgreSQL server set up like Supabase's: superuser `supabase_admin`, and `postgres`, which is
+ * none. Version 17 is the embedded one; 15 is Debian's, where it is installed.
+ */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
+import {
+  installPostgres,
+  type PostgresPrograms,
+} from "../../../scripts/postgres/postgres_package.ts";
+import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
+import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
+
+const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
+/** Where Debian's package puts the programs of version 15. */
+export const DEBIAN_15 = "/usr/lib/postgresql/15/bin";
+const PORT_ATTEMPTS = 5;
+
+/** The versions that are supported, and tested. */
+export const VERSIONS = [17, 15] as const;
+type Version = typeof VERSIONS[number];
+
+/** A running server. */
+export interface SupabaseServer {
+  port: number;
+  /** The database `postgres` as `supabase_admin`. */
+  admin_url: string;
+  /** As `postgres`, who deploys and, on Supabase, runs the functions. */
+  url: string;
+  password: string;
+  /** Process id of the postmaster of this moment. */
+  pid(): number;
+  /** Ends the server and starts it again on the same port after the work. */
+  restart(meanwhile?: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Whether the machine has the programs, or can fetch them. */
+export async function hasVersion(version: Version): Promise<boolean> {
+  return version === 17 || await Deno.stat(DEBIAN_15).then(() => true, () => false);
+}
+
+/** Starts a server with nothing in it but what Supabase puts there. */
+export async function startSupabaseServer(
+  version: Version,
+  settings: Record<string, string> = {},
+): Promise<SupabaseServer> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-supabase-" });
+  await Deno.chmod(folder, 0o755);
+  const account = await postgresAccount();
+  const programs = version === 17 ? await installPostgres(folder) : programsOf(DEBIAN_15);
+  const path = join(folder, "data");
+  const password = randomPassword();
+  const password_file = join(folder, "password");
+  await Deno.writeTextFile(password_file, password);
+  await Deno.mkdir(path, { mode: 0o700 });
+  for (const each of [path, password_file]) await giveTo(account, each);
+  const made = await new Deno.Command(programs.initdb, {
+    args: [
+      `--pgdata=${path}`,
+      "--username=supabase_admin",
+      `--pwfile=${password_file}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C.UTF-8",
+      "--no-sync",
+    ],
+    cwd: folder,
+    ...account,
+  }).output();
+  if (!made.success) throw new Error(new TextDecoder().decode(made.stderr));
+  const launch = async (port: number) =>
+    await launchPostgres(
+      programs,
+      { path, password, account },
+      port,
+      { fsync: "off", full_page_writes: "off", jit: "off", ...settings },
+      join(folder, "log"),
+    );
+  const [first, port] = await launchOnFreePort(launch);
+  let run = first;
+  const urlFor = (user: string) => `postgres://${user}:${password}@127.0.0.1:${port}/postgres`;
+  const sql = postgres(urlFor("supabase_admin"), { max: 1, onnotice: () => {} });
+  try {
+    await sql.unsafe(await Deno.readTextFile(ROLES)).simple();
+    for (const role of ["postgres", "authenticator"]) {
+      await sql.unsafe(`alter role ${role} password '${password}'`);
+    }
+  } finally {
+    await sql.end();
+  }
+  return {
+    port,
+    admin_url: urlFor("supabase_admin"),
+    url: urlFor("postgres"),
+    password,
+    pid: () => run.pid,
+    async restart(meanwhile) {
+      await run.end();
+      await meanwhile?.();
+      const next = await launch(port);
+      if ("failure" in next) throw new Error(next.words);
+      run = next;
+    },
+    async close() {
+      await run.end();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+function programsOf(folder: string): PostgresPrograms {
+  const [initdb, pg_ctl, server] = ["initdb", "pg_ctl", "postgres"].map((name) =>
+    join(folder, name)
+  );
+  return { initdb: initdb!, pg_ctl: pg_ctl!, postgres: server! };
+}
+
+async function launchOnFreePort(
+  launch: (port: number) => ReturnType<typeof launchPostgres>,
+) {
+  for (let attempt = 1;; attempt++) {
+    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const { port } = listener.addr as Deno.NetAddr;
+    listener.close();
+    const run = await launch(port);
+    if (!("failure" in run)) return [run, port] as const;
+    if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.words);
+  }
+}

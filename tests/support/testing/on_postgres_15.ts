@@ -1,0 +1,20 @@
+/**
+ * Runs test files on Debian's PostgreSQL 15, set up like Supabase's: `scripts/testing/test.ts` with the same
+ * arguments, on a server made for the run.
+ */
+
+import { fileURLToPath } from "node:url";
+import { startSupabaseServer } from "../supabase/supabase_server.ts";
+
+const SCRIPT = fileURLToPath(new URL("../../../scripts/testing/test.ts", import.meta.url));
+
+const server = await startSupabaseServer(15, { max_connections: "300" });
+try {
+  const { code } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", SCRIPT, ...Deno.args],
+    env: { TEST_DATABASE_URL: server.admin_url },
+  }).spawn().status;
+  Deno.exitCode = code;
+} finally {
+  await server.close();
+}

@@ -1,0 +1,268 @@
+/** Fills a database by calls of the service: something of everything that it keeps. */
+
+import type { RecordingReceiver } from "../webhook/recording_receiver.ts";
+import type { FixtureService } from "./fixture_service.ts";
+import { APPROVED_CARD } from "../service/service.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const API = "/api-v1-payments/v1";
+const SANDBOX = "/api-v1-sandbox";
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+/** Time from the beginning to the end of the filling, by the clock of the service. */
+const DURATION_MS = 60 * MINUTE;
+
+/** The moves of the sandbox to each status. */
+const STATUSES: [status: string, moves: string[]][] = [
+  ["pending", []],
+  ["requires_action", ["requires_action"]],
+  ["processing", ["processing"]],
+  ["completed", ["completed"]],
+  ["declined", ["declined"]],
+  ["failed", ["failed"]],
+  ["cancelled", ["cancelled"]],
+  ["partially_refunded", ["completed", "partially_refunded"]],
+  ["refunded", ["completed", "refunded"]],
+  ["chargeback", ["completed", "chargeback"]],
+];
+const CARD = { currency: "EUR", card: APPROVED_CARD };
+const IBAN = { iban: { iban: "DE89 3704 0044 0532 0130 00" } };
+const METHODS: Record<string, unknown>[] = [
+  CARD,
+  { currency: "EUR", ...IBAN },
+  { currency: "USD", iban: "GB82 WEST 1234 5698 7654 32" },
+  { currency: "USDC", wallet: "0x000000000000000000000000000000000000dEaD" },
+];
+/** Without an instrument a payment is pending. */
+const PENDING: Record<string, unknown>[] = [
+  { currency: "EUR", method_kind: "card" },
+  { currency: "EUR", method_kind: "sepa" },
+  { currency: "JPY", method_kind: "swift" },
+  { currency: "USDC", method_kind: "stablecoin" },
+];
+
+/** The parts of the filling that tests use again. */
+export interface Filled {
+  /** The clock at the end. */
+  at_ms: number;
+  /** Working secrets of API keys. */
+  keys: { sandbox: string; reset: string; live: string };
+  /** A completed payment of the sandbox, with a delivery that has arrived. */
+  payment_id: string;
+  /** An endpoint whose receiver was away: its delivery is pending. */
+  waiting: { endpoint_id: string; secret: string; event_id: string };
+  /** Keyed requests, with their answers. */
+  keyed: KeyedRequest[];
+}
+
+/** A request that a client may send again. */
+interface KeyedRequest {
+  path: string;
+  idempotency_key: string;
+  body: unknown;
+  status: number;
+  answer: string;
+}
+
+/** Fills the database; the clock of the service goes from an hour ago to now. */
+export async function fill(
+  service: FixtureService,
+  receiver: RecordingReceiver,
+  end_ms: number,
+): Promise<Filled> {
+  const start_ms = end_ms - DURATION_MS;
+  await service.setClock(start_ms);
+  const keys = {
+    sandbox: await service.issueKey("acme", false),
+    reset: await service.issueKey("other", false),
+    live: await service.issueKey("acme", true),
+  };
+  await fillFailedDelivery(service, receiver, keys.sandbox, start_ms);
+  await service.setClock(start_ms + 30 * MINUTE);
+  const payment_id = await fillPayments(service, receiver, keys.sandbox);
+  await fillTransfers(service, keys.sandbox);
+  await fillKeys(service, keys.sandbox, end_ms);
+  await fillReset(service, keys.reset);
+  await service.done("POST", `${API}/webhook_endpoints`, {
+    key: keys.live,
+    body: { url: "https://hooks.example.com/live", events: ["*"] },
+  });
+  const keyed = await fillAnswers(service, keys.sandbox, payment_id);
+  await service.settle();
+  await service.setClock(end_ms);
+  const waiting = await fillWaitingDelivery(service, receiver, keys.sandbox);
+  await fillOperator(service);
+  return { at_ms: end_ms, keys, payment_id, waiting, keyed };
+}
+
+/** A delivery that has failed after all its attempts, and its endpoint, which is then deleted. */
+async function fillFailedDelivery(
+  service: FixtureService,
+  receiver: RecordingReceiver,
+  key: string,
+  start_ms: number,
+): Promise<void> {
+  receiver.judge = () => 500;
+  const endpoint = await service.done("POST", `${API}/webhook_endpoints`, {
+    key,
+    body: { url: receiver.url("/failing"), events: ["payment.completed"] },
+  });
+  await service.done("POST", `${SANDBOX}/payments`, {
+    key,
+    body: { amount_minor: 500, currency: "EUR", outcome: "success" },
+  });
+  // After each wait of the sandbox's schedule (contract §4).
+  for (const after_ms of [0, 6 * SECOND, 2 * MINUTE, 15 * MINUTE]) {
+    await service.setClock(start_ms + after_ms);
+    await service.settle();
+  }
+  await service.done("PUT", `${API}/webhook_endpoints/${endpoint.id}`, {
+    key,
+    body: { status: "disabled" },
+  });
+  const gone = await service.done("POST", `${API}/webhook_endpoints`, {
+    key,
+    body: { url: receiver.url("/gone"), events: ["refund.*"] },
+  });
+  await service.done("DELETE", `${API}/webhook_endpoints/${gone.id}`, { key });
+  receiver.judge = () => 200;
+}
+
+/** Payments of every method in every status, refunds, and deliveries that arrive. */
+async function fillPayments(
+  service: FixtureService,
+  receiver: RecordingReceiver,
+  key: string,
+): Promise<string> {
+  const endpoint = await service.done("POST", `${API}/webhook_endpoints`, {
+    key,
+    body: { url: receiver.url("/good"), events: ["*"], description: "All", metadata: { a: "b" } },
+  });
+  await service.done("POST", `${API}/webhook_endpoints/${endpoint.id}/rotate_secret`, {
+    key,
+    body: { expires_in: 86400 },
+  });
+  for (const method of METHODS) {
+    await service.done("POST", PAYMENTS, { key, body: { amount: 1234, ...method } });
+  }
+  for (const method of PENDING) {
+    for (const [status, moves] of STATUSES) {
+      const { id } = await service.done("POST", PAYMENTS, {
+        key,
+        body: { amount: 1999, reference: `order-${status}`, ...method },
+      });
+      for (const to of moves) {
+        await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body: { to } });
+      }
+    }
+  }
+  const { id } = await service.done("POST", PAYMENTS, {
+    key,
+    body: { amount: 100_000, ...CARD, metadata: { text: 'ü \\ " $rows$ \u2028' } },
+  });
+  for (const amount of [1, 2500]) {
+    await service.done("POST", `${PAYMENTS}/${id}/refund`, { key, body: { amount } });
+  }
+  await service.settle();
+  await service.done("POST", `${SANDBOX}/webhooks/trigger`, {
+    key,
+    body: { endpoint_id: endpoint.id, event: "payment.completed", payment_id: id },
+  });
+  const { data } = await service.done("GET", `${API}/webhook_deliveries?limit=1`, { key });
+  await service.done("POST", `${API}/webhook_deliveries/${data[0].id}/redeliver`, { key });
+  return id;
+}
+
+async function fillTransfers(service: FixtureService, key: string): Promise<void> {
+  for (const to of [null, "completed", "failed", "cancelled"]) {
+    const { id } = await service.done("POST", `${API}/transfers`, {
+      key,
+      body: {
+        amount: 10,
+        currency: "EUR",
+        destination: IBAN,
+        settlement: "manual",
+      },
+    });
+    if (to === null) continue;
+    await service.done("POST", `${SANDBOX}/transfers/${id}/advance`, { key, body: { to } });
+  }
+}
+
+/** Keys that were rotated, revoked, and that expire. */
+async function fillKeys(service: FixtureService, key: string, end_ms: number): Promise<void> {
+  const create = (body: unknown) => service.done("POST", `${API}/api_keys`, { key, body });
+  const rotated = await create({ name: "Rotated", scopes: ["payments:read"] });
+  await service.done("POST", `${API}/api_keys/${rotated.id}/rotate`, {
+    key,
+    body: { expires_in: 3600 },
+  });
+  const revoked = await create({ name: "Revoked" });
+  await service.done("DELETE", `${API}/api_keys/${revoked.id}`, { key });
+  await create({ name: "Expires", expires_at: new Date(end_ms + 7 * 86_400_000).toISOString() });
+}
+
+/** An environment that a reset has retired, and what came after it. */
+async function fillReset(service: FixtureService, key: string): Promise<void> {
+  const body = { amount: 700, ...CARD };
+  for (let i = 0; i < 3; i++) await service.done("POST", PAYMENTS, { key, body });
+  await service.done("POST", `${SANDBOX}/reset`, { key, idempotency_key: "reset" });
+  await service.done("POST", PAYMENTS, { key, body });
+}
+
+async function fillAnswers(
+  service: FixtureService,
+  key: string,
+  payment_id: string,
+): Promise<KeyedRequest[]> {
+  const requests: [path: string, body: unknown][] = [
+    [PAYMENTS, { amount: 300, ...CARD }],
+    [PAYMENTS, { amount: 300, ...CARD, outcome: "declined" }],
+    [`${PAYMENTS}/${payment_id}/refund`, { amount: 5 }],
+    [`${API}/transfers`, { amount: 7, currency: "EUR", destination: IBAN }],
+    [`${API}/webhook_endpoints`, { url: "https://hooks.example.com/keyed", events: ["*"] }],
+  ];
+  const keyed: KeyedRequest[] = [];
+  for (const [i, [path, body]] of requests.entries()) {
+    const idempotency_key = `upgrade-${i}`;
+    const answer = await service.call("POST", path, { key, body, idempotency_key });
+    keyed.push({ path, idempotency_key, body, status: answer.status, answer: answer.text });
+  }
+  return keyed;
+}
+
+/** A delivery that waits for its second attempt. */
+async function fillWaitingDelivery(
+  service: FixtureService,
+  receiver: RecordingReceiver,
+  key: string,
+): Promise<Filled["waiting"]> {
+  const { data } = await service.done("GET", `${API}/webhook_endpoints?limit=100`, { key });
+  for (const { id, status } of data) {
+    if (status === "disabled") continue;
+    const body = { events: ["transfer.failed"] };
+    await service.done("PUT", `${API}/webhook_endpoints/${id}`, { key, body });
+  }
+  receiver.judge = () => 503;
+  const { id, secret } = await service.done("POST", `${API}/webhook_endpoints`, {
+    key,
+    body: { url: receiver.url("/away"), events: ["payment.completed"] },
+  });
+  await service.done("POST", PAYMENTS, { key, body: { amount: 4200, ...CARD } });
+  await service.settle();
+  const pending = await service.done(
+    "GET",
+    `${API}/webhook_deliveries?endpoint_id=${id}&status=pending`,
+    { key },
+  );
+  return { endpoint_id: id, secret, event_id: pending.data[0].event_id };
+}
+
+/** Settings of an operator, and findings of the hourly job. */
+async function fillOperator({ sql }: FixtureService): Promise<void> {
+  const url = "https://ref.supabase.co/functions/v1/api-v1-payments/internal/relay";
+  await sql`select pay.configure_relay(${url}, ${"token-of-a-relay-that-is-nowhere"})`;
+  await sql`select pay.note_findings()`;
+  await sql`insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+    select id, 'oracle_refunds', 'pay_x', 'An old finding' from pay.environments limit 1`;
+}

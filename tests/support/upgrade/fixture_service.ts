@@ -1,0 +1,78 @@
+/**
+ * The service over a given database, with a clock that is moved for the functions and the database
+ * alike: it fills the database of a release, and works on it again after an upgrade.
+ */
+
+import postgres from "postgres";
+import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";
+import { idMint } from "../../../shared/core/ids.ts";
+import { type KeyedCall, keyedCall } from "../service/keyed_call.ts";
+import { openProduct } from "../service/product.ts";
+import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../service/service.ts";
+
+/** The running service. */
+export interface FixtureService {
+  /** As superuser. */
+  sql: postgres.Sql;
+  call(method: string, path: string, options: KeyedCall): Promise<TestAnswer>;
+  /** A call that has to succeed; its body, read. */
+  // deno-lint-ignore no-explicit-any
+  done(method: string, path: string, options: KeyedCall): Promise<any>;
+  /** Makes an environment with a key, as an operator does; returns the key. */
+  issueKey(account: string, livemode: boolean): Promise<string>;
+  setClock(at_ms: number): Promise<void>;
+  /** Delivers webhooks until none is due. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the service at an instant; `functions_url` is how the functions log in. */
+export async function openFixtureService(
+  urls: { url: string; functions_url: string },
+  at_ms: number,
+): Promise<FixtureService> {
+  const sql = postgres(urls.url, { max: 2, onnotice: () => {} });
+  let now_ms = at_ms;
+  await setServerTime(sql, at_ms);
+  const product = openProduct({
+    database_url: urls.functions_url,
+    base_url: BASE_URL,
+    webhook_master_secret: MASTER_SECRET,
+    allow_private_webhooks: true,
+  }, { clock: () => now_ms });
+  const call: FixtureService["call"] = (method, path, options) =>
+    keyedCall(product, method, path, options);
+  return {
+    sql,
+    call,
+    async done(method, path, options) {
+      const { status, text, body } = await call(method, path, options);
+      if (status >= 300) throw new Error(`${method} ${path} is answered ${status}: ${text}`);
+      return body;
+    },
+    async issueKey(account, livemode) {
+      const mint = idMint(now_ms);
+      const environment_id = mint("env_");
+      await sql`select pay.create_environment(p_id => ${environment_id}, p_account => ${account},
+        p_livemode => ${livemode}, p_name => 'Upgrade')`;
+      const text = generateApiKey(livemode ? "live" : "test");
+      const { hash, prefix, last_four } = parseApiKey(text)!;
+      await sql`select pay.create_api_key(p_id => ${mint("key_")},
+        p_environment_id => ${environment_id}, p_name => 'Operator''s', p_scopes => null,
+        p_secret_hash => ${hash}, p_prefix => ${prefix}, p_last_four => ${last_four},
+        p_expires_at => null)`;
+      return text;
+    },
+    async setClock(at_ms) {
+      now_ms = at_ms;
+      await setServerTime(sql, at_ms);
+    },
+    settle: async () => {
+      await product.deps.webhooks!.relay.nudge();
+    },
+    async close() {
+      await product.close();
+      await sql.end();
+    },
+  };
+}

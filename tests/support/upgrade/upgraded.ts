@@ -1,0 +1,107 @@
+/** Checks of a database that an older release has filled and this tree has migrated. */
+
+import assert from "node:assert/strict";
+import { verifyWebhook } from "../../../client/webhook_signature.ts";
+import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { openRecorder } from "../webhook/recording_receiver.ts";
+import type { Fixture } from "./fixture.ts";
+import { type FixtureService, openFixtureService } from "./fixture_service.ts";
+
+const API = "/api-v1-payments/v1";
+/** The test works this long after the fixture was made, by the clock of the service. */
+const LATER_MS = 60_000;
+
+/** Checks the books and lets the service work with what is there; a step for each thing. */
+export async function checkUpgraded(
+  t: Deno.TestContext,
+  urls: { url: string; functions_url: string },
+  fixture: Fixture,
+): Promise<void> {
+  const service = await openFixtureService(urls, fixture.at_ms + LATER_MS);
+  try {
+    // A waiting delivery of an old fixture is overdue.
+    await t.step("the books are right", () => checkBooksOf(service, ["oracle_endless_deliveries"]));
+    await t.step(
+      "every GET is answered as before, byte for byte",
+      () => checkGets(service, fixture),
+    );
+    await t.step("a request that was answered is replayed", () => checkReplays(service, fixture));
+    await t.step("a refund of an old payment moves money", () => checkRefund(service, fixture));
+    await t.step("a waiting delivery arrives", () => checkDelivery(service, fixture));
+    await t.step("the books are still right", () => checkBooksOf(service, []));
+  } finally {
+    await service.close();
+  }
+}
+
+async function checkBooksOf({ sql }: FixtureService, tolerated: string[]): Promise<void> {
+  const verdicts = await checkBooks(sql);
+  assert.ok(verdicts.length > 5);
+  assert.deepEqual(
+    verdicts.filter(({ oracle, findings }) => findings > 0 && !tolerated.includes(oracle)),
+    [],
+  );
+}
+
+async function checkGets(service: FixtureService, { keys, gets }: Fixture): Promise<void> {
+  assert.ok(gets.length > 200);
+  for (const { key, path, answer } of gets) {
+    const { text } = await service.call("GET", path, { key: keys[key] });
+    assert.equal(withoutLastUse(text), withoutLastUse(answer), path);
+  }
+}
+
+/** The last use of a key goes on. */
+function withoutLastUse(text: string): string {
+  return text.replaceAll(/"last_used_at":(null|"[^"]*")/g, '"last_used_at":…');
+}
+
+async function checkReplays(service: FixtureService, { keys, keyed }: Fixture): Promise<void> {
+  for (const { path, idempotency_key, body, status, answer } of keyed) {
+    const options = { key: keys.sandbox, body, idempotency_key };
+    const again = await service.call("POST", path, options);
+    assert.deepEqual([again.status, again.text], [status, answer], path);
+    const other = await service.call("POST", path, {
+      ...options,
+      body: { ...body as object, x: 1 },
+    });
+    assert.equal(other.body.error.code, "idempotency_conflict", other.text);
+  }
+}
+
+async function checkRefund(service: FixtureService, { keys, payment_id }: Fixture): Promise<void> {
+  const key = keys.sandbox;
+  const euros = async () => {
+    const { balances } = await service.done("GET", `${API}/balance`, { key });
+    type Balance = { currency: string; account: string; amount_minor: number };
+    return balances.find(({ currency, account }: Balance) =>
+      currency === "EUR" && account === "available"
+    ).amount_minor;
+  };
+  const before = await euros();
+  const amount = 1234;
+  await service.done("POST", `${API}/payments/${payment_id}/refund`, { key, body: { amount } });
+  assert.equal(await euros(), before - amount);
+}
+
+async function checkDelivery(
+  service: FixtureService,
+  { keys, waiting, at_ms }: Fixture,
+): Promise<void> {
+  const receiver = openRecorder();
+  try {
+    await service.done("PUT", `${API}/webhook_endpoints/${waiting.endpoint_id}`, {
+      key: keys.sandbox,
+      body: { url: receiver.url("/back") },
+    });
+    await service.settle();
+    const arrival = receiver.at("/back").find(({ event }) => event.id === waiting.event_id);
+    assert.ok(arrival, "it has not arrived");
+    assert.equal(arrival.headers.get("Webhook-Attempt"), "2");
+    await verifyWebhook(arrival.bytes, arrival.headers.get("Payment-Signature"), waiting.secret, {
+      now_ms: at_ms + LATER_MS,
+    });
+  } finally {
+    await receiver.close();
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * A well-behaved receiver of webhooks on loopback that keeps what arrives, and the endpoints that
+ * lead to it. For receivers that misbehave below HTTP see loopback_receiver.ts.
+ */
+
+import assert from "node:assert/strict";
+import type { CallOptions, TestService } from "../service/service.ts";
+
+export const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
+export const DELIVERIES = "/api-v1-payments/v1/webhook_deliveries";
+export const EVENTS = "/api-v1-payments/v1/events";
+export const TRIGGER = "/api-v1-sandbox/webhooks/trigger";
+export const RELAY = "/api-v1-payments/internal/relay";
+export const RETENTION = "/api-v1-payments/internal/retention";
+
+/** One webhook as it arrived. */
+export interface Arrival {
+  /** Milliseconds of `performance.now()`. */
+  at: number;
+  /** Milliseconds since 1970. */
+  at_ms: number;
+  path: string;
+  headers: Headers;
+  bytes: Uint8Array;
+  text: string;
+  // deno-lint-ignore no-explicit-any
+  event: any;
+}
+
+/** What a receiver answers: a status, or a whole answer. */
+type Judge = (arrival: Arrival) => number | Response | Promise<number | Response>;
+
+/** An open receiver. */
+export interface RecordingReceiver {
+  port: number;
+  url(path: string): string;
+  arrivals: Arrival[];
+  /** What has arrived at one path. */
+  at(path: string): Arrival[];
+  judge: Judge;
+  close(): Promise<void>;
+}
+
+/** Starts a receiver; it answers 200 until it is told otherwise. */
+export function openRecorder(judge: Judge = () => 200): RecordingReceiver {
+  const arrivals: Arrival[] = [];
+  const abort = new AbortController();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
+    async (request) => {
+      const bytes = new Uint8Array(await request.arrayBuffer());
+      const text = new TextDecoder().decode(bytes);
+      const arrival: Arrival = {
+        at: performance.now(),
+        at_ms: Date.now(),
+        path: new URL(request.url).pathname,
+        headers: new Headers(request.headers),
+        bytes,
+        text,
+        event: JSON.parse(text),
+      };
+      arrivals.push(arrival);
+      const answer = await receiver.judge(arrival);
+      return typeof answer === "number" ? new Response(null, { status: answer }) : answer;
+    },
+  );
+  const receiver: RecordingReceiver = {
+    port: server.addr.port,
+    url: (path) => `http://127.0.0.1:${server.addr.port}${path}`,
+    arrivals,
+    at: (path) => arrivals.filter((arrival) => arrival.path === path),
+    judge,
+    // Cuts answers that a failed test still holds back.
+    close: () => {
+      abort.abort();
+      return server.finished;
+    },
+  };
+  return receiver;
+}
+
+/** An endpoint as its creation answers it. */
+export interface AddedEndpoint {
+  id: string;
+  secret: string;
+}
+
+/** Registers an endpoint for every event unless said otherwise. */
+export async function addEndpoint(
+  service: TestService,
+  url: string,
+  body: Record<string, unknown> = {},
+  options: CallOptions = {},
+): Promise<AddedEndpoint> {
+  const made = await service.call("POST", ENDPOINTS, { ...options, body: { url, ...body } });
+  assert.equal(made.status, 201, made.text);
+  return made.body;
+}
+
+/** Lets the relay work until nothing is due or under way. */
+export async function settle({ deps }: TestService): Promise<void> {
+  await deps.webhooks!.relay.nudge();
+}
+
+/** `type attempt` of each arrival, in the order of arrival. */
+export function shown(arrivals: readonly Arrival[]): string[] {
+  return arrivals.map(({ event, headers }) => `${event.type} ${headers.get("Webhook-Attempt")}`);
+}
+
+/** The deliveries of a list, in the order of their events. */
+export async function deliveriesOf(
+  service: TestService,
+  query = "",
+  options: CallOptions = {},
+  // deno-lint-ignore no-explicit-any
+): Promise<any[]> {
+  const page = await service.call("GET", `${DELIVERIES}?limit=100${query}`, options);
+  assert.equal(page.status, 200, page.text);
+  const order = (a: Record<string, string>, b: Record<string, string>) =>
+    a.event_id! + a.endpoint_id! < b.event_id! + b.endpoint_id! ? -1 : 1;
+  return page.body.data.sort(order);
+}
+
+/** Waits until something is so. Errors: it is not so in time. */
+export async function until(
+  what: string,
+  is_so: () => boolean | Promise<boolean>,
+  deadline_ms = 30_000,
+): Promise<void> {
+  for (const started = performance.now(); performance.now() - started < deadline_ms;) {
+    if (await is_so()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.fail(`Not within ${deadline_ms} ms: ${what}`);
+}

@@ -1,0 +1,81 @@
+/** Turns of a relay that exists only in a test, and the rows that they need. */
+
+import type {
+  AttemptResult,
+  ClaimedDelivery,
+  RelayTurn,
+} from "../../../shared/store/webhook_store.ts";
+import type { TestService } from "../service/service.ts";
+
+export const AT = Date.parse("2026-08-09T10:11:12.013Z");
+export const LEASE_MS = 25_000;
+
+/** A turn of a relay that exists only in the test, at a time to which all clocks are set. */
+export async function turn(
+  { deps, setClock }: TestService,
+  at_ms: number,
+  asked: Partial<RelayTurn> = {},
+): Promise<ClaimedDelivery[]> {
+  await setClock(at_ms);
+  return await deps.webhook_store.relayTurn({
+    results: [],
+    rooms: { endpoints: {}, environments: {}, accounts: {} },
+    limit: 64,
+    per_endpoint: 16,
+    per_environment: 64,
+    per_account: 64,
+    suspects_ahead: {},
+    at_ms,
+    leased_until_ms: at_ms + LEASE_MS,
+    ...asked,
+  });
+}
+
+/** The result of an attempt. */
+export function resultOf(
+  claimed: ClaimedDelivery,
+  delivered: boolean,
+  at_ms: number,
+): AttemptResult {
+  const { environment_id, id, attempt } = claimed;
+  const at = new Date(at_ms).toISOString();
+  const record = {
+    number: attempt,
+    at,
+    response_status: delivered ? 200 : 500,
+    duration_ms: 100,
+    error: null,
+  };
+  const next_attempt_at = delivered ? null : new Date(at_ms + 60_000).toISOString();
+  return {
+    environment_id,
+    id,
+    attempt,
+    outcome: delivered ? "delivered" : "failed",
+    next_attempt_at,
+    record: JSON.stringify(record),
+  };
+}
+
+/** Makes payments with one event each, at an endpoint that the service's own relay ignores. */
+export async function makeWaiting(service: TestService, count: number): Promise<void> {
+  await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
+  for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
+}
+
+/** Options of a service without a relay of its own. */
+export const NO_RELAY = { webhook_master_secret: undefined } as never;
+
+/**
+ * Inserts an endpoint like those of a service with a master secret; its id begins with its slot.
+ */
+export async function insertEndpoint(
+  { sql, key }: TestService,
+  slot = 0,
+  { environment_id = key.environment_id, url = "http://127.0.0.1:1/" } = {},
+): Promise<void> {
+  await sql`insert into pay.webhook_endpoints
+    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+    values (${environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot}, ${url}, '{*}', 'enabled',
+      '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
+}

@@ -1,0 +1,22 @@
+/** A test that gets the product with webhooks and a receiver. */
+
+import { startService, type TestService } from "../service/service.ts";
+import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
+
+/** Registers a test over a product and a receiver of its own; a step of it is one case. */
+export function webhookCase(
+  name: string,
+  run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
+  options: Parameters<typeof startService>[0] = {},
+): void {
+  Deno.test(name, async (t) => {
+    const service = await startService(options);
+    const receiver = openRecorder();
+    try {
+      await run(t, service, receiver);
+    } finally {
+      // At once: the one waits for attempts under way, the other cuts those that are held back.
+      await Promise.all([service.close(), receiver.close()]);
+    }
+  });
+}
