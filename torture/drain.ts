@@ -6,7 +6,8 @@
 import { callApi } from "./api_call.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Sandbox } from "./plan.ts";
-import { type ApiServer, type SandboxKey, type Stage, until } from "./stage.ts";
+import { type ApiServer, type SandboxKey, type Stage } from "./stage.ts";
+import { until } from "../tests/support/common/until.ts";
 
 const DELIVERY_DEADLINE_MS = 240_000;
 /** The wait after a second failure is a minute; after a third it is ten. */
@@ -27,7 +28,7 @@ export async function drain(
   const texts = new Map(Object.values(keys).map((key) => [key.environment_id, key.text]));
   const too_early = new Set<string>();
   let [redelivered, late]: [number, string[]] = [0, []];
-  await until("every delivery has ended", DELIVERY_DEADLINE_MS, async () => {
+  await until("every delivery has ended", async () => {
     const open = await sql<OpenDelivery[]>`
       select v.public_id as environment_id, d.id, d.status, d.attempt_count,
         d.status = 'failed' or d.next_attempt_at > now() + ${`${FAR_MS} ms`}::interval as is_far,
@@ -55,7 +56,7 @@ export async function drain(
       if (status === 200) redelivered++;
     }
     return false;
-  }).catch(({ message }) => late.push(message));
+  }, DELIVERY_DEADLINE_MS).catch(({ message }) => late.push(message));
   return { redelivered, faults: [...too_early, ...late] };
 }
 

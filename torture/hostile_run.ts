@@ -9,7 +9,8 @@ import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts
 import { openAttacker } from "./attacker.ts";
 import type { Verdict } from "./evidence.ts";
 import { untilWell } from "./main_run.ts";
-import { type SandboxKey, type Stage, until } from "./stage.ts";
+import { type SandboxKey, type Stage } from "./stage.ts";
+import { until } from "../tests/support/common/until.ts";
 
 const SANDBOXES = 4;
 const HEALTHY = 49;
@@ -83,7 +84,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     await response.body?.cancel();
     if (response.status !== 200) throw new Error(`the tarpit is not ${status}`);
     if (status === "enabled") return attacker.start();
-    await until("nothing is under way", DRAIN_MS, () => hanging === 0 && attacker.held.now === 0);
+    await until("nothing is under way", () => hanging === 0 && attacker.held.now === 0, DRAIN_MS);
   };
   const pay = async (i: number) => {
     const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
@@ -110,7 +111,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     // Whatever was made in this phase counts in this phase, however late it comes.
     const due_here = Array.from({ length: count }, (_, i) => healthyOf(i % SANDBOXES))
       .reduce((sum, endpoints) => sum + endpoints, 0);
-    await until("all have arrived", DRAIN_MS, () => arrived.size >= due_here).catch(() => {});
+    await until("all have arrived", () => arrived.size >= due_here, DRAIN_MS).catch(() => {});
     if (arrived.size !== due_here) findings.push(`${arrived.size} of ${due_here} have arrived`);
     if (n === 0) continue;
     latencies[name].push(p99([...arrived.values()]));

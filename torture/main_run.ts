@@ -15,7 +15,9 @@ import { type Kill, type Plan, planOf, type Sandbox, SANDBOXES, type Victim } fr
 import { launch, type RunProcess } from "./process.ts";
 import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { type ApiServer, freePort, type SandboxKey, type Stage, until } from "./stage.ts";
+import { type ApiServer, type SandboxKey, type Stage } from "./stage.ts";
+import { until } from "../tests/support/common/until.ts";
+import { freePort } from "../tests/support/common/free_port.ts";
 
 /** What a main run is asked for. */
 interface MainRunOptions {
@@ -329,28 +331,28 @@ class Killer {
     const before = await checkpointer();
     const killed_at = performance.now();
     Deno.kill(pid, "SIGKILL");
-    await until("the database has recovered", HEALTH_DEADLINE_MS, async () => {
+    await until("the database has recovered", async () => {
       return await checkpointer() !== before;
-    });
+    }, HEALTH_DEADLINE_MS);
     return killed_at;
   }
 }
 
 /** Waits until a server and its database answer. */
 export async function untilWell({ base_url }: ApiServer): Promise<void> {
-  await until(`${base_url} is well`, HEALTH_DEADLINE_MS, async () => {
+  await until(`${base_url} is well`, async () => {
     const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
     await response?.body?.cancel();
     return response?.status === 200;
-  });
+  }, HEALTH_DEADLINE_MS);
 }
 
 /** The rows of a query, asked again while a connection is found to be one of a server that died. */
 async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
   let rows: T[] = [];
-  await until("the database answers", HEALTH_DEADLINE_MS, async () => {
+  await until("the database answers", async () => {
     rows = await ask().catch(() => []);
     return rows.length > 0;
-  });
+  }, HEALTH_DEADLINE_MS);
   return rows;
 }

@@ -13,7 +13,9 @@ import { readJournal } from "./journal.ts";
 import { untilWell } from "./main_run.ts";
 import { launch } from "./process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { freePort, type Stage, until } from "./stage.ts";
+import { type Stage } from "./stage.ts";
+import { until } from "../tests/support/common/until.ts";
+import { freePort } from "../tests/support/common/free_port.ts";
 
 /** What is asked for. */
 interface OutageOptions {
@@ -81,12 +83,12 @@ export async function runOutage(
   await server.setAhead(ahead_ms);
   const back = performance.now();
   const deadline_ms = Math.max(DRAIN_MS.least, DRAIN_MS.per_thousand * backlog / 1_000);
-  await until("the backlog is delivered", deadline_ms, async () => {
+  await until("the backlog is delivered", async () => {
     const rows = await stage.sql`
       select from pay.webhook_deliveries where status = 'pending' limit 1`;
     return rows.length === 0;
     // What has not arrived is counted below.
-  }).catch(() => {});
+  }, deadline_ms).catch(() => {});
   const drained_s = (performance.now() - back) / 1_000;
   const all = await readJournal<Arrival>(journal);
   const arrivals = all.filter(({ is_taken }) => is_taken);

@@ -9,10 +9,11 @@ import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded
 import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
 import { migrate } from "../scripts/schema/migrate.ts";
 import { randomPassword } from "../scripts/data_dir/private_file.ts";
-import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
 import { idMint } from "../shared/core/ids.ts";
 import { launch, type RunProcess } from "./process.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts";
+import { createApiKey, createEnvironment } from "../tests/support/database/api_keys.ts";
+import { freePort } from "../tests/support/common/free_port.ts";
 
 /** A sandbox with a key that opens it. */
 export interface SandboxKey {
@@ -116,27 +117,6 @@ export async function setStage(): Promise<Stage> {
   }
 }
 
-/** A port that nobody uses at this moment. */
-export function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
-}
-
-/** Waits until something is so. Errors: it is not so in time. */
-export async function until(
-  what: string,
-  deadline_ms: number,
-  is_so: () => boolean | Promise<boolean>,
-): Promise<void> {
-  const give_up_at = performance.now() + deadline_ms;
-  while (!await is_so()) {
-    if (performance.now() > give_up_at) throw new Error(`Not within ${deadline_ms} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 async function makeSandbox(
   sql: postgres.Sql,
   name: string,
@@ -144,12 +124,9 @@ async function makeSandbox(
 ): Promise<SandboxKey> {
   const mint = idMint(Date.now());
   const environment_id = mint("env_");
-  await sql`select pay.create_environment(${environment_id}, ${account}, false, ${name})`;
-  const text = generateApiKey("test");
-  const { hash, prefix, last_four } = parseApiKey(text)!;
-  await sql`
-    select pay.create_api_key(${mint("key_")}, ${environment_id}, ${name}, null, ${hash}, ${prefix},
-      ${last_four}, null)`;
+  await createEnvironment(sql, { id: environment_id, account, livemode: false, name });
+  const id = mint("key_");
+  const text = await createApiKey(sql, { id, environment_id, livemode: false, name });
   return { environment_id, text };
 }
 

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { buildConsoleSite } from "../../scripts/sites/console_site.ts";
 import { siteHandler, type StaticSite } from "../../scripts/sites/static_site.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { consoleCase, pasteKey } from "../support/console/console_case.ts";
 
 /** Bytes that a first visit may cost, compressed. */

@@ -25,7 +25,8 @@ import { PROGRAMS, runProgram } from "../support/documents/readme_programs.ts";
 import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
 import { createValue, VALUE_TABLES, valueCases } from "../support/documents/readme_values.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { freePort } from "../support/common/free_port.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Read by the code, not set by people. */
@@ -119,11 +120,6 @@ async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: str
     });
   }
   assert.equal(ids.size, 1, [...ids].join(" "));
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 Deno.test("every curl of README.md and docs/tutorial.md is run and compared", () => {

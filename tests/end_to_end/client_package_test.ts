@@ -9,7 +9,7 @@ import { PaymentsClient } from "../../client/mod.ts";
 import { VERSION } from "../../client/user_agent.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { missingPrograms } from "../support/documents/readme_shell.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
 const CLIENT = new URL("../../client/", import.meta.url);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { ConnectionError, type Exchange, PaymentsClient } from "../../client/mod.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
-import { until } from "../support/webhook/recording_receiver.ts";
+import { until } from "../support/common/until.ts";
 
 const LEASE_MS = 2_500;
 /** Enough waits to outlast a restart. */

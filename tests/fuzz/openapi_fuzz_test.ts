@@ -11,6 +11,7 @@ import { serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
 import { brokenText, type Known, valueOf } from "../support/fuzz/schema_arbitrary.ts";
 import { soundBody } from "../support/fuzz/sound_body.ts";
+import { freePort } from "../support/common/free_port.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 /** Requests of each operation. */
@@ -28,11 +29,7 @@ const MAX_IDS = 30;
 const SECURE_CARD = { number: "4000 0025 0000 3155", exp_month: 12, exp_year: 2034, cvc: "123" };
 
 /** A port of loopback that nobody listens at. */
-const NOWHERE = (() => {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  listener.close();
-  return `http://127.0.0.1:${listener.addr.port}`;
-})();
+const NOWHERE = `http://127.0.0.1:${freePort()}`;
 
 /** Ids of what the fuzz has made so far, by prefix. */
 type Pool = Map<string, string[]>;

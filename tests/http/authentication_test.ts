@@ -7,6 +7,7 @@ import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { isSandboxRoute, pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
 
 Deno.test("every route that is served stands in ROUTES, and no other", () => {
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace(/:[a-z]+/, ":id")}`);
@@ -184,11 +185,11 @@ serviceCase("without the scope", async (t, service) => {
   for (const route of ROUTES) {
     const [method, path, scope] = route;
     await t.step(`${scope}, ${method} ${path} is 403 and changes nothing`, async () => {
-      const before = await countRows(service);
+      const before = await rowCounts(service);
       const lacking = await service.call(method, pathOf(route), { key: keys.get(scope)! });
       assertError(lacking, "permission_denied", null);
       assert.equal(lacking.body.error.required_scope, scope);
-      assert.deepEqual(await countRows(service), before);
+      assert.deepEqual(await rowCounts(service), before);
       const { text } = await service.issueKey(environment_id, { scopes: [scope] });
       const enough = await service.call(method, pathOf(route), { key: text });
       assert.notEqual(enough.status, 403, enough.text);
@@ -206,11 +207,6 @@ serviceCase("a live key on a sandbox route", async (t, service) => {
     });
   }
 });
-
-function countRows({ sql }: TestService): Promise<unknown> {
-  return sql`select (select count(*) from pay.payments), (select count(*) from pay.events),
-    (select count(*) from pay.idempotency_keys)`.then(([row]) => row);
-}
 
 /** The key with its last character changed. */
 function twist(text: string): string {

@@ -4,7 +4,6 @@
 
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import type { TestAnswer } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { fillLedger } from "../support/database/filled_sandbox.ts";
 import {
@@ -14,6 +13,7 @@ import {
   SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
+import { timed } from "../support/common/timed.ts";
 
 const BALANCE = "/api-v1-payments/v1/balance";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
@@ -200,11 +200,6 @@ serviceCase("the balance of a million ledger entries", async (t, service) => {
     assert.equal((await service.call("GET", `${LEDGER}?limit=1`)).body.has_more, true);
   });
 });
-
-async function timed(call: Promise<TestAnswer>): Promise<{ answer: TestAnswer; ms: number }> {
-  const started = performance.now();
-  return { answer: await call, ms: performance.now() - started };
-}
 
 /** Compares the shortest times of an operation with a long and with nearly no history. */
 async function assertAsQuick(one: () => Promise<number>, beside: () => Promise<number>) {

@@ -8,10 +8,11 @@ import fc from "fast-check";
 import { passesLuhn } from "../../shared/core/card_number.ts";
 import { TEST_CARDS } from "../../shared/domain/providers/test_values.ts";
 import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service/service.ts";
-import { ENDPOINTS, openRecorder, until } from "../support/webhook/recording_receiver.ts";
+import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
 import { CODES } from "../support/http/error_envelope.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
+import { until } from "../support/common/until.ts";
 
 const NUMBERS = 1_000;
 /** Any seed; printed with a failure by fast-check. */

@@ -7,8 +7,9 @@ import assert from "node:assert/strict";
 import { PROBE_DEADLINE_MS } from "../../shared/store/database_health.ts";
 import { TcpProxy } from "../../torture/tcp_proxy.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import { startService, type TestAnswer } from "../support/service/service.ts";
+import { startService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
+import { timed } from "../support/common/timed.ts";
 
 /** Promise R12. */
 const ANSWERED_WITHIN_MS = 2_000;
@@ -96,11 +97,6 @@ Deno.test("a database that freezes and comes back", async (t) => {
     proxy.close();
   }
 });
-
-async function timed(call: Promise<TestAnswer>): Promise<{ answer: TestAnswer; ms: number }> {
-  const started = performance.now();
-  return { answer: await call, ms: performance.now() - started };
-}
 
 /** Does something while another transaction has the idempotency key "held" and does not end. */
 async function whileKeyIsHeld<T>(

@@ -7,6 +7,7 @@ import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
 import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { serviceCase } from "../support/service/service_case.ts";
+import { freePort } from "../support/common/free_port.ts";
 
 /** R12: the answer comes within this (security design §3). */
 const AWAY_WITHIN_MS = 2_000;
@@ -46,10 +47,7 @@ Deno.test("a database that is away is 503 with Retry-After, soon", async (t) => 
   const taking = (async () => {
     for await (const connection of listener) silent.push(connection);
   })();
-  const refusing = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const closed_port = (refusing.addr as Deno.NetAddr).port;
-  refusing.close();
-  for (const [name, at] of [["refuses", closed_port], ["is silent", port]] as const) {
+  for (const [name, at] of [["refuses", freePort()], ["is silent", port]] as const) {
     const deps = createDependencies({
       database_url: `postgres://nobody:none@127.0.0.1:${at}/none`,
       base_url: BASE_URL,

@@ -15,6 +15,7 @@ import {
   SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
 /** How long a twin waits (contract §5), and how late its answer may come on a busy machine. */
@@ -58,16 +59,6 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
   return connection;
 }
 
-/** Returns once so many sessions of this database wait for a lock. */
-async function untilWaiting({ sql }: TestService, sessions: number): Promise<void> {
-  for (const until = Date.now() + 5_000; Date.now() < until;) {
-    const waiting = await sql`select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    if (waiting.length >= sessions) return;
-  }
-  throw new Error("no session waits for a lock");
-}
-
 serviceCase("Idempotency-Key: a twin waits and replays the first request", async (t, service) => {
   for (const request of REQUESTS) {
     await t.step(request[0], async () => {
@@ -77,7 +68,7 @@ serviceCase("Idempotency-Key: a twin waits and replays the first request", async
         const before = await rowCounts(service);
         let is_answered = false;
         const twin = send("replayed").finally(() => is_answered = true);
-        await untilWaiting(service, 1);
+        await untilWaiting(service.sql);
         assert.equal(is_answered, false);
         await first`commit`;
         const answer = await twin;
@@ -106,7 +97,7 @@ serviceCase(
           // The sequence moves on, as by the change that the first request makes.
           await first`update pay.payments set sequence = sequence + 1`;
           const twin = send("moved");
-          await untilWaiting(service, 1);
+          await untilWaiting(service.sql);
           await first`commit`;
           const answer = await twin;
           assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
@@ -129,7 +120,7 @@ serviceCase(
         const first = await claim(service, "conflict", "00".repeat(32));
         try {
           const twin = send("conflict");
-          await untilWaiting(service, 1);
+          await untilWaiting(service.sql);
           await first`commit`;
           assertRefused(await twin, 409, "idempotency_conflict");
           await service.sql`delete from pay.idempotency_keys`;
@@ -150,7 +141,7 @@ serviceCase(
         const first = await claim(service, "undone", fingerprint);
         try {
           const twin = send("undone");
-          await untilWaiting(service, 1);
+          await untilWaiting(service.sql);
           await first`rollback`;
           const answer = await twin;
           assert.equal(answer.headers.get("Idempotent-Replayed"), null, answer.text);

@@ -11,6 +11,7 @@ import { assertError } from "../support/http/error_envelope.ts";
 import { mutatingRoutes, pathOf, type Route } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import vectors from "../vectors/json.json" with { type: "json" };
+import { rowCounts } from "../support/database/payment_records.ts";
 
 /** Bytes of a body at most (security design §2). */
 const LIMIT = 65_536;
@@ -31,14 +32,8 @@ function bytesOf({ text, base64 }: Vector): Uint8Array<ArrayBuffer> {
     : Uint8Array.from(Buffer.from(base64, "base64"));
 }
 
-function countRows({ sql }: TestService): Promise<unknown> {
-  return sql`select (select count(*) from pay.payments), (select count(*) from pay.events),
-    (select count(*) from pay.webhook_endpoints), (select count(*) from pay.idempotency_keys)`
-    .then(([row]) => row);
-}
-
 serviceCase("a body of refused JSON", async (t, service) => {
-  const before = await countRows(service);
+  const before = await rowCounts(service);
   const refused = VECTORS.filter((vector) =>
     vector.expect === "refuse" && bytesOf(vector).length > 0
   );
@@ -55,7 +50,7 @@ serviceCase("a body of refused JSON", async (t, service) => {
     });
   }
   await t.step("none of them has stored anything", async () => {
-    assert.deepEqual(await countRows(service), before);
+    assert.deepEqual(await rowCounts(service), before);
   });
 });
 

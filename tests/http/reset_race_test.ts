@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 
 serviceCase("reset beside changes", async (t, service) => {
   const old = await service.make({ amount_minor: 1000, outcome: "success" });
@@ -17,9 +18,9 @@ serviceCase("reset beside changes", async (t, service) => {
     body: { amount: 1 },
   });
   // A list gives way after 50 ms; from then on the refund waits by itself.
-  await untilWaiting(service, "pay.commit", 100);
+  await untilStillWaiting(service, "pay.commit");
   const resetting = service.call("POST", `${SANDBOX}/reset`);
-  await untilWaiting(service, "pay.reset_sandbox", 0);
+  await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
   let is_over = false;
   const working = work(service).finally(() => is_over = true);
   const [neighbour] = await Promise.all([
@@ -111,7 +112,7 @@ serviceCase("a reset that is refused holds up nobody", async (t, service) => {
   }
   await t.step("one that may waits, and a call that came meanwhile", async () => {
     const reset = service.call("POST", `${SANDBOX}/reset`);
-    await untilWaiting(service, "pay.reset_sandbox", 0);
+    await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
     const balance = service.call("GET", "/api-v1-payments/v1/balance");
     const neighbours = await Promise.all(
       Array.from(
@@ -142,7 +143,7 @@ serviceCase("a reset that counts holds no delivery", async (_t, service) => {
   await other`lock table pay.events in access exclusive mode`;
   const resetting = service.call("POST", `${SANDBOX}/reset`);
   // At a table that it counts, and touches nowhere else.
-  await untilWaiting(service, "pay.reset_sandbox", 0);
+  await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
   const free = await service.sql`
     select from pay.webhook_deliveries where endpoint_id = ${endpoint.id} for update skip locked`;
   await other`rollback`;
@@ -170,19 +171,11 @@ serviceCase("retention takes many resets apart, some at a time", async (_t, serv
   assert.equal((await service.sql`select from pay.payments`).length, 0);
 });
 
-/** Waits until a call waits for a lock, also after a while. */
-async function untilWaiting(service: TestService, called: string, again_ms: number) {
-  for (let waits = 0; waits === 0;) {
-    const [row] = await service.sql`
-      select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'
-        and query like ${`%${called}(%`}`;
-    waits = row!.n;
-    if (waits > 0 && again_ms > 0) {
-      await new Promise((resolve) => setTimeout(resolve, again_ms));
-      [waits, again_ms] = [0, 0];
-    }
-  }
+/** Waits until a call waits for a lock, and still waits after 100 ms. */
+async function untilStillWaiting({ sql }: TestService, calls: string) {
+  await untilWaiting(sql, { calls });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await untilWaiting(sql, { calls });
 }
 
 /** A payment, a refund of it and a transfer. */

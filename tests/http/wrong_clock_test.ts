@@ -8,8 +8,9 @@ import postgres from "postgres";
 
 import { addEndpoint, RETENTION, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
-import { RELAY_TOKEN, type TestService } from "../support/service/service.ts";
+import { RELAY_TOKEN } from "../support/service/service.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
 
 const DAY_MS = 86_400_000;
 /** How far the clock is ahead; negative: behind. */
@@ -39,25 +40,6 @@ const REPEATABLE: [string, path: string, body: unknown, from: string | null][] =
   ["an API key", "/api-v1-payments/v1/api_keys", { name: "other" }, null],
   ["a reset", `${SANDBOX}/reset`, {}, null],
 ];
-
-/** The row counts of all tables that retention purges by age. */
-async function rowsOf({ sql }: TestService): Promise<Record<string, number>> {
-  const tables = [
-    "payments",
-    "refunds",
-    "events",
-    "webhook_deliveries",
-    "ledger_movements",
-    "transfers",
-    "idempotency_keys",
-  ];
-  const counts: Record<string, number> = {};
-  for (const table of tables) {
-    const [row] = await sql`select count(*)::int as rows from pay.${sql(table)}`;
-    counts[table] = row!.rows;
-  }
-  return counts;
-}
 
 serviceCase("a wrong clock replays each keyed request", async (t, service) => {
   for (const [clock, by_ms] of WRONG) {
@@ -102,13 +84,13 @@ serviceCase("retention with a wrong clock deletes nothing early", async (t, serv
     body: { url: "http://127.0.0.1:47999/" },
   });
   await service.make({ outcome: "refunded" }, { idempotency_key: "kept" });
-  const before = await rowsOf(service);
+  const before = await rowCounts(service);
   for (const [clock, by_ms] of WRONG) {
     await t.step(clock, async () => {
       service.setWrongClock(Date.now() + by_ms);
       const answer = await service.call("POST", RETENTION, { key: RELAY_TOKEN });
       assert.deepEqual([answer.status, answer.body], [200, { purged: 0 }]);
-      assert.deepEqual(await rowsOf(service), before);
+      assert.deepEqual(await rowCounts(service), before);
     });
   }
 });

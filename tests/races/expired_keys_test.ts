@@ -7,9 +7,9 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { commit, created, DAY, NOW } from "../support/database/commit_list.ts";
 import { startService } from "../support/service/service.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 
 /** A deadline for what takes milliseconds. */
-const PATIENCE_MS = 10_000;
 
 Deno.test("two lists delete the same expired keys in opposite orders", async () => {
   const service = await startService();
@@ -36,7 +36,7 @@ Deno.test("two lists delete the same expired keys in opposite orders", async () 
     }
     const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
     // Both wait. When the holder of "a" ends, a list that deletes "a" first goes on to "b".
-    await untilWaiting(sql, 2);
+    await untilWaiting(sql, { sessions: 2 });
     await holders[0]!`rollback`;
     await holders[1]!`rollback`;
     for (const list of await lists) {
@@ -55,15 +55,3 @@ Deno.test("two lists delete the same expired keys in opposite orders", async () 
     await service.close();
   }
 });
-
-/** Resolves when so many sessions of this database wait for a lock. */
-async function untilWaiting(sql: postgres.Sql, sessions: number): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  while (performance.now() < deadline) {
-    const [row] = await sql`
-      select count(*)::int as waiting from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`;
-    if (row!.waiting >= sessions) return;
-  }
-  throw new Error("nobody waits");
-}

@@ -4,7 +4,7 @@ import {
   readDemoKeys,
   writeCredentials,
 } from "../../scripts/data_dir/credentials.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const CREDENTIALS = {
   base_url: "http://127.0.0.1:1",

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
 import { endLeftoverServer } from "../../scripts/postgres/postgres_cluster.ts";
 import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_account.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 /** Asks until the server answers; a server that stays away fails the test by its timeout. */
 async function ask(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {

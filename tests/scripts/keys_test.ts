@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { startService } from "../support/service/service.ts";
 import { createEmptyDatabase } from "../support/database/database.ts";
 import { launchStart, PROJECT_DIR } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { renderKeyTable } from "../../scripts/operator/key_table.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";

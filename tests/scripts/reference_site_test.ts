@@ -9,7 +9,7 @@ import type { Browser, Page } from "playwright-core";
 import { buildReferenceSite } from "../../scripts/sites/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const VIEWS = [
   { name: "desktop, light", viewport: { width: 1440, height: 900 }, colorScheme: "light" },

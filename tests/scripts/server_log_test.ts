@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { openServerLog } from "../../scripts/local/server_log.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 Deno.test("openServerLog() appends every line in order, in a private file", () =>
   withTemporaryFolder(async (path) => {

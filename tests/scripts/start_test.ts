@@ -7,7 +7,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 /** A database that comes back slowly leaves more than a page of ten. */

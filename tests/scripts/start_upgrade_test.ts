@@ -9,7 +9,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
-import { withTemporaryFolder } from "../support/local/temporary_folder.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const PAYMENT = {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { cloneDatabase } from "../support/database/database.ts";
 import { startFunction } from "../support/supabase/function_process.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
-import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAME = "api-v1-payments";
 /** The line of a promise comes through a pipe; only a failure waits so long. */

@@ -18,7 +18,7 @@ import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { shellBlock } from "../support/documents/operations_document.ts";
-import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAYMENTS = 60;

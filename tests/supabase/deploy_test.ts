@@ -13,7 +13,7 @@ import { type DeployedFunction, openManagementApi } from "../support/supabase/ma
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { block } from "../support/documents/operations_document.ts";
-import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** Files that lie about in a checkout, and must never leave it. */

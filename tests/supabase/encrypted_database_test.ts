@@ -13,7 +13,7 @@ import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { startFunction } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
-import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAME = "api-v1-payments";
 /** R12. */

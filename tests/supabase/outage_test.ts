@@ -10,7 +10,8 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { type FunctionProcess, startFunction } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
-import { makeSandboxKey } from "../support/supabase/sandbox_key.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { freePort } from "../support/common/free_port.ts";
 
 const NAME = "api-v1-payments";
 /** Requests at once: more than the pool of a process has connections. */
@@ -202,9 +203,7 @@ Deno.test({
   name: "a transaction pooler refuses, waits and goes away",
   ignore: !has_pooler && Deno.env.get("CI") === undefined,
   fn: async (t) => {
-    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port: listen_port } = listener.addr as Deno.NetAddr;
-    listener.close();
+    const listen_port = freePort();
     const settings = {
       listen_port,
       default_pool_size: 2,

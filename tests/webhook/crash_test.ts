@@ -7,8 +7,9 @@
 import assert from "node:assert/strict";
 import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
-import { openRecorder, until } from "../support/webhook/recording_receiver.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { insertEndpoint, makeWaiting, NO_RELAY } from "../support/webhook/relay_turns.ts";
+import { until } from "../support/common/until.ts";
 
 /** Other deliveries that become due before each start, so that a crash interrupts some. */
 const NEIGHBOURS = 40;

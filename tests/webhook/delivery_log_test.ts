@@ -14,10 +14,10 @@ import {
   deliveriesOf,
   openRecorder,
   settle,
-  until,
 } from "../support/webhook/recording_receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const FAR_AWAY = "203.0.113.1";

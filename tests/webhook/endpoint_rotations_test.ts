@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
 import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import {
@@ -14,6 +13,7 @@ import {
   settle,
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { verifiedBy } from "../support/webhook/verified_by.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 /** Secrets that sign at the same time. */
@@ -35,17 +35,6 @@ async function deliver(service: TestService, arrivals: Arrival[]): Promise<Arriv
   await service.make({ outcome: "pending" });
   await settle(service);
   return arrivals.at(-1)!;
-}
-
-/** Which of the secrets verify an arrival. */
-function verifiedBy(arrival: Arrival, secrets: string[]): Promise<boolean[]> {
-  const header = arrival.headers.get("Payment-Signature");
-  const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;
-  return Promise.all(
-    secrets.map((secret) =>
-      verifyWebhook(arrival.bytes, header, secret, { now_ms }).then(() => true, () => false)
-    ),
-  );
 }
 
 async function storedSecrets({ sql }: TestService, id: string): Promise<number> {

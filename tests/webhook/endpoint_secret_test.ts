@@ -5,17 +5,13 @@
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
-import {
-  addEndpoint,
-  type Arrival,
-  ENDPOINTS,
-  settle,
-} from "../support/webhook/recording_receiver.ts";
+import type { TestAnswer } from "../support/service/service.ts";
+import { addEndpoint, ENDPOINTS, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { verifiedBy } from "../support/webhook/verified_by.ts";
+import { dumpTables } from "../support/database/table_dump.ts";
 
 const URL = "https://hooks.example.com/payments";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
@@ -88,16 +84,6 @@ serviceCase("twins get one answer", async (t, service) => {
   }
 });
 
-/** Every row of every table, as a dump shows it. */
-async function dump({ sql }: TestService): Promise<string> {
-  const tables = await sql`select tablename from pg_tables where schemaname = 'pay'`;
-  const rows = [];
-  for (const { tablename } of tables) {
-    rows.push(...await sql`select t::text as row from pay.${sql(tablename)} t`);
-  }
-  return rows.map(({ row }) => row).join("\n");
-}
-
 webhookCase("a dump of the database can sign nothing", async (t, service, receiver) => {
   const made = await service.call("POST", ENDPOINTS, {
     body: { url: receiver.url("/") },
@@ -111,7 +97,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
   await service.make({ outcome: "pending" });
   await settle(service);
   const [arrival] = receiver.arrivals;
-  const text = await dump(service);
+  const text = await dumpTables(service);
   await t.step("the dump is one", () => {
     assert.ok(text.includes(id) && text.includes("payment.created"));
   });
@@ -145,17 +131,6 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
     }
   });
 });
-
-/** Signatures of an arrival, and whether each secret verifies it. */
-async function verifiedBy(arrival: Arrival, secrets: string[]) {
-  const header = arrival.headers.get("Payment-Signature");
-  const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;
-  return await Promise.all(
-    secrets.map((secret) =>
-      verifyWebhook(arrival.bytes, header, secret, { now_ms }).then(() => true, () => false)
-    ),
-  );
-}
 
 webhookCase(
   "POST /rotate_secret: older secrets sign until they expire",

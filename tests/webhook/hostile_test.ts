@@ -19,9 +19,9 @@ import {
   openRecorder,
   type RecordingReceiver,
   settle,
-  until,
 } from "../support/webhook/recording_receiver.ts";
 import { TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
+import { until } from "../support/common/until.ts";
 
 const HEALTHY = 8;
 const PAYMENTS = 100;

@@ -10,9 +10,9 @@ import {
   RELAY,
   RETENTION,
   settle,
-  until,
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ROUTES = [RELAY, RETENTION];

@@ -9,7 +9,8 @@ import { readArrival } from "../../torture/arrival.ts";
 import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "../../torture/delivery_audit.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
-import { addEndpoint, openRecorder, until } from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, openRecorder } from "../support/webhook/recording_receiver.ts";
+import { until } from "../support/common/until.ts";
 
 /** Each has two events, and there is one endpoint. */
 const PAYMENTS = 1000;

@@ -5,9 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import { addEndpoint, settle, until } from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
 import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 const MAX_OF_NEW = 4;
 const MAX_OF_QUICK = 16;

@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { createDependencies } from "../../shared/http/dependencies.ts";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
-import { addEndpoint, deliveriesOf, settle, until } from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";
 import {
   AT,
   insertEndpoint,
@@ -19,6 +19,7 @@ import {
   turn,
 } from "../support/webhook/relay_turns.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
   await service.setClock(AT);

@@ -9,17 +9,18 @@ import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
-import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { block } from "../support/documents/operations_document.ts";
-import { openRecorder, until } from "../support/webhook/recording_receiver.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import {
   createScheduledDatabase,
   type PgNetAnswer,
   type ScheduledDatabase,
 } from "../support/database/scheduled_database.ts";
+import { until } from "../support/common/until.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
 /** Commits between batches, and stops in time for the next minute's. */
@@ -232,7 +233,7 @@ Deno.test("cron alone has everything delivered", async () => {
   server.serve(functionsOf(woken));
   let stopCron = () => Promise.resolve();
   try {
-    const key = await issueKey(database.sql);
+    const key = await makeSandboxKey(database.url);
     const post = async (deps: OpenDependencies, path: string, body: unknown) => {
       const answer = await functionsOf(deps)["api-v1-payments"](
         new Request(`http://localhost/api-v1-payments/v1/${path}`, {
@@ -269,16 +270,6 @@ function functionsOf(deps: OpenDependencies) {
     "api-v1-payments": createPaymentsFunction(deps),
     "api-v1-sandbox": createSandboxFunction(deps),
   };
-}
-
-/** A key of a new sandbox. */
-async function issueKey(sql: postgres.Sql): Promise<string> {
-  const text = generateApiKey("test");
-  const { hash, prefix, last_four } = parseApiKey(text)!;
-  await sql`select pay.create_environment(${ENVIRONMENT}, 'one', false, 'test')`;
-  await sql`select pay.create_api_key(${`key_${"0".repeat(26)}`}, ${ENVIRONMENT}, 'test', null,
-    ${hash}, ${prefix}, ${last_four}, null)`;
-  return text;
 }
 
 Deno.test("pay.health tells of the jobs of pg_cron", async () => {

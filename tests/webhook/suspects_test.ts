@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 import type { TestService } from "../support/service/service.ts";
-import { addEndpoint, deliveriesOf, settle, until } from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";
 import {
   AT,
   insertEndpoint,
@@ -17,6 +17,7 @@ import {
   turn,
 } from "../support/webhook/relay_turns.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 /** As many as a relay may have claimed when it is killed. */
 const LOST = 1_000;

@@ -5,12 +5,8 @@
 
 import assert from "node:assert/strict";
 import { startService, type TestService } from "../support/service/service.ts";
-import {
-  addEndpoint,
-  ENDPOINTS,
-  openRecorder,
-  until,
-} from "../support/webhook/recording_receiver.ts";
+import { addEndpoint, ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
+import { until } from "../support/common/until.ts";
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;

@@ -19,11 +19,11 @@ import {
   EVENTS,
   settle,
   TRIGGER,
-  until,
 } from "../support/webhook/recording_receiver.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, no_browser } from "./browser.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
-import { withTemporaryFolder } from "../local/temporary_folder.ts";
+import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 /** Viewports of a desk and of a phone. */
 export const DESKTOP = { width: 1360, height: 900 };

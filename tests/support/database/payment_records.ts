@@ -78,14 +78,24 @@ export function changesBetween(before: PaymentRecord, after: PaymentRecord) {
   };
 }
 
-/** Rows of each table, to see that a request wrote nothing. */
+/** The tables that requests of tenants write. */
+const COUNTED = [
+  "payments",
+  "refunds",
+  "transfers",
+  "events",
+  "ledger_movements",
+  "webhook_endpoints",
+  "webhook_deliveries",
+  "idempotency_keys",
+];
+
+/** Counts the rows of each table, to see that a request wrote nothing. */
 export async function rowCounts({ sql }: Database): Promise<Record<string, number>> {
-  const [row] = await sql`select
-    (select count(*)::int from pay.payments) as payments,
-    (select count(*)::int from pay.refunds) as refunds,
-    (select count(*)::int from pay.events) as events,
-    (select count(*)::int from pay.ledger_movements) as ledger_movements,
-    (select count(*)::int from pay.ledger_entries) as ledger_entries,
-    (select count(*)::int from pay.idempotency_keys) as idempotency_keys`;
-  return { ...row } as Record<string, number>;
+  const counts: Record<string, number> = {};
+  for (const table of COUNTED) {
+    const [row] = await sql`select count(*)::int as rows from pay.${sql(table)}`;
+    counts[table] = row!.rows;
+  }
+  return counts;
 }

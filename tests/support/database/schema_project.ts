@@ -11,7 +11,7 @@ import {
 } from "../../../scripts/schema/schema_release.ts";
 import { scratchServer } from "../../../scripts/postgres/scratch_database.ts";
 import { testServer } from "./database.ts";
-import { withTemporaryFolder } from "../local/temporary_folder.ts";
+import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 const ROLES = "20261120000100_roles_and_schema.sql";
 /** The first lines of a migration by hand. */

@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";
 import { idMint } from "../../../shared/core/ids.ts";
 import type { OpenDependencies } from "../../../shared/http/dependencies.ts";
 import type { Settings } from "../../../shared/http/settings.ts";
 import type { LogLine } from "../../../shared/http/request_log.ts";
+import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { cloneDatabase } from "../database/database.ts";
 import { LooksInside } from "./looks_inside.ts";
 import { IS_REMOTE, openProduct } from "./product.ts";
@@ -139,7 +139,7 @@ export async function startService(
 
   async function environment(livemode: boolean, account: string): Promise<string> {
     const id = mint("env_");
-    await sql`select pay.create_environment(${id}, ${account}, ${livemode}, 'test')`;
+    await createEnvironment(sql, { id, account, livemode });
     return id;
   }
 
@@ -148,11 +148,15 @@ export async function startService(
     { scopes, expires_at }: { scopes?: string[]; expires_at?: string } = {},
   ): Promise<TestKey> {
     const [row] = await sql`select livemode from pay.environments where id = ${environment_id}`;
-    const text = generateApiKey(row!.livemode ? "live" : "test", undefined, options.random);
-    const { hash, prefix, last_four } = parseApiKey(text)!;
     const id = mint("key_");
-    await sql`select pay.create_api_key(${id}, ${environment_id}, 'test', ${scopes ?? null},
-      ${hash}, ${prefix}, ${last_four}, ${expires_at ?? null})`;
+    const text = await createApiKey(sql, {
+      id,
+      environment_id,
+      livemode: row!.livemode,
+      scopes,
+      expires_at,
+      random: options.random,
+    });
     return { text, id, environment_id };
   }
 

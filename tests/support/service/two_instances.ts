@@ -5,8 +5,9 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
-import { BASE_URL, startService, type TestService } from "./service.ts";
+import { BASE_URL, startService, type TestAnswer, type TestService } from "./service.ts";
 
 /** A request to either instance, as JSON. */
 export interface Ask {
@@ -16,22 +17,13 @@ export interface Ask {
   key?: string;
 }
 
-/** An answer, read. */
-interface Told {
-  status: number;
-  headers: Headers;
-  text: string;
-  // deno-lint-ignore no-explicit-any
-  body: any;
-}
-
 /** The product twice. */
 export interface TwoInstances {
   service: TestService;
   /** Sends a POST to one of the two. */
-  post(instance: number, ask: Ask): Promise<Told>;
+  post(instance: number, ask: Ask): Promise<TestAnswer>;
   /** Sends requests at once, in turn to one and to the other. */
-  race(asks: readonly Ask[]): Promise<Told[]>;
+  race(asks: readonly Ask[]): Promise<TestAnswer[]>;
   close(): Promise<void>;
 }
 
@@ -51,22 +43,8 @@ export async function startTwoInstances(): Promise<TwoInstances> {
   const instances = [0, 1].map(() =>
     openProduct({ database_url: service.database.functions_url, base_url: BASE_URL })
   );
-  const post = async (instance: number, { path, body, idempotency_key, key }: Ask) => {
-    const response = await instances[instance % 2]!.fetch(
-      new Request(`http://localhost${path}`, {
-        method: "POST",
-        headers: {
-          Authorization: `Bearer ${key ?? service.key.text}`,
-          "Content-Type": "application/json",
-          ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }),
-    );
-    const text = await response.text();
-    const { status, headers } = response;
-    return { status, headers, text, body: JSON.parse(text) };
-  };
+  const post = (instance: number, { path, key = service.key.text, ...options }: Ask) =>
+    keyedCall(instances[instance % 2]!, "POST", path, { key, ...options });
   // Both pools are opened before the first race, so that it is one.
   await Promise.all(Array.from({ length: 16 }, (_, i) =>
     post(i, {

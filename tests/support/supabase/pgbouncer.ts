@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import type { LoginRole } from "../../../scripts/postgres/embedded_postgres.ts";
+import { freePort } from "../common/free_port.ts";
 
 /** Debian's package puts it where other users' paths do not look. */
 const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
@@ -104,11 +105,4 @@ async function listens(port: number): Promise<boolean> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
   connection?.close();
   return connection !== null;
-}
-
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr as Deno.NetAddr;
-  listener.close();
-  return port;
 }

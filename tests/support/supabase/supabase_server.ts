@@ -13,6 +13,7 @@ import {
 } from "../../../scripts/postgres/postgres_package.ts";
 import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
+import { freePort } from "../common/free_port.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** Where Debian's package puts the programs of version 15. */
@@ -123,9 +124,7 @@ async function launchOnFreePort(
   launch: (port: number) => ReturnType<typeof launchPostgres>,
 ) {
   for (let attempt = 1;; attempt++) {
-    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port } = listener.addr as Deno.NetAddr;
-    listener.close();
+    const port = freePort();
     const run = await launch(port);
     if (!("failure" in run)) return [run, port] as const;
     if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.words);

@@ -4,8 +4,8 @@
  */
 
 import postgres from "postgres";
-import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";
 import { idMint } from "../../../shared/core/ids.ts";
+import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { type KeyedCall, keyedCall } from "../service/keyed_call.ts";
 import { openProduct } from "../service/product.ts";
 import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../service/service.ts";
@@ -53,15 +53,9 @@ export async function openFixtureService(
     async issueKey(account, livemode) {
       const mint = idMint(now_ms);
       const environment_id = mint("env_");
-      await sql`select pay.create_environment(p_id => ${environment_id}, p_account => ${account},
-        p_livemode => ${livemode}, p_name => 'Upgrade')`;
-      const text = generateApiKey(livemode ? "live" : "test");
-      const { hash, prefix, last_four } = parseApiKey(text)!;
-      await sql`select pay.create_api_key(p_id => ${mint("key_")},
-        p_environment_id => ${environment_id}, p_name => 'Operator''s', p_scopes => null,
-        p_secret_hash => ${hash}, p_prefix => ${prefix}, p_last_four => ${last_four},
-        p_expires_at => null)`;
-      return text;
+      await createEnvironment(sql, { id: environment_id, account, livemode, name: "Upgrade" });
+      const id = mint("key_");
+      return await createApiKey(sql, { id, environment_id, livemode, name: "Operator's" });
     },
     async setClock(at_ms) {
       now_ms = at_ms;

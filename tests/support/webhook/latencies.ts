@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { TestService } from "../service/service.ts";
 import type { RecordingReceiver } from "./recording_receiver.ts";
-import { until } from "./recording_receiver.ts";
+import { until } from "../common/until.ts";
 
 /** A share of the samples that is not greater; samples need not be sorted. */
 export function percentile(samples: readonly number[], share: number): number {

@@ -120,16 +120,3 @@ export async function deliveriesOf(
     a.event_id! + a.endpoint_id! < b.event_id! + b.endpoint_id! ? -1 : 1;
   return page.body.data.sort(order);
 }
-
-/** Waits until something is so. Errors: it is not so in time. */
-export async function until(
-  what: string,
-  is_so: () => boolean | Promise<boolean>,
-  deadline_ms = 30_000,
-): Promise<void> {
-  for (const started = performance.now(); performance.now() - started < deadline_ms;) {
-    if (await is_so()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  assert.fail(`Not within ${deadline_ms} ms: ${what}`);
-}

@@ -1,0 +1,21 @@
+/** Waiting for a state that another process or connection brings about. */
+
+const POLL_MS = 10;
+
+/**
+ * Waits until a condition holds.
+ * @param condition the words of the error
+ * @throws {Error} if the condition does not hold in time
+ */
+export async function until(
+  condition: string,
+  holds: () => boolean | Promise<boolean>,
+  deadline_ms = 30_000,
+): Promise<void> {
+  for (const give_up_at = performance.now() + deadline_ms; !await holds();) {
+    if (performance.now() > give_up_at) {
+      throw new Error(`Not within ${deadline_ms} ms: ${condition}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}

@@ -1,0 +1,22 @@
+/** Waiting for sessions that wait for a lock. */
+
+import type postgres from "postgres";
+import { until } from "../common/until.ts";
+
+/**
+ * Waits until sessions of this database wait for a lock. Call it outside a transaction: within one,
+ * PostgreSQL always returns the first state of the sessions.
+ * @param options.sessions how many sessions wait at least
+ * @param options.calls the function that the sessions call; any statement by default
+ */
+export async function untilWaiting(
+  sql: postgres.Sql,
+  { sessions = 1, calls }: { sessions?: number; calls?: string } = {},
+): Promise<void> {
+  const query = calls === undefined ? "%" : `%${calls}(%`;
+  await until(`${sessions} sessions wait for a lock`, async () => {
+    const waiting = await sql`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${query}`;
+    return waiting.length >= sessions;
+  }, 10_000);
+}
