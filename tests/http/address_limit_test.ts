@@ -181,3 +181,20 @@ serviceCase("strangers with many addresses", async (t, service) => {
     assert.equal((await unknown(inMany64(1))).status, 401);
   });
 }, { rate_limit: 100_000 });
+
+serviceCase("strangers are limited without the database", async (_t, service) => {
+  await service.setClock(START);
+  service.forgetStatements();
+  const answers = [];
+  for (let i = 0; i < 120; i++) {
+    answers.push((await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" })).status);
+  }
+  assert.equal(answers.filter((status) => status === 401).length, 100);
+  assert.equal(answers.filter((status) => status === 429).length, 20);
+  service.assertStatements(0);
+  await service.setClock(START + 4 * WINDOW_MS);
+  assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
+  const cold = await service.issueKey(service.key.environment_id);
+  const first = await service.call("GET", PAYMENTS, { key: cold.text });
+  assert.equal(first.status, 200, "so does one that was not seen before");
+}, { rate_limit: 5 });

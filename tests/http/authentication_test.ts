@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
-import { isSandboxRoute, pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts";
+import { pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 
@@ -193,17 +193,6 @@ serviceCase("without the scope", async (t, service) => {
       const { text } = await service.issueKey(environment_id, { scopes: [scope] });
       const enough = await service.call(method, pathOf(route), { key: text });
       assert.notEqual(enough.status, 403, enough.text);
-    });
-  }
-});
-
-serviceCase("a live key on a sandbox route", async (t, service) => {
-  for (const route of ROUTES.filter(isSandboxRoute)) {
-    await t.step(`${route[0]} ${route[1]} is 403 before the body, and asks nothing`, async () => {
-      service.forgetStatements();
-      const options = { key: service.live.text, body: "not JSON" };
-      assertError(await service.call("POST", pathOf(route), options), "test_key_required", null);
-      service.assertStatements(0);
     });
   }
 });

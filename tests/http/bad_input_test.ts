@@ -16,6 +16,7 @@ import {
   SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
 
 const ID = "0".repeat(26);
 const LONG = "a".repeat(60_000);
@@ -166,20 +167,27 @@ const QUERIES: [path: string, query: string, param: string][] = [
   [PAYMENTS, `starting_after=re_${ID}`, "starting_after"],
   [PAYMENTS, `starting_after=pay_${ID}`, "starting_after"],
   [PAYMENTS, `starting_after=pay_${LONG}`, "starting_after"],
+  [PAYMENTS, `starting_after=pay_${"A".repeat(26)}`, "starting_after"],
+  [PAYMENTS, "starting_after=12", "starting_after"],
   [PAYMENTS, `starting_after=pay_${ID}%00`, "starting_after"],
   [PAYMENTS, "starting_after=%ff", "starting_after"],
   [PAYMENTS, "status=paid", "status"],
+  [PAYMENTS, "status=", "status"],
   [PAYMENTS, "status=Completed", "status"],
   [PAYMENTS, "currency=XXZ", "currency"],
+  [PAYMENTS, "currency=EURO", "currency"],
   [PAYMENTS, `currency=${LONG}`, "currency"],
   [PAYMENTS, "method_kind=cash", "method_kind"],
+  [PAYMENTS, "method_kind=card_payment", "method_kind"],
   [PAYMENTS, "reference=", "reference"],
   [PAYMENTS, `reference=${LONG}`, "reference"],
+  [PAYMENTS, `reference=${"r".repeat(256)}`, "reference"],
   [PAYMENTS, "reference=a%00b", "reference"],
   [PAYMENTS, "created_after=yesterday", "created_after"],
   [PAYMENTS, "created_after=2026-01-01", "created_after"],
   [PAYMENTS, "created_before=2026-02-30T00:00:00Z", "created_before"],
   [PAYMENTS, "created_before=1767225600", "created_before"],
+  [PAYMENTS, "created_before=2026-02-01T00:00:00", "created_before"],
   [REFUNDS, `payment_id=re_${ID}`, "payment_id"],
   [REFUNDS, "payment_id=%00", "payment_id"],
   [LEDGER, "account=pocket", "account"],
@@ -228,6 +236,7 @@ const KEYS: [name: string, key: string, taken: boolean][] = [
   ["no character", "", false],
   ["256 characters", "a".repeat(256), false],
   ["60 000 characters", LONG, false],
+  ["a space", " ", false],
   ["a space within", "a b", false],
   ["a tab within", "a\tb", false],
   ["a letter outside of ASCII", "é", false],
@@ -246,9 +255,13 @@ serviceCase("an Idempotency-Key", async (t, service) => {
         ] as const
       ) {
         const { text: key } = await service.issueKey(service.key.environment_id);
+        const before = await rowCounts(service);
         const answer = await service.call(method, path, { key, body, idempotency_key });
         if (taken) assert.ok([201, 404].includes(answer.status), answer.text);
-        else assertError(answer, "invalid_parameter", "Idempotency-Key");
+        else {
+          assertError(answer, "invalid_parameter", "Idempotency-Key");
+          assert.deepEqual(await rowCounts(service), before);
+        }
       }
     });
   }

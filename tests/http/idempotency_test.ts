@@ -166,36 +166,19 @@ serviceCase("Idempotency-Key does not keep what did not happen", async (t, servi
 
 serviceCase("Idempotency-Key is judged by its form", async (t, service) => {
   const visible = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
-  const cases: [string, key: string, result: "taken" | "refused"][] = [
-    ["one character", "a", "taken"],
-    ["255 characters", "k".repeat(255), "taken"],
-    ["all visible ASCII", visible, "taken"],
-    ["white space around it, which HTTP drops", "  padded  ", "taken"],
-    ["256 characters", "k".repeat(256), "refused"],
-    ["nothing", "", "refused"],
-    ["a space", " ", "refused"],
-    ["a space inside", "a b", "refused"],
-    ["a tab inside", "a\tb", "refused"],
-    ["a letter beyond ASCII", "caf\u00e9", "refused"],
-    ["a control character", "a\u007fb", "refused"],
+  const cases: [string, key: string][] = [
+    ["one character", "a"],
+    ["255 characters", "k".repeat(255)],
+    ["all visible ASCII", visible],
+    ["white space around it, which HTTP drops", "  padded  "],
   ];
-  for (const [name, key, result] of cases) {
-    await t.step(`${name} is ${result}`, async () => {
-      const before = await rowCounts(service);
+  for (const [name, key] of cases) {
+    await t.step(`${name} is taken`, async () => {
       const answer = await service.pay({}, { headers: { "Idempotency-Key": key } });
-      if (result === "taken") {
-        assert.equal(answer.status, 201, answer.text);
-        const again = await service.pay({}, { headers: { "Idempotency-Key": key } });
-        return assertReplay(again, answer);
-      }
-      assertRefused(answer, 400, "invalid_parameter", "Idempotency-Key");
-      assert.deepEqual(await rowCounts(service), before);
+      assert.equal(answer.status, 201, answer.text);
+      assertReplay(await service.pay({}, { headers: { "Idempotency-Key": key } }), answer);
     });
   }
-  await t.step("a GET has none to judge", async () => {
-    const answer = await service.call("GET", PAYMENTS, { idempotency_key: "k".repeat(300) });
-    assert.equal(answer.status, 200);
-  });
   await t.step("upper and lower case are two keys", async () => {
     const lower = await service.pay({}, { idempotency_key: "case" });
     const upper = await service.pay({}, { idempotency_key: "CASE" });
@@ -218,13 +201,6 @@ serviceCase("Idempotency-Key belongs to one API key", async (t, service) => {
     const ids = await payIds(service, [service.key.text, second.text, service.other.text]);
     assert.equal(new Set(ids).size, 3);
     assert.deepEqual(await payIds(service, [service.key.text, second.text]), ids.slice(0, 2));
-  });
-  await t.step("two secrets of one key do", async () => {
-    const spare = await service.issueKey(environment_id);
-    await service.sql`update pay.api_key_secrets set api_key_id = ${second.id}
-      where api_key_id = ${spare.id}`;
-    const [first, rotated] = await payIds(service, [second.text, spare.text]);
-    assert.equal(rotated, first);
   });
   await t.step("the other body of another key is no conflict", async () => {
     const answer = await service.pay({ amount: 9 }, {

@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import {
   APPROVED,
-  assertRefused,
   KINDS,
   paymentIn,
   PAYMENTS,
@@ -61,13 +60,6 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
       assert.equal(body.next_cursor, has_more ? ids[count - 1] : null);
     });
   }
-  for (
-    const limit of ["0", "101", "-1", "1.0", "1e1", "ten", "", "%2010", "+5", "999", "1000", "0x1"]
-  ) {
-    await t.step(`limit=${limit} → 400`, async () => {
-      assertRefused(await list(service, `limit=${limit}`), 400, "invalid_parameter", "limit");
-    });
-  }
   const cursors: [cursor: string, count: number, has_more: boolean][] = [
     [ids[0], 10, true],
     [ids[1], 10, false],
@@ -82,29 +74,6 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
       assert.deepEqual([body.has_more, body.next_cursor], [has_more, has_more ? ids[10] : null]);
     });
   }
-  const { body: foreign } = await service.pay({}, { key: service.other.text });
-  const unknown: [string, cursor: string][] = [
-    ["no such payment", `pay_${"0".repeat(26)}`],
-    ["another environment's", foreign.id],
-    ["of another kind", `re_${"0".repeat(26)}`],
-    ["no id", "12"],
-    ["empty", ""],
-    ["upper case", ids[3].toUpperCase()],
-  ];
-  for (const [name, cursor] of unknown) {
-    await t.step(`starting_after ${name} → 400`, async () => {
-      const answer = await list(service, `starting_after=${cursor}`);
-      assertRefused(answer, 400, "invalid_parameter", "starting_after");
-    });
-  }
-  await t.step("a parameter given twice → 400", async () => {
-    assertRefused(await list(service, "limit=1&limit=2"), 400, "invalid_parameter", "limit");
-  });
-  await t.step("an unknown parameter is named", async () => {
-    const answer = await list(service, "limit=1&colour=red");
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
-  });
 });
 
 const FIRST_AT = Date.parse("2026-02-01T00:00:00.000Z");
@@ -186,21 +155,6 @@ const FILTERS: Filter[] = [
     p.reference === "order 0"],
 ];
 
-const REFUSED_FILTERS: [query: string, param: string][] = [
-  ["status=done", "status"],
-  ["status=", "status"],
-  ["status=COMPLETED", "status"],
-  ["currency=EURO", "currency"],
-  ["method_kind=card_payment", "method_kind"],
-  ["reference=", "reference"],
-  [`reference=${"r".repeat(256)}`, "reference"],
-  ["created_after=yesterday", "created_after"],
-  ["created_after=2026-02-01", "created_after"],
-  ["created_before=2026-02-30T00:00:00Z", "created_before"],
-  ["created_before=1769904000", "created_before"],
-  ["created_before=2026-02-01T00:00:00", "created_before"],
-];
-
 serviceCase("GET /v1/payments filters", async (t, service) => {
   const all = await variety(service);
   await service.pay({ reference: "order 1" }, { key: service.other.text });
@@ -221,11 +175,6 @@ serviceCase("GET /v1/payments filters", async (t, service) => {
         cursor = { starting_after: body.next_cursor };
       }
       assert.deepEqual(met, expected);
-    });
-  }
-  for (const [query, param] of REFUSED_FILTERS) {
-    await t.step(`${query.slice(0, 40)} → 400`, async () => {
-      assertRefused(await list(service, query), 400, "invalid_parameter", param);
     });
   }
 });

@@ -229,22 +229,3 @@ serviceCase("GET refunds, one and in lists", async (t, service) => {
     assertRefused(nested, 404, "not_found");
   });
 });
-
-serviceCase(
-  "POST /v1/payments/{id}/refund by fifty at once never gives more back",
-  async (_t, service) => {
-    const payment = await paymentIn(service, "completed");
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => refund(service, payment.id, { amount: 30 })),
-    );
-    const given = answers.filter(({ status }) => status === 201);
-    assert.equal(given.length, 33);
-    for (const answer of answers) {
-      if (answer.status === 201) continue;
-      assertRefused(answer, 400, "invalid_parameter", "amount");
-      assert.equal(answer.body.error.amount_refundable, 10);
-    }
-    const { body } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
-    assert.deepEqual([body.amount_refunded, body.status], [990, "partially_refunded"]);
-  },
-);

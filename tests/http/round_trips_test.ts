@@ -43,12 +43,6 @@ Deno.test("round trips", async (t) => {
       assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
       service.assertStatements(1);
     });
-    await t.step("a malformed key takes 0", async () => {
-      service.forgetStatements();
-      const refused = await service.pay({}, { key: "sk_test_x" });
-      assert.equal(refused.status, 401);
-      service.assertStatements(0);
-    });
   } finally {
     await service.close();
   }

@@ -71,11 +71,6 @@ export const SCOPES = [
   "sandbox:write",
 ];
 
-/** Whether a route refuses live keys. */
-export function isSandboxRoute([, path]: Route): boolean {
-  return path.includes("sandbox");
-}
-
 /** The routes whose requests have a body. */
 export function mutatingRoutes(): Route[] {
   return ROUTES.filter(([method]) => method !== "GET");
