@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
 import { signWebhook, verifyWebhook } from "../../client/webhook_signature.ts";
-import { deriveEndpointSecret, signDelivery } from "../../shared/core/webhook_signature.ts";
+import { signDelivery } from "../../shared/core/webhook_signature.ts";
+import { FOREIGN_SECRET, NEW_SECRET, OLD_SECRET } from "../support/client/endpoint_secrets.ts";
 
 /** The package's build for Node, whose `constructEvent` is synchronous. */
 const node_build = new URL("./stripe.esm.node.js", import.meta.resolve("stripe")).href;
@@ -19,15 +20,6 @@ const BODIES = [
   '{"object":"event","description":"Größe 日本語 🧾 \u2028"}',
   '{\r\n  "object": "event"\r\n}\n',
 ];
-const [NEW_SECRET, OLD_SECRET, FOREIGN_SECRET] = [2, 1, 9].map((version) =>
-  deriveEndpointSecret({
-    master_secret: "a master secret for tests, 32 bytes or more",
-    endpoint_id: "whe_00000000000000000000000001",
-    version,
-    salt: "0123456789abcdef",
-  })
-) as [string, string, string];
-
 const now_seconds = () => Math.floor(Date.now() / 1000);
 
 /** Headers of one delivery; `age_seconds` moves its time into the past. */

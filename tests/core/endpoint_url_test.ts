@@ -9,19 +9,9 @@ import {
   EndpointUrlError,
 } from "../../shared/core/endpoint_url.ts";
 import { isPrivateAddress, isPublicAddress } from "../../shared/core/public_address.ts";
-import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
+import { ADDRESS_VECTORS, URL_VECTORS, type UrlVector } from "../support/core/vectors.ts";
 
-interface UrlVector {
-  url: string;
-  result: string;
-  href?: string;
-  allow_private?: boolean;
-  own_hosts?: string[];
-}
-
-const URLS: UrlVector[] = vectors.urls;
-
-for (const vector of URLS) {
+for (const vector of URL_VECTORS) {
   const place = vector.allow_private ? " with allow_private" : "";
   const shown = JSON.stringify(vector.url).slice(0, 70);
   Deno.test(`checkEndpointUrl() ${shown}${place}: ${vector.result}`, () => {
@@ -38,7 +28,7 @@ for (const vector of URLS) {
 }
 
 Deno.test("checkEndpointUrl() every reason has a vector", () => {
-  const seen = new Set(URLS.map(({ result }) => result));
+  const seen = new Set(URL_VECTORS.map(({ result }) => result));
   assert.deepEqual(ENDPOINT_URL_REASONS.filter((reason) => !seen.has(reason)), []);
 });
 
@@ -53,7 +43,7 @@ Deno.test("EndpointUrlError message says what was attempted and why", () => {
   );
 });
 
-for (const { ip, result } of vectors.addresses) {
+for (const { ip, result } of ADDRESS_VECTORS) {
   Deno.test(`isPublicAddress() ${JSON.stringify(ip)}: ${result}`, () => {
     assert.equal(isPublicAddress(ip), result === "public");
     assert.equal(isPrivateAddress(ip), result === "private");

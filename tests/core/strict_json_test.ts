@@ -9,24 +9,10 @@ import {
   type StrictJson,
   StrictJsonError,
 } from "../../shared/core/strict_json.ts";
-import vectors from "../vectors/json.json" with { type: "json" };
-
-interface Vector {
-  name: string;
-  text?: string;
-  base64?: string;
-  expect: string;
-  param?: string;
-  literals?: Record<string, string | undefined>;
-}
+import { bytesOf, JSON_VECTORS } from "../support/core/vectors.ts";
 
 function parseText(text: string): StrictJson {
   return parseStrictJson(new TextEncoder().encode(text));
-}
-
-function bytesOf(vector: Vector): Uint8Array {
-  if (vector.text !== undefined) return new TextEncoder().encode(vector.text);
-  return Uint8Array.from(atob(vector.base64!), (character) => character.charCodeAt(0));
 }
 
 function errorOf(bytes: Uint8Array): StrictJsonError {
@@ -40,11 +26,11 @@ function errorOf(bytes: Uint8Array): StrictJsonError {
 }
 
 Deno.test("parseStrictJson() has a list of at least 120 texts with distinct names", () => {
-  assert.ok(vectors.length >= 120);
-  assert.equal(new Set(vectors.map((vector) => vector.name)).size, vectors.length);
+  assert.ok(JSON_VECTORS.length >= 120);
+  assert.equal(new Set(JSON_VECTORS.map((vector) => vector.name)).size, JSON_VECTORS.length);
 });
 
-for (const vector of vectors as Vector[]) {
+for (const vector of JSON_VECTORS) {
   Deno.test(`parseStrictJson() ${vector.expect}s: ${vector.name}`, () => {
     const bytes = bytesOf(vector);
     if (vector.expect === "refuse") {

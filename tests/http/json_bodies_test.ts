@@ -4,37 +4,20 @@
  */
 
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import type { TestAnswer, TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { mutatingRoutes, pathOf, type Route } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
-import vectors from "../vectors/json.json" with { type: "json" };
 import { rowCounts } from "../support/database/payment_records.ts";
+import { bytesOf, JSON_VECTORS } from "../support/core/vectors.ts";
 
 /** Bytes of a body at most (security design §2). */
 const LIMIT = 65_536;
 
-interface Vector {
-  name: string;
-  text?: string;
-  base64?: string;
-  expect: string;
-  param?: string;
-}
-
-const VECTORS = vectors as unknown as Vector[];
-
-function bytesOf({ text, base64 }: Vector): Uint8Array<ArrayBuffer> {
-  return base64 === undefined
-    ? new TextEncoder().encode(text)
-    : Uint8Array.from(Buffer.from(base64, "base64"));
-}
-
 serviceCase("a body of refused JSON", async (t, service) => {
   const before = await rowCounts(service);
-  const refused = VECTORS.filter((vector) =>
+  const refused = JSON_VECTORS.filter((vector) =>
     vector.expect === "refuse" && bytesOf(vector).length > 0
   );
   assert.ok(refused.length > 150);
@@ -56,7 +39,7 @@ serviceCase("a body of refused JSON", async (t, service) => {
 
 serviceCase("a body of accepted JSON", async (t, service) => {
   const path = `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`;
-  for (const vector of VECTORS.filter(({ expect }) => expect === "accept")) {
+  for (const vector of JSON_VECTORS.filter(({ expect }) => expect === "accept")) {
     await t.step(`${vector.name} is read`, async () => {
       const answer = await service.call("POST", path, { body: bytesOf(vector) });
       const is_object = /^\s*\{/.test(vector.text ?? "");

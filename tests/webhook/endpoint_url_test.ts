@@ -6,18 +6,10 @@
 import assert from "node:assert/strict";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { addEndpoint, ENDPOINTS } from "../support/webhook/recording_receiver.ts";
-import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
-
-interface UrlVector {
-  url: string;
-  result: string;
-  href?: string;
-  allow_private?: boolean;
-  own_hosts?: string[];
-}
+import { URL_VECTORS } from "../support/core/vectors.ts";
 
 /** What the operator's own setting and hosts do not decide. */
-const VECTORS = (vectors.urls as UrlVector[]).filter(
+const VECTORS = URL_VECTORS.filter(
   ({ own_hosts, allow_private }) => !own_hosts && !allow_private,
 );
 

@@ -16,7 +16,7 @@ import {
   HOOKS_CERTIFICATE,
   TEST_AUTHORITY,
 } from "../support/webhook/test_certificates.ts";
-import vectors from "../vectors/endpoint_urls.json" with { type: "json" };
+import { ADDRESS_VECTORS, URL_VECTORS } from "../support/core/vectors.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PUBLIC = "93.184.216.34";
@@ -471,7 +471,7 @@ Deno.test("sendWebhook() answer sent ahead of the request is not taken for the n
 });
 
 Deno.test("sendWebhook() every refused URL of the vectors dials nothing", async () => {
-  for (const vector of vectors.urls as { url: string; result: string; allow_private?: boolean }[]) {
+  for (const vector of URL_VECTORS) {
     if (vector.result === "ok" || vector.result === "own_host") continue;
     const result = await sendWebhook({
       url: vector.url,
@@ -486,7 +486,7 @@ Deno.test("sendWebhook() every refused URL of the vectors dials nothing", async 
 });
 
 Deno.test("sendWebhook() a name whose address is refused by the vectors dials nothing", async () => {
-  for (const { ip, result } of vectors.addresses) {
+  for (const { ip, result } of ADDRESS_VECTORS) {
     for (const allow_private of [false, true]) {
       if (result === "public" || (result === "private" && allow_private)) continue;
       const request = toPublic(3000, {
