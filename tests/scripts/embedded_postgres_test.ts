@@ -5,6 +5,7 @@ import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
 import { endLeftoverServer } from "../../scripts/postgres/postgres_cluster.ts";
 import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { until } from "../support/common/until.ts";
 
 /** Asks until the server answers; a server that stays away fails the test by its timeout. */
 async function ask(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {
@@ -29,9 +30,7 @@ Deno.test("startPostgres() comes back on its port after kill -9, with what was c
       await ask(server.superuser_url, "create table kept as select 1 as n");
       const killed = server.pid;
       Deno.kill(killed, "SIGKILL");
-      while (server.pid === killed) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
+      await until("another server runs", () => server.pid !== killed);
       assert.deepEqual([...await ask(server.superuser_url, "select n from kept")], [{ n: 1 }]);
     } finally {
       await server.stop();

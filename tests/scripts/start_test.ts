@@ -8,6 +8,7 @@ import {
   runStart,
 } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { until } from "../support/common/until.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 /** A database that comes back slowly leaves more than a page of ten. */
@@ -90,7 +91,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
         assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
         const postmaster = await postmasterOf(data_dir);
         const ending = start.end("SIGTERM");
-        while (!start.output().includes("Stopping")) await new Promise((r) => setTimeout(r, 5));
+        await until("the start is stopping", () => start.output().includes("Stopping"));
         await send(text.slice(1));
         const answer = new Uint8Array(64);
         await connection.read(answer);

@@ -8,15 +8,16 @@ import { verifyWebhook } from "../../client/webhook_signature.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import {
   addLiveDelivery,
+  attemptsAt,
   leadingTo,
   openPublicReceiver,
-  type PublicReceiver,
 } from "../support/webhook/live_endpoint.ts";
 import {
   addEndpoint,
   DELIVERIES,
   deliveriesOf,
   ENDPOINTS,
+  type RecordingReceiver,
   settle,
   shown,
 } from "../support/webhook/recording_receiver.ts";
@@ -117,7 +118,7 @@ webhookCase("410 does not undo a change that was made meanwhile", async (_, serv
 /** A test over live endpoints at https://hooks.example.com. */
 function liveCase(
   name: string,
-  run: (t: Deno.TestContext, service: TestService, receiver: PublicReceiver) => Promise<void>,
+  run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
 ): void {
   Deno.test(name, async (t) => {
     const receiver = openPublicReceiver();
@@ -142,7 +143,7 @@ async function readLive(service: TestService, id: string) {
 }
 
 liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
-  receiver.judge = () => new Response(null, { status: 500 });
+  receiver.judge = () => 500;
   const { id } = await addLive(service, "/live");
   let now = AT;
   await service.setClock(now);
@@ -159,7 +160,7 @@ liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
         await settle(service);
         await service.setClock(now);
         await settle(service);
-        assert.equal(receiver.attempts.get("/live")?.length, i + 1);
+        assert.equal(attemptsAt(receiver, "/live").length, i + 1);
         const { status, attempts, next_attempt_at } = await read();
         assert.equal(attempts.at(-1).at, new Date(now).toISOString());
         if (wait === null) {
@@ -173,12 +174,12 @@ liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
     );
   }
   await t.step("numbered from 1 to 10", () => {
-    assert.deepEqual(receiver.attempts.get("/live"), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert.deepEqual(attemptsAt(receiver, "/live"), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 });
 
 liveCase("five days of failures turn a live endpoint off", async (t, service, receiver) => {
-  receiver.judge = (path) => new Response(null, { status: path === "/told" ? 200 : 500 });
+  receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
   const { id } = await addLive(service, "/live", ["payment.*"]);
   await addLive(service, "/told", ["webhook_endpoint.*"]);
   const failAt = async (at_ms: number) => {
@@ -192,9 +193,9 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
     assert.deepEqual(await readLive(service, id), ["enabled", null]);
   });
   await t.step("a success begins the count anew", async () => {
-    receiver.judge = () => new Response();
+    receiver.judge = () => 200;
     await failAt(AT + 5 * DAY - 1);
-    receiver.judge = (path) => new Response(null, { status: path === "/told" ? 200 : 500 });
+    receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
     await failAt(AT + 5 * DAY);
     await failAt(AT + 10 * DAY - 1);
     assert.deepEqual(await readLive(service, id), ["enabled", null]);
@@ -202,7 +203,7 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
   await t.step("then, with the event of it", async () => {
     await failAt(AT + 10 * DAY);
     assert.deepEqual(await readLive(service, id), ["disabled", "failing"]);
-    assert.deepEqual(receiver.attempts.get("/told"), [1]);
+    assert.deepEqual(attemptsAt(receiver, "/told"), [1]);
     const pending = await service.call("GET", `${DELIVERIES}?status=pending`, {
       key: service.live.text,
     });

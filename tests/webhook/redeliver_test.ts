@@ -12,6 +12,7 @@ import {
 } from "../support/webhook/recording_receiver.ts";
 import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 
@@ -150,7 +151,7 @@ webhookCase(
       return await new Promise((resolve) => answers.push(() => resolve(200)));
     };
     await service.make({ outcome: "pending" });
-    while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until("an attempt is under way", () => answers.length > 0);
     answers[0]!();
     await settle(service);
     assert.equal(hooks.arrivals.length, 1);

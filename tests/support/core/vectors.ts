@@ -4,7 +4,7 @@ import url_vectors from "../../vectors/endpoint_urls.json" with { type: "json" }
 import json_vectors from "../../vectors/json.json" with { type: "json" };
 
 /** A body, and the result of reading it. */
-export interface JsonVector {
+interface JsonVector {
   name: string;
   /** The body; `base64` if it is not valid UTF-8. */
   text?: string;

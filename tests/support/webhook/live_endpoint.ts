@@ -6,47 +6,20 @@
 import type { Settings } from "../../../shared/http/settings.ts";
 import { idMint } from "../../../shared/core/ids.ts";
 import type { TestService } from "../service/service.ts";
+import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 
 /** A public address to the checks. */
 export const PUBLIC_ADDRESS = "93.184.216.34";
 
-/** A TLS receiver of https://hooks.example.com that answers as it is told and counts. */
-export interface PublicReceiver {
-  port: number;
-  /** Attempt numbers, by path. */
-  attempts: Map<string, number[]>;
-  judge: (path: string) => Response;
-  close(): Promise<void>;
+/** Starts a receiver of https://hooks.example.com. */
+export function openPublicReceiver(): RecordingReceiver {
+  return openRecorder(() => 200, HOOKS_CERTIFICATE);
 }
 
-/** Starts the receiver. */
-export function openPublicReceiver(): PublicReceiver {
-  const attempts = new Map<string, number[]>();
-  const abort = new AbortController();
-  const server = Deno.serve({
-    hostname: "127.0.0.1",
-    port: 0,
-    signal: abort.signal,
-    onListen: () => {},
-    ...HOOKS_CERTIFICATE,
-  }, async (request) => {
-    await request.arrayBuffer();
-    const { pathname } = new URL(request.url);
-    const number = Number(request.headers.get("Webhook-Attempt"));
-    attempts.set(pathname, [...attempts.get(pathname) ?? [], number]);
-    return receiver.judge(pathname);
-  });
-  const receiver: PublicReceiver = {
-    port: server.addr.port,
-    attempts,
-    judge: () => new Response(),
-    close() {
-      abort.abort();
-      return server.finished;
-    },
-  };
-  return receiver;
+/** The numbers of the attempts that have arrived at a path, in the order of arrival. */
+export function attemptsAt(receiver: RecordingReceiver, path: string): number[] {
+  return receiver.at(path).map(({ headers }) => Number(headers.get("Webhook-Attempt")));
 }
 
 /** Settings with which every public name leads to a port on loopback. */

@@ -41,12 +41,21 @@ export interface RecordingReceiver {
   close(): Promise<void>;
 }
 
-/** Starts a receiver; it answers 200 until it is told otherwise. */
-export function openRecorder(judge: Judge = () => 200): RecordingReceiver {
+/** Starts a receiver, which answers 200 until a test sets `judge`; over TLS with a certificate. */
+export function openRecorder(
+  judge: Judge = () => 200,
+  certificate?: Deno.TlsCertifiedKeyPem,
+): RecordingReceiver {
   const arrivals: Arrival[] = [];
   const abort = new AbortController();
   const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
+    {
+      hostname: "127.0.0.1",
+      port: 0,
+      signal: abort.signal,
+      onListen: () => {},
+      ...certificate,
+    },
     async (request) => {
       const bytes = new Uint8Array(await request.arrayBuffer());
       const text = new TextDecoder().decode(bytes);
