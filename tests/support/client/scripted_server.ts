@@ -5,7 +5,7 @@
 
 import { PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
 
-/** What was asked. */
+/** A request that the server received. */
 export interface Asked {
   method: string;
   path: string;
@@ -13,7 +13,7 @@ export interface Asked {
   body: string;
 }
 
-/** How one request is answered; the last step is for all that follow. */
+/** Answers one request. The last step answers all requests that follow. */
 type Step = (asked: Asked, request: Request) => Response | Promise<Response>;
 
 /** The server with a client of it. */

@@ -1,4 +1,4 @@
-/** A folder of its own for a test, which other accounts may enter: PostgreSQL never runs as root. */
+/** A folder for one test. Other accounts can enter it, because PostgreSQL never runs as root. */
 
 import { join } from "node:path";
 

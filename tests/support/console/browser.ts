@@ -1,6 +1,6 @@
 /**
- * A real Chromium for tests: the one of the system, driven by playwright-core, with an empty profile
- * of its own.
+ * A real Chromium for tests: the one of the system, driven by playwright-core, with an empty
+ * profile of its own.
  */
 
 import { type Browser, chromium } from "playwright-core";

@@ -1,7 +1,7 @@
 /**
- * A test of the console as people have it: the local start serves it, a real browser shows it. Every
- * page that a test opens is judged at its end: no script error, nothing against its own policy,
- * nothing kept in any storage.
+ * A test of the console as people have it: the local start serves it, a real browser shows it.
+ * Every page that a test opens is judged at its end: no script error, nothing against its own
+ * policy, nothing kept in any storage.
  */
 
 import assert from "node:assert/strict";

@@ -91,7 +91,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
   }[];
 }
 
-/** What is stored of the payments of a list: payment, refunds, movements, events of each. */
+/** Counts the stored payment, refunds, movements and events of each change of a list. */
 export async function stored(sql: postgres.Sql, list: readonly Asked[]) {
   const counts = [];
   for (const { change } of list) {

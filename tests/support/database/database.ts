@@ -5,7 +5,7 @@
 
 import postgres from "postgres";
 
-/** What `deno task test` hands to the test files in the variable TEST_SERVER. */
+/** The content of the variable TEST_SERVER, which `deno task test` sets for the test files. */
 export interface TestServer {
   superuser_url: string;
   /** The database to copy. */
@@ -28,7 +28,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Another copy (or autovacuum) is at the template: object_in_use. */
+/** The SQLSTATE object_in_use: another copy, or autovacuum, uses the template. */
 const TEMPLATE_IN_USE = "55006";
 const COPY_ATTEMPTS = 100;
 const RETRY_MS = 50;
@@ -47,7 +47,7 @@ export function cloneDatabase(): Promise<TestDatabase> {
   return createDatabase(testServer().template);
 }
 
-/** A database without our migrations, for tests of what makes them. */
+/** Makes a database without migrations, for tests of the programs that apply them. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase("template1");
 }

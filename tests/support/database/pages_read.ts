@@ -1,4 +1,4 @@
-/** What a statement costs, in pages of tables and indexes. */
+/** The cost of a statement, in pages of tables and indexes. */
 
 import type { ReservedSql, Sql } from "postgres";
 

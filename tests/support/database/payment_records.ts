@@ -68,7 +68,7 @@ export async function recordOf({ sql }: Database, id: string): Promise<PaymentRe
   };
 }
 
-/** What came between two records: kinds of events in order, and ledger transactions in order. */
+/** The events and ledger transactions that the second record has and the first lacks, in order. */
 export function changesBetween(before: PaymentRecord, after: PaymentRecord) {
   const known = before.events.length;
   return {

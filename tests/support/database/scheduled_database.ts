@@ -1,6 +1,6 @@
 /**
- * A database with the stand-in of pg_cron and pg_net, migrated by a role that is no superuser, as on
- * a hosted platform; and a test's way to play cron and the sender of its requests.
+ * A database with a stand-in of pg_cron and pg_net. A role that is no superuser migrates it, as on
+ * a hosted platform. The test runs the jobs and answers the requests.
  */
 
 import postgres from "postgres";

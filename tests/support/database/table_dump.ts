@@ -1,4 +1,4 @@
-/** All that the database holds, as one text to search in. */
+/** The content of the database as one text, to search in. */
 
 import type postgres from "postgres";
 
@@ -7,7 +7,7 @@ interface Database {
   sql: postgres.Sql;
 }
 
-/** Every row of every table as text. */
+/** Returns every row of every table as text. */
 export async function dumpTables({ sql }: Database): Promise<string> {
   const tables = await sql<{ name: string }[]>`
     select tablename as name from pg_tables where schemaname = 'pay'`;

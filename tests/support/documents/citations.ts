@@ -1,6 +1,7 @@
 /**
- * The citations in comments and documents: sections ("contract §4", "interface §8, rule 1"), decisions
- * ("ADR 0007"), promises ("promise R13"), documents by name, and the targets of the benchmark.
+ * The citations in comments and documents: sections ("contract §4", "interface §8, rule 1"),
+ * decisions ("ADR 0007"), promises ("promise R13"), documents by name, and the targets of the
+ * benchmark.
  */
 
 /** A citation of a section. */

@@ -1,4 +1,4 @@
-/** What the tests need to know of a Markdown document: its headings and its links. */
+/** The headings and links of a Markdown document. */
 
 /** A link of a document. */
 interface Link {

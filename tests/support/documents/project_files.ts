@@ -3,7 +3,7 @@
 /** The folder of the project. */
 const ROOT = new URL("../../../", import.meta.url);
 
-/** Made by programs, or other people's: not read. */
+/** Folders that are not read: they hold generated files, or files of other projects. */
 const LEFT_OUT = new Set([
   ".git",
   ".local",

@@ -1,8 +1,8 @@
 /**
  * Compares the output of a document's shell block with the answer that stands below the block. Both
- * must be equal except for names that differ from run to run: ids, times, keys and the base URL. Such
- * a name must have the same form, and wherever the document repeats one, the output must repeat its
- * own.
+ * must be equal except for names that differ from run to run: ids, times, keys and the base URL.
+ * Such a name must have the same form, and wherever the document repeats one, the output must
+ * repeat its own.
  *
  * `…` stands for further members of an object, elements of a list, or headers.
  */
@@ -10,7 +10,7 @@
 import assert from "node:assert/strict";
 import type { ShellExample } from "./readme_document.ts";
 
-/** What differs from run to run. */
+/** The values that differ from run to run. */
 const NAME = new RegExp(
   [
     "(?<id>\\b(?:pay|re|tr|evt|whe|whd|le|txn|key|req|env)_[0-9a-z]{26}\\b)",

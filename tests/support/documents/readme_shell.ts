@@ -7,14 +7,14 @@
 
 import { join } from "node:path";
 
-/** What a block did. */
+/** The result of a block. */
 interface ShellResult {
   stdout: string;
   stderr: string;
   code: number;
 }
 
-/** What a session did. */
+/** The result of a session. */
 interface ShellSession {
   /** One for each block. */
   results: ShellResult[];
@@ -45,10 +45,10 @@ for (( readme_tenth = 0; readme_tenth < ${ENDING_TENTHS}; readme_tenth++ )); do
 done
 jobs -r`;
 
-/** What bash says of a job that has ended, whenever it notices: it belongs to no block. */
+/** Bash prints this line at any time after a job has ended. The line belongs to no block. */
 const JOB_NOTICE = /^\[\d+\].*\bTerminated\b.*\n/gm;
 
-/** Like the real one, it does not hand on signals. */
+/** Does not pass signals on, like the real npx. */
 const NPX = `#!/bin/sh
 case "$1 $2" in
   "-y deno@"*) shift 2; "$README_DENO" "$@"; exit $? ;;
@@ -116,7 +116,7 @@ async function fetchPackages(folder: string, blocks: readonly string[]): Promise
   if (!success) throw new Error(new TextDecoder().decode(stderr));
 }
 
-/** Where a session was when it ended early. */
+/** Names the block in which a session ended early. */
 async function lastBlock(files: readonly string[]): Promise<string> {
   for (const file of files) {
     try {
@@ -128,7 +128,7 @@ async function lastBlock(files: readonly string[]): Promise<string> {
   return "after the last block";
 }
 
-/** Those of the programs that this machine has not. */
+/** Returns the programs that this machine lacks. */
 export async function missingPrograms(names: readonly string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {

@@ -11,7 +11,7 @@ type Json = any;
 /** Texts that a schema cannot describe but the service takes, by the member's name. */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>;
 
-/** Values of a schema. @param document what `$ref`s point into */
+/** Values of a schema. @param document the target of each `$ref` */
 export function valueOf(schema: Json, document: Json, known: Known, name = ""): fc.Arbitrary<Json> {
   const inner = (schema: Json, name = "") => valueOf(schema, document, known, name);
   if (known[name]) return known[name];
@@ -40,7 +40,7 @@ export function valueOf(schema: Json, document: Json, known: Known, name = ""): 
   return fc.constant(undefined);
 }
 
-/** A request body that is not, or not quite, what the schema says; as text. */
+/** A request body that differs from the schema, as text. */
 export function brokenText(valid: fc.Arbitrary<Json>): fc.Arbitrary<string> {
   const spoiled = fc.record({ value: valid, at: fc.nat(), by: Odd }).map(({ value, at, by }) =>
     JSON.stringify(replaceAt(value, at, by))
@@ -54,7 +54,7 @@ export function brokenText(valid: fc.Arbitrary<Json>): fc.Arbitrary<string> {
   return fc.oneof({ weight: 6, arbitrary: spoiled }, { weight: 2, arbitrary: torn }, fc.json());
 }
 
-/** What nobody expects to find in a member. */
+/** Values that no schema expects. */
 const Odd: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     null,

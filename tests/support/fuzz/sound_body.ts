@@ -1,6 +1,6 @@
 /**
- * Bodies whose members go together, as no schema can say it: one amount, an instrument of the method
- * and a currency that it takes. Every other member is what the schema makes.
+ * Bodies whose members go together, as no schema can say it: one amount, an instrument of the
+ * method and a currency that it takes. Every other member is what the schema makes.
  */
 
 import fc from "fast-check";
@@ -42,7 +42,7 @@ const RAILS: Rail[] = [
     instruments: WALLETS.flatMap((address) => [{ wallet: address }, { wallet: { address } }]),
   },
 ];
-/** What the fuzz's sandbox has a balance in. */
+/** The rails of payouts, in the currency in which the sandbox of the fuzz has a balance. */
 const PAYOUT_RAILS = RAILS.slice(1, 3).map((rail) => ({ ...rail, currencies: ["EUR"] }));
 
 /** Bodies of an operation that it should accept, from those that its schema allows. */

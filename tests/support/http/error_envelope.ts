@@ -1,6 +1,6 @@
 /**
- * What every error answer has, checked in one place, and the contract's table of codes as it stands
- * there (§6), apart from the product's own.
+ * Checks the parts that every error answer has. The table of codes is copied from the contract (§6)
+ * and not from the code.
  */
 
 import assert from "node:assert/strict";

@@ -1,12 +1,11 @@
 /**
- * Every route of the interface with the scope that it needs, as the contract has them and apart
- * from the product's own tables: whoever adds an operation adds a row here, and the tests of the
- * edge run on it.
+ * Every route of the interface with the scope that it needs, copied from the contract and not from
+ * the code. A new operation needs a row here. The tests of the edge run on these rows.
  */
 
 import type { Operation } from "../../../shared/http/operation.ts";
 
-/** A route: `:pay` stands for an id of that kind. */
+/** A route. `:pay` stands for the id of a payment, and so on. */
 export type Route = [method: string, path: string, scope: string];
 
 /** All routes that take a key. */

@@ -38,7 +38,7 @@ export interface LocalStart {
 /** Variables of a start; PORT 0 unless given. */
 type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 
-/** Longer than a start may take to end: 5 s for requests, then the database. */
+/** A start needs less time to end: 5 s for requests, then the database. */
 const END_DEADLINE_MS = 10_000;
 
 /** Runs a start until it ends by itself. */

@@ -56,7 +56,7 @@ interface Made<T> {
   events: { type: string; at_ms: number }[];
 }
 
-/** What a sent change must be answered with; then `happen` is told what it was answered with. */
+/** The expected answer to a change. `happen` takes the answer that came. */
 interface Judgement {
   http: number;
   code: string | null;
@@ -195,12 +195,12 @@ function newest<T>(made: Made<T>[], target: number): Made<T> | undefined {
   return made[made.length - 1 - target];
 }
 
-/** What a payment adds to the available balance. */
+/** The amount that a payment adds to the available balance. */
 function heldBy({ status, amount, refunded }: Standing): number {
   return status === "completed" || status === "partially_refunded" ? amount - refunded : 0;
 }
 
-/** What a transfer takes from it. */
+/** The amount that a transfer takes from it. */
 function takenBy({ status, amount }: TransferStanding): number {
   return status === "pending" || status === "completed" ? amount : 0;
 }

@@ -21,7 +21,7 @@ const refund = (amount: number | null): ChangeStep => ({
 });
 const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "send", change, key });
 
-/** Played one after the other, each in a sandbox of its own; then everything is looked at. */
+/** The cases. The test plays each in a sandbox of its own and then compares everything. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
   ["refund a cent more than the amount", [send(paid), send(refund(11))]],

@@ -1,6 +1,6 @@
 /**
- * The requests that the OpenAPI document shows, in the order in which they are sent: a later one may
- * need what an earlier one has made.
+ * The requests that the OpenAPI document shows, in the order in which they are sent: a later one
+ * may need what an earlier one has made.
  */
 
 import { APPROVED_CARD } from "../service/service.ts";

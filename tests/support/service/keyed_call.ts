@@ -1,4 +1,4 @@
-/** A call of the product with a key, as JSON, for tests that do not go through a test service. */
+/** Calls a product with a key and JSON, for tests without a test service. */
 
 import type { openProduct } from "./product.ts";
 import type { TestAnswer } from "./service.ts";

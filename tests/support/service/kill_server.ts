@@ -1,6 +1,6 @@
 /**
- * Both functions over a database, as a child process that a test can kill: the parts of the local
- * start, on a database that stays. Its first line of output is its base URL.
+ * Both functions over a database, as a child process that a test can kill. It consists of the parts
+ * of the local start, without the database. Its first line of output is its base URL.
  *
  * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
  */

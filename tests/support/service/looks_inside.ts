@@ -1,19 +1,19 @@
 /**
- * Tests that look inside the service, where the service is another process: they end without a
- * verdict, and are counted. Their names go to the file that `deno task test` reads at its end.
+ * Tests that look inside the service end without a verdict where the service is another process.
+ * Their names go to the file that `deno task test` reads at its end.
  */
 
-/** Names the file; set by `deno task test`. */
+/** The variable with the path of the file; `deno task test` sets it. */
 export const INSIDE_FILE = "TEST_INSIDE_FILE";
 
-/** Ends a test or step that asks for what another process does not show. */
+/** Ends a test or step that needs the inside of a service in another process. */
 export class LooksInside extends Error {
   override readonly name = "LooksInside";
 }
 
 type TestBody = (t: Deno.TestContext) => void | Promise<void>;
 
-/** From here on a test or step that ends with `LooksInside` is written down, not failed. */
+/** From this call on, a test or step that ends with `LooksInside` is recorded and does not fail. */
 export function tellOfTheInside(): void {
   const register = Deno.test;
   const told = (...args: unknown[]) => {

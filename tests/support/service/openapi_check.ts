@@ -1,9 +1,9 @@
 /**
- * Holds the product to its OpenAPI document: every answer that a test gets, and every request that
- * the product accepts, is checked against docs/openapi.json. Answers more strictly than the document
- * asks of clients: a member, header, status or error code that is not described is a failure.
+ * Checks every answer that a test gets, and every request that the service accepts, against
+ * docs/openapi.json. The check of answers is stricter than clients must be: a member, header,
+ * status or error code that the document does not describe is a failure.
  *
- * `OPENAPI_CHECK=0` turns it off.
+ * `OPENAPI_CHECK=0` turns the check off.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
 
-/** What was sent, and what came back. */
+/** A request and its answer. */
 interface CheckedExchange {
   method: string;
   /** With its query. */
@@ -27,7 +27,7 @@ interface CheckedExchange {
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
-/** Methods that operations have; of others the document says nothing. */
+/** The methods that operations have. The document does not describe other methods. */
 const METHODS: readonly string[] = ["GET", "POST", "PUT", "DELETE"];
 /** Headers that HTTP and the fetch standard describe. */
 const STANDARD_HEADER = /^(allow|content-type|content-length|vary|access-control-.*)$/;
@@ -83,7 +83,7 @@ export function checkExchange(exchange: CheckedExchange): void {
   }
 }
 
-/** What was accepted must be what the document says is taken. */
+/** Checks that the document allows a request that the service accepted. */
 function checkRequest({ method, path, sent }: CheckedExchange, operation: Json, pointer: string) {
   const at = `${method} ${path} is accepted`;
   if (sent && operation.requestBody) {

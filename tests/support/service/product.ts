@@ -1,11 +1,10 @@
 /**
- * The two functions over a database, as a test calls them: inside the test's own process, or
- * (`TEST_FUNCTIONS`) each in a process of Deno 2.1.4 as they are deployed, there `processes`
- * straight to the database and `pooled` through a transaction pooler.
+ * Runs the two functions over a database: by default in the process of the test. With
+ * `TEST_FUNCTIONS=processes` each function is a process of Deno 2.1.4, as deployed; with `pooled`
+ * the processes reach the database through a transaction pooler.
  *
- * A test of the inside (a clock that is set, statements that are counted, the parts themselves)
- * cannot be run over processes: what it asks for throws `LooksInside`, which ends that test or step
- * and is counted, and named at the end of the run.
+ * A process does not show its inside, such as its clock, its statements or its parts. A test or
+ * step that needs them ends with `LooksInside`. The run counts these and names them at its end.
  */
 
 import { createDependencies, type OpenDependencies } from "../../../shared/http/dependencies.ts";
@@ -27,9 +26,9 @@ interface Product {
   close(): Promise<void>;
 }
 
-/** How the functions of this run are run. */
+/** The way in which this run starts the functions; undefined: in the process of the test. */
 const WAY = Deno.env.get("TEST_FUNCTIONS");
-/** Whether they are processes of their own. */
+/** Whether the functions are processes of their own. */
 export const IS_REMOTE = WAY === "processes" || WAY === "pooled";
 if (WAY && !IS_REMOTE) throw new Error(`TEST_FUNCTIONS "${WAY}" is neither processes nor pooled`);
 if (IS_REMOTE) tellOfTheInside();
@@ -101,7 +100,7 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   "content-encoding",
   "transfer-encoding",
 ]);
-/** A connection for each request: one that a refused body was sent over is closed by the server. */
+/** Opens a connection for each request: the server closes one over which it refused a body. */
 const client = IS_REMOTE ? Deno.createHttpClient({ poolMaxIdlePerHost: 0 }) : undefined;
 
 async function send(url: string, { method, headers, body: stream }: Request): Promise<Response> {
@@ -131,7 +130,7 @@ function functionOf(request: Request): Name {
   return new URL(request.url).pathname.split("/")[1] as Name;
 }
 
-/** Settings as the variables that an operator would set; those without one are the inside. */
+/** The environment variables of settings. A setting without a variable throws `LooksInside`. */
 function environmentOf(settings: Settings): Record<string, string> {
   const {
     database_url,

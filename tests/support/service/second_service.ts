@@ -1,6 +1,6 @@
 /**
- * Another isolate of the product over the database of a test service: its own pool, queues and memory,
- * as a second worker has them when deployed.
+ * Another isolate over the database of a test service. It has its own pool, queues and memory, like
+ * a second worker of a deployed function.
  */
 
 import type { Settings } from "../../../shared/http/settings.ts";

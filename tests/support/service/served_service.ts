@@ -1,6 +1,6 @@
 /**
- * The product on a loopback port, over a database of its own, and a client of it that keeps what
- * went over the wire.
+ * The service on a loopback port, over a database of its own, and a client that records requests
+ * and answers.
  */
 
 import { type Exchange, PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";

@@ -1,6 +1,4 @@
-/**
- * Both functions as a child process that a test can kill: see tests/support/service/kill_server.ts.
- */
+/** Launches kill_server.ts, which runs both functions in a process that a test can kill. */
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
 /**
- * The product for a test file: both functions over a database of their own, with keys of two
- * sandboxes and one live environment, a clock that can be set, and what was sent to the database.
- * Where TEST_FUNCTIONS makes the functions processes of their own, see product.ts.
+ * The service for a test file: both functions over a database of their own, keys of two sandboxes
+ * and one live environment, a clock that a test sets, and the statements sent to the database.
+ * product.ts describes TEST_FUNCTIONS, which makes the functions processes of their own.
  */
 
 import assert from "node:assert/strict";
@@ -16,11 +16,11 @@ import { LooksInside } from "./looks_inside.ts";
 import { IS_REMOTE, openProduct } from "./product.ts";
 import { checkExchange } from "./openapi_check.ts";
 
-/** Where the functions believe to be served. */
+/** The base URL that the functions are told. */
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
-/** What the test service derives endpoints' secrets from. */
+/** The master secret of the test service, from which it derives the secrets of endpoints. */
 export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
-/** What wakes the test service's relay. */
+/** The token that wakes the relay of the test service. */
 export const RELAY_TOKEN = "relay-token-of-the-test-service";
 /** A published test card that is approved. */
 export const APPROVED_CARD = {
@@ -30,14 +30,14 @@ export const APPROVED_CARD = {
   cvc: "123",
 };
 
-/** A key and what it opens. */
+/** A key and its environment. */
 export interface TestKey {
   text: string;
   id: string;
   environment_id: string;
 }
 
-/** An answer, read. */
+/** An answer whose body has been read. */
 export interface TestAnswer {
   status: number;
   headers: Headers;
@@ -46,7 +46,7 @@ export interface TestAnswer {
   body: any;
 }
 
-/** What a call sends beyond its method and path. */
+/** The parts of a request beside its method and path. */
 export interface CallOptions {
   /** A key text, or null for none; the first sandbox's key by default. */
   key?: string | null;
@@ -100,7 +100,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** Moves the time of a test's own database; null for the machine's. */
+/** Sets the time of a test's own database; null means the machine's time. */
 export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
   const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
   await sql.unsafe(`create or replace function pay.server_time() returns timestamptz

@@ -1,6 +1,6 @@
 /**
- * A test over a product of its own, and what its tables of cases share: addresses, test values, a
- * payment in any status.
+ * Tests over a service of their own, and the parts that their tables of cases share: addresses,
+ * test values, and a payment in any status.
  */
 
 import assert from "node:assert/strict";
@@ -41,7 +41,7 @@ export const ADVANCE_ADDRESSES = [
   (id: string) => `/api-v1-payments/v1/sandbox/${id}/advance`,
 ] as const;
 
-/** Registers a test that gets the product; a step of it is one case. */
+/** Registers a test with a service of its own. Each step is one case. */
 export function serviceCase(
   name: string,
   run: (t: Deno.TestContext, service: TestService) => Promise<void>,

@@ -1,17 +1,17 @@
 /**
- * Two sandboxes and a live environment with rows in every table, and what somebody who has become
- * the owner of the tables sees of them and may do there: the view that row-level security leaves.
+ * Two sandboxes and a live environment with rows in every table. A test sees which of these rows
+ * row-level security shows to the owner of the tables, and which of them the owner can change.
  */
 
 import postgres from "postgres";
 import { APPROVED_CARD, startService, type TestService } from "./service.ts";
 
-/** Whose a row is, seen from the first sandbox. */
+/** The owner of a row, as the first sandbox sees it. */
 type Tenant = "own" | "other" | "live";
 /** Rows per tenant (or "nobody's"), or the SQLSTATE of a refusal. */
 type Seen = Record<string, number> | string;
 
-/** What may be done with one table. */
+/** The rights on one table. */
 export interface Sight {
   select: Seen;
   /** Inserting a copy of an own row and of another's: 23505 means that security let it through. */
@@ -33,7 +33,7 @@ export interface Tenants {
   look(settings: Settings, statements?: readonly string[]): Promise<Record<string, Sight>>;
 }
 
-/** Rows that no request of this file makes; columns that are not named stay null. */
+/** Rows that no request makes. Columns that are not named stay null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
@@ -140,7 +140,7 @@ export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "oracle_findings",
 ]);
 
-/** The column of a table that says whose a row is. */
+/** The column of a table that names the owner of a row. */
 export function environmentColumn(table: string): string {
   if (table === "settings") return "name";
   if (table === "relay_wakes") return "request_id";
@@ -161,7 +161,7 @@ export async function sampleRow(
   return found.row;
 }
 
-/** Makes the environments equal: what only one has is copied from the first sandbox, or seeded. */
+/** Inserts the seed of a table, and copies the first sandbox's rows to environments without one. */
 async function fill(sql: postgres.Sql, table: string, environments: Record<Tenant, string>) {
   const column = environmentColumn(table);
   const own = environments.own;
@@ -234,7 +234,7 @@ async function lookAround(
   return sights;
 }
 
-/** Runs and undoes something; a refusal is its SQLSTATE. */
+/** Runs a statement and rolls it back; returns the SQLSTATE of a refusal. */
 async function attempt(session: postgres.ReservedSql, work: () => Promise<Seen>): Promise<Seen> {
   await session`savepoint attempt`;
   try {

@@ -1,6 +1,6 @@
 /**
- * Two instances of the product over one database, as a platform runs isolates: each with a pool and
- * queues of its own, so that their requests meet in the database only.
+ * Two instances over one database, as a platform runs isolates. Each has its own pool and queues,
+ * so that their requests meet in the database only.
  */
 
 import assert from "node:assert/strict";
@@ -62,7 +62,7 @@ export async function startTwoInstances(): Promise<TwoInstances> {
   };
 }
 
-/** A shape of request: create, and moves of a payment. */
+/** Requests that create and move payments, and reset the sandbox. */
 export const ASKS = {
   create: (body: Record<string, unknown> = {}): Ask => ({
     path: "/api-v1-payments/v1/payments",
@@ -80,7 +80,7 @@ export const ASKS = {
   reset: (): Ask => ({ path: "/api-v1-sandbox/reset" }),
 };
 
-/** What must hold of every stored payment at any time, the oracles beside; lists what does not. */
+/** Asserts that every stored payment is consistent and that the oracles find nothing. */
 export async function assertSound({ sql }: TestService): Promise<void> {
   const faults = await sql`
     select 'events of ' || subject_id as fault from pay.events

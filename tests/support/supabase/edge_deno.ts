@@ -1,6 +1,6 @@
 /**
- * Deno 2.1.4, the language level of Supabase's edge runtime: its program, and how it is run. It has
- * a cache of its own and reads no lock file of ours.
+ * Deno 2.1.4, the language level of Supabase's edge runtime: its program and its arguments. It has
+ * a cache of its own and does not read the project's lock file.
  */
 
 import { join } from "node:path";

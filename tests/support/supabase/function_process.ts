@@ -1,6 +1,6 @@
 /**
- * A function as the edge runtime runs it: a process of Deno 2.1.4 with the function's own
- * `deno.json`, told everything by environment variables, its log read from standard output.
+ * Runs a function as the edge runtime does: a process of Deno 2.1.4 with the function's own
+ * `deno.json`. Its settings are environment variables, and its log is its standard output.
  */
 
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const MAIN = fileURLToPath(new URL("edge_main.ts", import.meta.url));
 /** Longest wait for a process to listen, and for the log line of an answer. */
 const WAIT_MS = 20_000;
 
-/** What a function is given besides what every process of this machine has. */
+/** The environment variables that a function gets beside those of every process. */
 type FunctionEnvironment = Readonly<Record<string, string>>;
 
 /** A running function. */
@@ -126,7 +126,7 @@ async function readLines(
   }
 }
 
-/** Gives null after a while; does not keep the test alive. */
+/** Resolves with null after a delay, and does not keep the test running. */
 function pause(delay_ms: number): Promise<null> {
   return new Promise((resolve) => Deno.unrefTimer(setTimeout(() => resolve(null), delay_ms)));
 }

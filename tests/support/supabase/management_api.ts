@@ -1,7 +1,7 @@
 /**
- * A stand-in of Supabase's management API on loopback, as far as `supabase link`, `secrets set` and
- * `functions deploy --use-api` ask for it: keeps the secrets, takes bundles as multipart uploads and
- * keeps their files.
+ * A stand-in of Supabase's management API on loopback, with the routes that `supabase link`,
+ * `secrets set` and `functions deploy --use-api` call. It keeps the secrets and the files of the
+ * bundles, which arrive as multipart uploads.
  */
 
 import { join } from "node:path";
@@ -27,7 +27,7 @@ interface ManagementApi {
   close(): Promise<void>;
 }
 
-/** Asked for by the way before a deployment and by `link`, which go on without an answer. */
+/** Paths that a deployment and `link` request. The CLI continues without an answer. */
 const UNANSWERED: ReadonlySet<string> = new Set([
   "GET ",
   "GET /config/storage",

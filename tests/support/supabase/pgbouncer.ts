@@ -1,6 +1,6 @@
 /**
- * pgbouncer between the functions and a server: transactions are pooled, as Supabase's pooler does at
- * port 6543. A process of our own on a free loopback port.
+ * Runs pgbouncer between the functions and a server, on a free loopback port. It pools
+ * transactions, as Supabase's pooler does at port 6543.
  */
 
 import { join } from "node:path";

@@ -2,7 +2,7 @@
 
 import { PUBLISHED_TEST_KEY } from "../../../shared/core/api_key.ts";
 
-/** Asks a function that was started for the test. */
+/** Creates a payment at a function. */
 export function payByPublishedKey(origin: string): Promise<Response> {
   return fetch(`${origin}/api-v1-payments/v1/payments`, {
     method: "POST",

@@ -1,4 +1,4 @@
-/** The real Supabase CLI, run in a copy of the project: it writes into the folder that it works in. */
+/** Runs the real Supabase CLI in a copy of the project, because it writes into its folder. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const CLI = "supabase@3.1.0";
 /** A token of the form that the CLI wants; it is shown to nobody but a stand-in on loopback. */
 const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
-/** The real one, with what makes the CLI speak with stand-ins. */
+/** The `npx` of the tests: runs the real one with a profile that leads the CLI to stand-ins. */
 const NPX = `#!/bin/sh
 PATH=$REAL_PATH
 for arg; do
@@ -17,10 +17,10 @@ for arg; do
 done
 exec npx "$@" --profile "$PROFILE"
 `;
-/** A project's reference, as they look. */
+/** The reference of a project, in the form that Supabase uses. */
 export const PROJECT_REF = "abcdefghijklmnopqrst";
 
-/** What a command said. */
+/** The output of a command. */
 interface Said {
   code: number;
   stdout: string;
@@ -40,7 +40,7 @@ interface CliProject {
   close(): Promise<void>;
 }
 
-/** Copies what a checkout holds; `.env` files and what else git ignores are planted by the test. */
+/** Copies the files of a checkout. The test adds `.env` and other files that git ignores. */
 export async function copyProject(): Promise<CliProject> {
   const path = await Deno.makeTempDir({ prefix: "payments-project-" });
   for (const name of ["supabase", "shared", "client", "tests/support"]) {

@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server set up like Supabase's: superuser `supabase_admin`, and `postgres`, which is
- * none. Version 17 is the embedded one; 15 is Debian's, where it is installed.
+ * Runs a PostgreSQL server set up like Supabase's: `supabase_admin` is its superuser, and
+ * `postgres` is not. Version 17 is the embedded server. Version 15 is Debian's, where it is
+ * installed.
  */
 
 import postgres from "postgres";
@@ -44,7 +45,7 @@ export async function hasVersion(version: Version): Promise<boolean> {
   return version === 17 || await Deno.stat(DEBIAN_15).then(() => true, () => false);
 }
 
-/** Starts a server with nothing in it but what Supabase puts there. */
+/** Starts a server that holds only the objects that Supabase creates. */
 export async function startSupabaseServer(
   version: Version,
   settings: Record<string, string> = {},

@@ -1,6 +1,6 @@
 /** How `deno task test` counts the test files that have ended: each adds one byte to a file. */
 
-/** Names the file; set by `deno task test`. */
+/** The variable with the path of the file; `deno task test` sets it. */
 export const FILES_DONE = "TEST_FILES_DONE";
 
 /** Counts this test file when its worker ends. */
@@ -10,7 +10,7 @@ export function countAtEnd(): void {
   addEventListener("unload", () => Deno.writeTextFileSync(path, ".", { append: true }));
 }
 
-/** How many have ended. */
+/** Returns how many test files have ended. */
 export function filesDone(path: string): number {
   return Deno.statSync(path).size;
 }

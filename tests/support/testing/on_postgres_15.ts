@@ -1,6 +1,6 @@
 /**
- * Runs test files on Debian's PostgreSQL 15, set up like Supabase's: `scripts/testing/test.ts` with the same
- * arguments, on a server made for the run.
+ * Runs `scripts/testing/test.ts` with the same arguments on Debian's PostgreSQL 15, set up like
+ * Supabase's. The server is made for the run.
  */
 
 import { fileURLToPath } from "node:url";

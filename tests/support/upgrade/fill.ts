@@ -1,4 +1,4 @@
-/** Fills a database by calls of the service: something of everything that it keeps. */
+/** Fills a database through calls of the service, with rows in every table. */
 
 import type { RecordingReceiver } from "../webhook/recording_receiver.ts";
 import type { FixtureService } from "./fixture_service.ts";
@@ -202,7 +202,7 @@ async function fillKeys(service: FixtureService, key: string, end_ms: number): P
   await create({ name: "Expires", expires_at: new Date(end_ms + 7 * 86_400_000).toISOString() });
 }
 
-/** An environment that a reset has retired, and what came after it. */
+/** Fills a sandbox, resets it and fills it again. */
 async function fillReset(service: FixtureService, key: string): Promise<void> {
   const body = { amount: 700, ...CARD };
   for (let i = 0; i < 3; i++) await service.done("POST", PAYMENTS, { key, body });

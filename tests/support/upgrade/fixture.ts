@@ -1,7 +1,7 @@
 /**
- * The fixture of a release: `<release>.sql` has the rows of a database that the service of that
- * release has filled, `<release>.json` what that service answered. `deno task release` makes both,
- * and the upgrade test works with them from then on.
+ * The fixture of a release, in tests/upgrade. `<release>.sql` has the rows of a database that the
+ * service of that release has filled, and `<release>.json` has the answers of that service.
+ * `deno task release` makes both, and the upgrade test reads them from then on.
  */
 
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import { type FixtureService, openFixtureService } from "./fixture_service.ts";
 
 const FOLDER = fileURLToPath(new URL("../../upgrade/", import.meta.url));
 
-/** A filled database, and what its service answered. */
+/** A filled database, and the answers of its service. */
 export interface Fixture extends Filled {
   /** Statements that insert the rows. */
   rows: string;

@@ -1,6 +1,6 @@
 /**
- * The service over a given database, with a clock that is moved for the functions and the database
- * alike: it fills the database of a release, and works on it again after an upgrade.
+ * The service over a given database, with one clock for the functions and the database. It fills
+ * the database of a release, and works on it again after an upgrade.
  */
 
 import postgres from "postgres";

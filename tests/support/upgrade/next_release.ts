@@ -1,6 +1,6 @@
 /**
- * A release after this tree, made up: it changes functions and views in each way that the generator
- * knows, in two migrations that the generator writes, and a table by hand.
+ * An invented release after this tree. It changes functions and views in each way that the
+ * generator knows, in two migrations that the generator writes, and changes a table by hand.
  */
 
 import assert from "node:assert/strict";

@@ -11,7 +11,7 @@ const API = "/api-v1-payments/v1";
 /** The test works this long after the fixture was made, by the clock of the service. */
 const LATER_MS = 60_000;
 
-/** Checks the books and lets the service work with what is there; a step for each thing. */
+/** Checks the books and lets the service work with the old rows, in one step for each operation. */
 export async function checkUpgraded(
   t: Deno.TestContext,
   urls: { url: string; functions_url: string },

@@ -5,7 +5,7 @@ import type { TestService } from "../service/service.ts";
 import type { RecordingReceiver } from "./recording_receiver.ts";
 import { until } from "../common/until.ts";
 
-/** A share of the samples that is not greater; samples need not be sorted. */
+/** Returns the value that a share of the samples, in any order, does not exceed. */
 export function percentile(samples: readonly number[], share: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   assert.ok(sorted.length > 0);

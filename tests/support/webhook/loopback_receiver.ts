@@ -1,9 +1,9 @@
 /**
- * A receiver of webhooks on loopback that answers raw bytes, so that tests can misbehave in every
- * way a customer's server can. It counts connections and keeps the requests it has read.
+ * A receiver of webhooks on loopback that answers raw bytes, so that it can misbehave in every way
+ * a customer's server can. It counts its connections and keeps the requests that it has read.
  */
 
-/** What one connection does after each whole request. */
+/** The action of a connection after each complete request. */
 export type Answer = (conn: Deno.Conn, request: Uint8Array) => Promise<void> | void;
 
 /** A certificate and its key in PEM. */
@@ -77,7 +77,7 @@ export function openReceiver(
   }
 }
 
-/** Text as an answer. */
+/** Answers with a text. */
 export function say(text: string): Answer {
   return async (conn) => {
     await writeAll(conn, new TextEncoder().encode(text));

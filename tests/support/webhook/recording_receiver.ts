@@ -1,6 +1,7 @@
 /**
- * A well-behaved receiver of webhooks on loopback that keeps what arrives, and the endpoints that
- * lead to it. For receivers that misbehave below HTTP see loopback_receiver.ts.
+ * A well-behaved receiver of webhooks on loopback that records the webhooks, and calls that
+ * register endpoints and read deliveries. loopback_receiver.ts has receivers that misbehave below
+ * HTTP.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +28,7 @@ export interface Arrival {
   event: any;
 }
 
-/** What a receiver answers: a status, or a whole answer. */
+/** Decides the answer of a receiver: a status, or a complete answer. */
 type Judge = (arrival: Arrival) => number | Response | Promise<number | Response>;
 
 /** An open receiver. */

@@ -10,7 +10,7 @@ import type { TestService } from "../service/service.ts";
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
 
-/** A turn of a relay that exists only in the test, at a time to which all clocks are set. */
+/** Sets all clocks to a time and takes a turn of a relay that exists only in the test. */
 export async function turn(
   { deps, setClock }: TestService,
   at_ms: number,

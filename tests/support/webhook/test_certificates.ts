@@ -3,7 +3,7 @@
  * key is public and worthless; valid from 2020 to 2119, except the one that has expired.
  */
 
-/** Passed as `seam.ca_certs`. */
+/** The authority, to pass as `seam.ca_certs`. */
 export const TEST_AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBdDCCARugAwIBAgIBATAKBggqhkjOPQQDAjAhMR8wHQYDVQQDDBZXZWJob29r
 IHRlc3QgYXV0aG9yaXR5MCAXDTIwMDEwMTAwMDAwMFoYDzIxMTkxMjMxMDAwMDAw

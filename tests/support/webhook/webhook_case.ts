@@ -1,9 +1,9 @@
-/** A test that gets the product with webhooks and a receiver. */
+/** Tests with a service and a receiver of webhooks. */
 
 import { startService, type TestService } from "../service/service.ts";
 import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
 
-/** Registers a test over a product and a receiver of its own; a step of it is one case. */
+/** Registers a test with a service and a receiver of its own. Each step is one case. */
 export function webhookCase(
   name: string,
   run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
