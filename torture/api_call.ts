@@ -1,7 +1,7 @@
 /** A call of the API over HTTP, without retries. */
 
 /** An answer, read. */
-export interface ApiAnswer {
+interface ApiAnswer {
   status: number;
   text: string;
   // deno-lint-ignore no-explicit-any

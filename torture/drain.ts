@@ -6,7 +6,8 @@
 import { callApi } from "./api_call.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Sandbox } from "./plan.ts";
-import { type ApiServer, type SandboxKey, type Stage, until } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type ApiServer, type Stage, until } from "./stage.ts";
 
 const DELIVERY_DEADLINE_MS = 240_000;
 /** The wait after a second failure is a minute; after a third it is ten. */

@@ -8,8 +8,7 @@
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const CLIENTS = 16;
 const FROZEN_MS = 2_500;

@@ -8,8 +8,8 @@
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 import { openAttacker } from "./attacker.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
-import { type SandboxKey, type Stage, until } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, until, untilWell } from "./stage.ts";
 
 const SANDBOXES = 4;
 const HEALTHY = 49;

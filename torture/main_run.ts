@@ -10,12 +10,14 @@ import type { Verdict } from "./evidence.ts";
 import type { Answer, ClientCounts, ClientReport, ClientSettings, Sent } from "./client_process.ts";
 import { drain } from "./drain.ts";
 import { readJournal } from "./journal.ts";
+import { Killer, type Restartable } from "./killer.ts";
 import { Auditor } from "./meanwhile.ts";
-import { type Kill, type Plan, planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
+import { planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
 import { launch, type RunProcess } from "./process.ts";
 import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { type ApiServer, freePort, type SandboxKey, type Stage, until } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type ApiServer, freePort, type Stage, untilWell } from "./stage.ts";
 
 /** What a main run is asked for. */
 interface MainRunOptions {
@@ -54,7 +56,6 @@ const DATABASE_RATES = {
 } as const;
 /** Share of first attempts that the receiver fails. */
 const RECEIVER_FAILS = 0.3;
-const HEALTH_DEADLINE_MS = 60_000;
 
 /** The receiver's addresses: which sandbox's events come there, and which of them. */
 const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
@@ -200,10 +201,9 @@ async function startProxies(stage: Stage, seed: number) {
   };
 }
 
-/** The receiver, killed and started anew on the same port. */
-interface Receiver {
+/** The receiver of the run. */
+interface Receiver extends Restartable {
   settings: ReceiverSettings;
-  restart(): Promise<void>;
 }
 
 async function startReceiver(
@@ -244,113 +244,4 @@ async function startReceiver(
       receiver = await launch("receiver_process.ts", settings);
     },
   };
-}
-
-/** Kills what the plan says when the plan says so. */
-class Killer {
-  /** Operations that have been answered. */
-  progress = 0;
-  readonly kills: Record<Victim, number> = { postmaster: 0, backend: 0, server: 0, receiver: 0 };
-  readonly recoveries: Record<Victim, number[]> = {
-    postmaster: [],
-    backend: [],
-    server: [],
-    receiver: [],
-  };
-  readonly #stage: Stage;
-  readonly #servers: readonly ApiServer[];
-  readonly #receiver: Receiver;
-  readonly #due: Kill[];
-  #killing: Promise<void> | null = null;
-
-  constructor(stage: Stage, servers: readonly ApiServer[], receiver: Receiver, plan: Plan) {
-    this.#stage = stage;
-    this.#servers = servers;
-    this.#receiver = receiver;
-    this.#due = [...plan.kills];
-  }
-
-  advance(answered: number): void {
-    this.progress = answered;
-    this.#killing ??= this.#killDue().finally(() => this.#killing = null);
-  }
-
-  async end(): Promise<void> {
-    await this.#killing;
-  }
-
-  async #killDue(): Promise<void> {
-    while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.progress) {
-      const { victim, which } = this.#due.shift()!;
-      const killed_at = await this.#kill(victim, which);
-      this.kills[victim]++;
-      await Promise.all(this.#servers.map(untilWell));
-      this.recoveries[victim].push(performance.now() - killed_at);
-    }
-  }
-
-  /** Resolves with the moment of the kill when what was killed is another. */
-  async #kill(victim: Victim, which: number): Promise<number> {
-    switch (victim) {
-      case "postmaster":
-        return await this.#killPostgres(this.#stage.postgres.pid);
-      case "backend": {
-        const backends = await untilAnswered(() =>
-          this.#stage.sql<{ pid: number }[]>`
-            select pid from pg_stat_activity where application_name = 'payments' order by pid`
-        );
-        return await this.#killPostgres(backends[Math.floor(which * backends.length)]!.pid);
-      }
-      case "server": {
-        const killed_at = performance.now();
-        await this.#servers[Math.floor(which * this.#servers.length)]!.restart();
-        return killed_at;
-      }
-      case "receiver": {
-        const killed_at = performance.now();
-        await this.#receiver.restart();
-        return killed_at;
-      }
-    }
-  }
-
-  /**
-   * PostgreSQL answers the death of one by ending all, and recovers. Until then those that are still
-   * there may answer; its checkpointer is another only after the recovery.
-   */
-  async #killPostgres(pid: number): Promise<number> {
-    const checkpointer = async () => {
-      const [row] = await untilAnswered(() =>
-        this.#stage.sql<{ pid: number }[]>`
-          select pid from pg_stat_activity where backend_type = 'checkpointer'`
-      );
-      return row!.pid;
-    };
-    const before = await checkpointer();
-    const killed_at = performance.now();
-    Deno.kill(pid, "SIGKILL");
-    await until("the database has recovered", HEALTH_DEADLINE_MS, async () => {
-      return await checkpointer() !== before;
-    });
-    return killed_at;
-  }
-}
-
-/** Waits until a server and its database answer. */
-export async function untilWell({ base_url }: ApiServer): Promise<void> {
-  await until(`${base_url} is well`, HEALTH_DEADLINE_MS, async () => {
-    const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
-    await response?.body?.cancel();
-    return response?.status === 200;
-  });
-}
-
-/** The rows of a query, asked again while a connection is found to be one of a server that died. */
-async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
-  let rows: T[] = [];
-  await until("the database answers", HEALTH_DEADLINE_MS, async () => {
-    rows = await ask().catch(() => []);
-    return rows.length > 0;
-  });
-  return rows;
 }

@@ -3,7 +3,8 @@
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
 import type { Sandbox } from "./plan.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import type { Stage } from "./stage.ts";
 
 const AUDIT_EVERY_MS = 2_000;
 

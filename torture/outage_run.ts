@@ -10,10 +10,9 @@ import type { Arrival } from "./arrival.ts";
 import type { Verdict } from "./evidence.ts";
 import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "./delivery_audit.ts";
 import { readJournal } from "./journal.ts";
-import { untilWell } from "./main_run.ts";
 import { launch } from "./process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { freePort, type Stage, until } from "./stage.ts";
+import { freePort, type Stage, until, untilWell } from "./stage.ts";
 
 /** What is asked for. */
 interface OutageOptions {

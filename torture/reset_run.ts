@@ -7,9 +7,9 @@
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
 import { requestOf } from "./request.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const CLIENTS = 6;
 const RESETTERS = 2;

@@ -9,17 +9,9 @@ import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded
 import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
 import { migrate } from "../scripts/schema/migrate.ts";
 import { randomPassword } from "../scripts/data_dir/private_file.ts";
-import { generateApiKey, parseApiKey } from "../shared/core/api_key.ts";
-import { idMint } from "../shared/core/ids.ts";
 import { launch, type RunProcess } from "./process.ts";
+import { makeSandbox, type SandboxKey } from "./sandbox.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts";
-
-/** A sandbox with a key that opens it. */
-export interface SandboxKey {
-  /** The public one, which resets leave. */
-  environment_id: string;
-  text: string;
-}
 
 /** An API server that can be killed; it comes back on the same port. */
 export interface ApiServer {
@@ -56,6 +48,8 @@ const LEASE_MS = 5_000;
 /** The whole run fits: servers, probes, audit. */
 const MAX_CONNECTIONS = "60";
 const ROLE = "pay_functions";
+/** Longest time until a killed process answers again. */
+export const HEALTH_DEADLINE_MS = 60_000;
 
 /** Sets the stage. */
 export async function setStage(): Promise<Stage> {
@@ -137,20 +131,13 @@ export async function until(
   }
 }
 
-async function makeSandbox(
-  sql: postgres.Sql,
-  name: string,
-  account = "torture",
-): Promise<SandboxKey> {
-  const mint = idMint(Date.now());
-  const environment_id = mint("env_");
-  await sql`select pay.create_environment(${environment_id}, ${account}, false, ${name})`;
-  const text = generateApiKey("test");
-  const { hash, prefix, last_four } = parseApiKey(text)!;
-  await sql`
-    select pay.create_api_key(${mint("key_")}, ${environment_id}, ${name}, null, ${hash}, ${prefix},
-      ${last_four}, null)`;
-  return { environment_id, text };
+/** Waits until the health check of a server and its database succeeds. */
+export async function untilWell({ base_url }: ApiServer): Promise<void> {
+  await until(`${base_url} is well`, HEALTH_DEADLINE_MS, async () => {
+    const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
+    await response?.body?.cancel();
+    return response?.status === 200;
+  });
 }
 
 async function startServer(

@@ -57,7 +57,7 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
 }
 
 /** How every payment and transfer stands, by id. */
-export async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
+async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
   const rows = await sql<StoredStanding[]>`
     select id, status, sequence, amount_refunded::text as refunded from pay.payments
     union all
@@ -75,7 +75,7 @@ type Standings = { status: string; sequence: number; refunded?: number };
  * @param answers to the operations of each group
  * @param stored null where resets may have deleted it at any time: from then on it is not found
  */
-export function explain(
+function explain(
   { groups }: Pick<Story, "groups">,
   answers: (Answer | undefined)[][],
   stored: ReadonlyMap<string, StoredStanding> | null,

@@ -11,11 +11,9 @@ import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
 import { runOutage } from "./outage_run.ts";
-import { runRaces } from "./races_run.ts";
 import { runResets } from "./reset_run.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { runTwice } from "./twice_run.ts";
-import { runTwins } from "./twins_run.ts";
 
 const USAGE =
   `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
@@ -24,7 +22,7 @@ const USAGE =
   --ops      operations of the main run (5000)
   --kills    how often something is killed in it (10)
   --clients  stories that are told at once (64)
-  --promise  main (R1 to R8), r2, r5, r8, r9, r10, r12 or r13 alone; several, separated by commas
+  --promise  main (R1 to R8), r8, r9, r10, r12, r13, or several, separated by commas
 `;
 
 /** What a run is asked for. */
@@ -45,12 +43,6 @@ type Run = (stage: Stage, options: TortureOptions, onCalm: () => void) => Promis
 /** Runs of their own, by the names that `--promise` takes. */
 const RUNS: Record<string, Run> = {
   main: async (stage, options, onCalm) => judgeMain(await runMain(stage, { ...options, onCalm })),
-  r2: (stage, { operations }) => runTwins(stage, operations >= FULL_SIZE ? 10_000 : 50),
-  r5: (stage, { seed, operations }) => {
-    const is_full = operations >= FULL_SIZE;
-    const sizes = is_full ? { payments: 2_000, rounds: 10_000 } : { payments: 25, rounds: 300 };
-    return runRaces(stage, { seed, ...sizes });
-  },
   r8: (stage, { operations }) => {
     const is_real = operations >= FULL_SIZE;
     return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });

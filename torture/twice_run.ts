@@ -5,10 +5,10 @@
 
 import { callApi } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
 import { planOf, type Story } from "./plan.ts";
 import { requestOf } from "./request.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const MANY = 64;
 /** What differs from run to run by its nature: ids and times. */
