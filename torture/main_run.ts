@@ -1,6 +1,7 @@
 /**
- * The main run (promises R1 to R8): the plan's stories told through spoiling proxies while PostgreSQL,
- * its backends, both API servers and the receiver are killed; then calm, and the audit.
+ * The main run (promises R1 to R8). Clients send the plan's stories through proxies that break
+ * connections, while PostgreSQL, its backends, both API servers and the receiver are killed. Then the
+ * faults end, and the audit judges the run.
  */
 
 import { join } from "node:path";
@@ -19,34 +20,34 @@ import type { ReceiverSettings } from "./receiver_process.ts";
 import type { SandboxKey } from "./sandbox.ts";
 import { type ApiServer, freePort, type Stage, untilWell } from "./stage.ts";
 
-/** What a main run is asked for. */
+/** The options of the main run. */
 interface MainRunOptions {
   seed: number;
   operations: number;
   kills: number;
   clients: number;
-  /** Called when all is told and only deliveries are waited for. */
+  /** Called when every story is over and the run only waits for deliveries. */
   onCalm: () => void;
 }
 
-/** What came of it. */
+/** The result of the main run. */
 export interface MainRunReport {
   verdicts: Verdict[];
-  /** How often each kind of fault has happened. */
+  /** Number of faults of each kind. */
   faults: Record<string, number>;
-  /** From a kill to the next good answer, by victim, in milliseconds. */
+  /** Milliseconds from each kill to the next good answer, by victim. */
   recoveries: Record<Victim, number[]>;
   counts: ClientCounts;
-  /** Deliveries that were asked for again because kills had used up their attempts. */
+  /** Deliveries that the run redelivered because kills had used up their attempts. */
   redelivered: number;
   seconds: { told: number; delivered: number };
 }
 
-/** Faults between clients and servers: several hundred in the smallest run. */
+/** Faults between clients and servers. The smallest run has several hundred. */
 const CLIENT_RATES = { reset: 0.004, stall: 0.004, halve: 0.004, stall_ms: [50, 800] } as const;
 /**
- * Between servers and PostgreSQL every cut ends what several requests wait for: some of each kind in
- * the smallest run.
+ * Faults between servers and PostgreSQL, where each cut breaks several requests. The smallest run has
+ * some of each kind.
  */
 const DATABASE_RATES = {
   reset: 0.001,
@@ -54,10 +55,10 @@ const DATABASE_RATES = {
   halve: 0.002,
   stall_ms: [50, 1_500],
 } as const;
-/** Share of first attempts that the receiver fails. */
+/** Share of first attempts that the receiver refuses. */
 const RECEIVER_FAILS = 0.3;
 
-/** The receiver's addresses: which sandbox's events come there, and which of them. */
+/** The sandbox and the event types of each path of the receiver. */
 const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/payments": { sandbox: "payments", events: ["*"] },
   "/mixed": { sandbox: "mixed", events: ["*"] },
@@ -66,7 +67,7 @@ const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/resets": { sandbox: "resets", events: ["*"] },
 };
 
-/** Runs it. */
+/** Runs the main run and its audit. */
 export async function runMain(stage: Stage, options: MainRunOptions): Promise<MainRunReport> {
   const plan = planOf(options.seed, options.operations, options.kills);
   const proxies = await startProxies(stage, options.seed);
@@ -220,7 +221,7 @@ async function startReceiver(
       headers: {
         Authorization: `Bearer ${keys[sandbox].text}`,
         "Content-Type": "application/json",
-        // The proxy before the database may cut this too: then once more.
+        // The proxy before the database may cut this request too, so it needs a key.
         "Idempotency-Key": path,
       },
       body: JSON.stringify({ url: `http://127.0.0.1:${port}${path}`, events }),

@@ -1,4 +1,4 @@
-/** The audit while the run goes on: the oracles are asked, and a copy of the ledger is made midway. */
+/** The audit during the run: reads the oracles repeatedly, and copies the ledger once. */
 
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
@@ -8,7 +8,7 @@ import type { Stage } from "./stage.ts";
 
 const AUDIT_EVERY_MS = 2_000;
 
-/** Looks at the books while the run goes on, and keeps a copy of the ledger from its middle. */
+/** Reads the oracles during the run, and copies the ledger in the middle of the run. */
 export class Auditor {
   audits = 0;
   readonly findings: string[] = [];
@@ -26,7 +26,7 @@ export class Auditor {
     this.#auditing = this.#audit();
   }
 
-  /** Movements of the copy that were altered or deleted. */
+  /** Ends the audit; returns the movements of the copy that were changed or deleted later. */
   async end(): Promise<string[]> {
     this.#is_over = true;
     await this.#auditing;
@@ -50,7 +50,7 @@ export class Auditor {
         this.findings.push(...await overdrawnBalances(sql, environment_id));
         this.audits++;
         if (this.#wantsCopy()) {
-          // It may be there, and the answer to it not.
+          // An earlier try may have made the copy before its connection broke.
           await sql`
             create table if not exists public.torture_ledger as select * from pay.ledger_movements
             where environment_id not in (
@@ -64,7 +64,7 @@ export class Auditor {
       } catch (error) {
         if (!isCutOff(error)) this.findings.push(`meanwhile: ${error}`);
       }
-      // A tenth of the time at most, but for the copy.
+      // The audit takes at most a tenth of the time, except for the copy.
       const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
       const until_ms = performance.now() + pause_ms;
       do {
@@ -78,7 +78,7 @@ export class Auditor {
   }
 }
 
-/** Whether a query failed because the database is being killed, or is not back yet. */
+/** Whether a query failed because the database was killed or is still starting. */
 function isCutOff(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code !== undefined && /^(CONNECT|ECONN|EPIPE|08|57P0)/.test(code);

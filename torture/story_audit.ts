@@ -1,6 +1,6 @@
 /**
- * Whether some legal order of what was sent at once explains every answer to a story, and how its
- * payment or transfer stands in the end. The judge is the model (payment_model.ts).
+ * Judges stories by the model (payment_model.ts): some legal order of the simultaneous requests must
+ * explain every answer and the final row of the payment or transfer.
  */
 
 import { type Evidence, firstAnswers, type Verdict } from "./evidence.ts";
@@ -17,7 +17,7 @@ import {
 import type { Action, Operation, Story } from "./plan.ts";
 import { pageFaults } from "./read_audit.ts";
 
-/** How a payment or transfer stands in the database. */
+/** The state of a payment or transfer in the database. */
 interface StoredStanding {
   id: string;
   status: string;
@@ -26,12 +26,12 @@ interface StoredStanding {
   refunded: string;
 }
 
-/** R5, besides the oracles: some legal order of the requests explains every answer and the end. */
+/** R5, besides the oracles: the stories and the pages. */
 export async function auditStories(evidence: Evidence): Promise<Verdict> {
   const { plan, sql, journal } = evidence;
   const stored = await standingsOf(sql);
   const first = firstAnswers(evidence);
-  // Where a reset can come between twins, the rest of the story is about what the first of them made.
+  // A reset can come between twins. The story continues with the payment of the first twin.
   const leading = new Map(
     journal.filter((record): record is Answer => record.kind === "answer" && record.twin === 0)
       .map((answer) => [answer.operation, answer]),
@@ -56,7 +56,7 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
   };
 }
 
-/** How every payment and transfer stands, by id. */
+/** The state of every payment and transfer, by id. */
 async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
   const rows = await sql<StoredStanding[]>`
     select id, status, sequence, amount_refunded::text as refunded from pay.payments
@@ -65,15 +65,15 @@ async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStan
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Reads that are not about one payment: read_audit.ts judges them. */
+/** Reads of more than one payment. read_audit.ts judges them. */
 const OF_ALL: ReadonlySet<string> = new Set(["list", "balance"]);
 
 type Standings = { status: string; sequence: number; refunded?: number };
 
 /**
- * Why a story cannot have gone this way; null when it can.
- * @param answers to the operations of each group
- * @param stored null where resets may have deleted it at any time: from then on it is not found
+ * The reason why no order explains a story; null if an order explains it.
+ * @param answers the answers to the operations of each group
+ * @param stored null if a reset may delete the payment; later requests then do not find it
  */
 function explain(
   { groups }: Pick<Story, "groups">,
@@ -123,14 +123,14 @@ function firstStanding(action: Action): Expected<Standings> {
   }
   if (action.do === "transfer") {
     const { destination, currency, is_manual, amount } = action;
-    // The test IBAN that is returned is for euro alone; wallets have one too.
+    // The test IBAN that returns transfers is for EUR only. There is a test wallet as well.
     const can_return = ["EUR", "USDC", "USDT"].includes(currency);
     return expectTransfer(can_return ? destination : "approved", is_manual, amount);
   }
   throw new Error(`a story cannot begin with ${action.do}`);
 }
 
-/** How things can stand after moves that were sent at once, given their answers. */
+/** The possible states after simultaneous moves with these answers. */
 function outcomes(
   standing: Standings,
   moves: { action: Action; answer: Answer }[],
@@ -162,7 +162,7 @@ function after(standing: Standings, action: Action): Expected<Standings> {
   throw new Error(`${action.do} is no move`);
 }
 
-/** Whether an answer is what the model expects, as far as the answer shows it. */
+/** Whether an answer agrees with the model, as far as the answer shows it. */
 function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): boolean {
   const told = JSON.parse(body);
   if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
@@ -172,7 +172,7 @@ function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): 
     (shown.sequence === expected.next.sequence && shown.status === expected.next.status);
 }
 
-/** Whether a list of refunds is that of a payment of which so much was refunded. */
+/** Whether a list of refunds adds up to the refunded amount of the payment. */
 function listsRefunds({ body }: Answer, { refunded = 0 }: Standings): boolean {
   const { object, data, has_more } = JSON.parse(body);
   if (object !== "list" || !Array.isArray(data)) return false;
