@@ -7,7 +7,7 @@
  *   --repetitions N    repetitions of each line (3)
  *   --only TEXT        only lines whose name contains the text
  *   --rows N           a database with N payments beside a fresh one (filled.ts)
- *   --write            writes the tables into docs/benchmarks.md
+ *   --write            writes the tables of a complete run into docs/benchmarks.md
  */
 
 import { availableParallelism } from "node:os";
@@ -54,6 +54,10 @@ function readOptions(args: readonly string[]): Options {
     },
   });
   const { quick, only, write } = values;
+  if (write && (quick || only !== "")) {
+    console.error("--write needs a complete run, without --quick and --only");
+    Deno.exit(2);
+  }
   return {
     ...{ quick, only, write },
     rows: values.rows === undefined ? null : positive("--rows", values.rows),
@@ -108,6 +112,7 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   const { measured, benches } = rows === null
     ? await measureStandard({ ...options, has_pgbench: pgbench !== null }, load, discarded, atEnd)
     : await measureFilled({ ...options, rows }, load, discarded, atEnd);
+  console.error("The oracles judge the books");
   for (const bench of benches) {
     const broken = (await checkBooks(bench.sql)).filter(({ findings }) => findings > 0);
     const problems = broken.map(({ oracle, findings, examples }) =>

@@ -95,7 +95,7 @@ export async function measureStandard(
       of_pairs[index]!.repetitions.push(await measurePair(pair));
     }
   }
-  figures.push(reset.figure);
+  if (reset.figure.values.length > 0) figures.push(reset.figure);
   return { measured: { measurements: [...of_lines.flat(), ...of_pairs], figures }, benches };
 }
 
