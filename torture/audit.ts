@@ -78,7 +78,7 @@ function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
     if (promises !== false) acknowledged++;
     if (promises === true && !has_effect) findings.push(`operation ${number} is lost`);
     if (promises === false && has_effect) {
-      findings.push(`operation ${number} was answered ${answer.status} and happened all the same`);
+      findings.push(`operation ${number} was answered ${answer.status}, but its change exists`);
     }
   }
   return {
@@ -112,7 +112,7 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
     made.set(name, (made.get(name) ?? new Set()).add(makes));
   }
   for (const [name, things] of made) {
-    if (things.size > 1) findings.push(`${name}: ${things.size} of them`);
+    if (things.size > 1) findings.push(`${name}: ${things.size} effects instead of 1`);
   }
   const told = new Map<number, Answer[]>();
   for (const answer of answersOf(evidence, "answer")) {
@@ -132,9 +132,11 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
       findings.push(`operation ${operation.number}: twins were answered differently`);
     }
     const firsts = lasting.filter(({ is_replay }) => !is_replay);
-    if (firsts.length > 1) findings.push(`operation ${operation.number}: ${firsts.length} firsts`);
+    if (firsts.length > 1) {
+      findings.push(`operation ${operation.number}: ${firsts.length} first answers`);
+    }
     const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
-    if (is_mixed) findings.push(`operation ${operation.number}: done and refused`);
+    if (is_mixed) findings.push(`operation ${operation.number}: only some twins succeeded`);
   }
   findings.push(...evidence.replays.faults);
   return {
@@ -169,7 +171,7 @@ async function auditLedger(evidence: Evidence): Promise<Verdict> {
       `audited ${meanwhile.audits} times during the run`,
     findings: [
       ...overdrawn,
-      ...(meanwhile.audits === 0 ? ["the books were never looked at meanwhile"] : []),
+      ...(meanwhile.audits === 0 ? ["the books were never audited during the run"] : []),
       ...meanwhile.findings,
       ...altered_movements,
       ...balanceFaults(evidence),

@@ -59,11 +59,11 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
     }
   }
   const strangers = [...taken.keys()].filter((name) => !isOfReset(name, endpoints))
-    .map((name) => `${name} is no event`);
+    .map((name) => `${name} is not an event`);
   const too_many = [
     ...(duplicates > DUPLICATES_LIMIT * due ? [`${duplicates} duplicates`] : []),
     ...(drained.redelivered > REDELIVERED_LIMIT * due
-      ? [`${drained.redelivered} had to be asked for again`]
+      ? [`${drained.redelivered} redeliveries`]
       : []),
   ];
   return [

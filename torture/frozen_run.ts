@@ -62,7 +62,9 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
     while (last_good < thawed && performance.now() - thawed < 2 * WELL_WITHIN_MS) await pause(5);
     const well_ms = performance.now() - thawed;
     returns.push(well_ms);
-    if (well_ms > WELL_WITHIN_MS) findings.push(`well only ${Math.round(well_ms)} ms later`);
+    if (well_ms > WELL_WITHIN_MS) {
+      findings.push(`no good answer for ${Math.round(well_ms)} ms after a stop`);
+    }
   }
   is_over = true;
   give_up_at = performance.now() + 2 * WELL_WITHIN_MS;
@@ -77,12 +79,12 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
   for (const { findings: found, oracle, examples } of await checkBooks(stage.sql)) {
     if (found > 0) findings.push(`${oracle}: ${examples[0]}`);
   }
-  if (answers.refused === 0) findings.push("no request met the frozen database");
+  if (answers.refused === 0) findings.push("no request was refused during a stop");
   return [{
     promise: "R12",
-    says: `${freezes} freezes of ${FROZEN_MS} ms, ${answers.good} payments made, ` +
+    says: `${freezes} stops of ${FROZEN_MS} ms, ${answers.good} payments, ` +
       `${answers.refused} times 503, slowest answer ${Math.round(slowest_ms)} ms, ` +
-      `well again after ${Math.round(Math.max(...returns))} ms at most`,
+      `first good answer ${Math.round(Math.max(...returns))} ms after a stop at most`,
     findings,
   }];
 }

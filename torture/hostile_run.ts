@@ -124,9 +124,9 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   const [calm, hostile] = [Math.min(...latencies.calm), Math.min(...latencies.hostile)];
   const limit = Math.max(FLOOR_MS, 2 * calm);
   if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
-  if (caught === 0) findings.push("the tarpit has caught nothing");
+  if (caught === 0) findings.push("the tarpit got no connection");
   const { held } = attacker;
-  if (held.all === 0) findings.push("the attacker was sent nothing");
+  if (held.all === 0) findings.push("the attacker got no delivery");
   return [{
     promise: "R13",
     says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +

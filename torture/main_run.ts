@@ -108,7 +108,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   stage.atEnd(end);
   const auditor = new Auditor(stage, keys, () => killer.progress >= plan.operations / 2);
   const counted = await Promise.race([counts.promise, clients.ended.then(() => null)]);
-  if (counted === null) throw new Error("the clients ended before all was told");
+  if (counted === null) throw new Error("the clients ended before their last story");
   const told_ms = performance.now() - started;
   await killer.end();
   const altered_movements = await auditor.end();

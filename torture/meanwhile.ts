@@ -30,11 +30,11 @@ export class Auditor {
   async end(): Promise<string[]> {
     this.#is_over = true;
     await this.#auditing;
-    if (!this.#has_copy) return ["no copy of the ledger was made midway"];
+    if (!this.#has_copy) return ["the run made no copy of the ledger"];
     const rows = await this.#stage.sql`
       select transaction_id as id
       from (table public.torture_ledger except table pay.ledger_movements) gone limit 5`;
-    return rows.map(({ id }) => `ledger transaction ${id} was deleted or altered`);
+    return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
   }
 
   async #audit(): Promise<void> {
@@ -44,7 +44,7 @@ export class Auditor {
       try {
         const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
         for (const { oracle, examples } of broken) {
-          this.findings.push(`meanwhile ${oracle}: ${examples[0]}`);
+          this.findings.push(`during the run ${oracle}: ${examples[0]}`);
         }
         const { environment_id } = this.#keys.transfers;
         this.findings.push(...await overdrawnBalances(sql, environment_id));
@@ -58,11 +58,13 @@ export class Auditor {
               where public_id = ${this.#keys.resets.environment_id}
             )`;
           const [copied] = await sql`select from public.torture_ledger limit 1`;
-          if (copied === undefined) this.findings.push("the ledger was empty midway");
+          if (copied === undefined) {
+            this.findings.push("the ledger was empty in the middle of the run");
+          }
           this.#has_copy = true;
         }
       } catch (error) {
-        if (!isCutOff(error)) this.findings.push(`meanwhile: ${error}`);
+        if (!isCutOff(error)) this.findings.push(`during the run: ${error}`);
       }
       // The audit takes at most a tenth of the time, except for the copy.
       const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));

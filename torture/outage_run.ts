@@ -95,14 +95,14 @@ export async function runOutage(
   const [newest_ms, oldest_ms] = [ages_ms[0] ?? 0, ages_ms.at(-1) ?? 0];
   if (events.size !== due) {
     const refused = all.length - arrivals.length;
-    findings.push(`${events.size} of ${due} were taken, ${refused} attempts refused`);
+    findings.push(`${events.size} of ${due} arrived, ${refused} attempts were refused`);
   }
   if (oldest_ms >= SIGNATURE_AGE_MS) findings.push(`a signature was ${oldest_ms} ms old`);
   if (newest_ms < -SIGNATURE_AHEAD_MS) {
     findings.push(`a signature was made ${-newest_ms} ms after it arrived`);
   }
   if (arrivals.some(({ timestamps_apart_s }) => timestamps_apart_s !== 0)) {
-    findings.push("Webhook-Timestamp is not when the signature was made");
+    findings.push("Webhook-Timestamp differs from the time of the signature");
   }
   if (waiting!.pending < due || waiting!.tried === 0) {
     findings.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
@@ -117,7 +117,9 @@ export async function runOutage(
     says:
       `${waiting!.pending} deliveries waited ten minutes (${
         is_real ? "of real time" : "by the clock"
-      }), ${waiting!.tried} had been tried; all delivered ${drained_s.toFixed(1)} s after the ` +
+      }), ${waiting!.tried} of them with attempts; all arrived ${
+        drained_s.toFixed(1)
+      } s after the ` +
       `return, signatures at most ${oldest_ms} ms old`,
     findings,
   }];

@@ -331,7 +331,7 @@ async function main(args: readonly string[]): Promise<number> {
     let missed = 0;
     for (const noticed_by of new Set(bugs.map(({ noticed_by }) => noticed_by))) {
       if (await fails(copy, noticed_by) !== false) {
-        console.error(`${noticed_by} does not pass without a bug: nothing can be learned from it`);
+        console.error(`${noticed_by} fails without a bug, so it cannot notice one`);
         return 1;
       }
     }
@@ -358,7 +358,9 @@ async function findTexts({ name, edits }: PlantedBug): Promise<string[]> {
   for (const { file, find } of edits) {
     const text = await Deno.readTextFile(join(ROOT, file)).catch(() => "");
     const count = text.split(find).length - 1;
-    if (count !== 1) faults.push(`"${name}": ${file} has its text ${count} times: "${find}"`);
+    if (count !== 1) {
+      faults.push(`"${name}": ${file} has the text to replace ${count} times: "${find}"`);
+    }
   }
   return faults;
 }

@@ -48,11 +48,15 @@ export function balanceFaults({ plan, journal }: Evidence): string[] {
 function pageFault({ status, body }: Answer, known: readonly string[]): string | null {
   if (status !== 200) return `answered ${status}`;
   const { object, data, has_more, next_cursor } = JSON.parse(body);
-  if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") return "no list";
+  if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") {
+    return "not a list";
+  }
   const ids: string[] = data.map(({ id }) => id);
   if (ids.some((id, i) => i > 0 && id >= ids[i - 1]!)) return "not newest first";
   const last = ids.at(-1) ?? null;
-  if (next_cursor !== (has_more ? last : null) || (has_more && last === null)) return "its cursor";
+  if (next_cursor !== (has_more ? last : null) || (has_more && last === null)) {
+    return "its cursor is wrong";
+  }
   const listed = new Set(ids);
   const missing = known.find((id) => (!has_more || id > last!) && !listed.has(id));
   return missing === undefined ? null : `${missing} is missing`;
@@ -63,12 +67,12 @@ function balanceFault({ status, body }: Answer): string | null {
   const { object, balances } = JSON.parse(body);
   // The plan funds every hot account first.
   if (object !== "balance" || !Array.isArray(balances) || balances.length === 0) {
-    return "no balance";
+    return "not a balance";
   }
   const sums = new Map<string, number>();
   for (const { currency, account, debits_minor, credits_minor, amount_minor } of balances) {
     if (amount_minor !== credits_minor - debits_minor) {
-      return `${currency} ${account} adds up wrong`;
+      return `${currency} ${account} does not add up`;
     }
     if (account === "available" && amount_minor < 0) return `${currency} is overdrawn`;
     sums.set(currency, (sums.get(currency) ?? 0) + amount_minor);

@@ -104,26 +104,26 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
     select id from pay.transfers where environment_id = ${neighbour.environment_id}`;
   const there = new Set(rows.map(({ id }) => id));
   const lost = made.filter((id) => !there.has(id)).length;
-  if (lost > 0) findings.push(`the neighbour has lost ${lost} payments or transfers`);
+  if (lost > 0) findings.push(`the neighbour lost ${lost} payments or transfers`);
   // The last reset must find rows in every table.
   for (let i = 0; i < OUTCOMES.length; i++) await pay(emptied, CLIENTS, i);
   for (let i = 0; i < 2; i++) await transfer(emptied, CLIENTS, i);
   for (const [table, rows] of await countRows(stage, emptied, TABLES)) {
-    if (rows === 0) findings.push(`nothing is in ${table} before the last reset`);
+    if (rows === 0) findings.push(`${table} has no rows before the last reset`);
   }
   const neighbours = await countRows(stage, neighbour, TABLES);
   await resetOnce(0);
   for (const [table, rows] of await countRows(stage, emptied, [...TABLES, ...SUMS])) {
     if (rows > 0) findings.push(`${rows} rows are left in ${table}`);
   }
-  for (const left of await purgeRetired(stage)) findings.push(`retention has left ${left}`);
+  for (const left of await purgeRetired(stage)) findings.push(`retention left ${left}`);
   for (const [table, rows] of await countRows(stage, neighbour, TABLES)) {
     const before = neighbours.get(table);
     if (rows !== before) findings.push(`the neighbour's ${table} had ${before} rows, has ${rows}`);
   }
   return [{
     promise: "R9",
-    says: `${resets} resets, ${in_emptied} payments made beside them in the sandbox, ` +
+    says: `${resets} resets, ${in_emptied} payments in the sandbox at the same time, ` +
       `${made.length} payments and transfers in its neighbour, ${lost} of those lost`,
     findings,
   }];

@@ -81,7 +81,7 @@ function explain(
   stored: ReadonlyMap<string, StoredStanding> | null,
 ): string | null {
   const made = answers[0]![0];
-  if (made === undefined) return "was never told";
+  if (made === undefined) return "its first request has no answer";
   const [{ action }] = groups[0]! as [Operation];
   if (action.do === "transfer" && made.status === 402) return null;
   if (action.do === "reset") {
@@ -95,11 +95,11 @@ function explain(
   let is_gone = false;
   for (const [i, group] of groups.entries()) {
     if (i === 0) continue;
-    if (answers[i]!.includes(undefined)) return "was not told to its end";
+    if (answers[i]!.includes(undefined)) return "a request has no answer";
     const moves = group.map(({ action }, n) => ({ action, answer: answers[i]![n]! }))
       .filter(({ action }) => !OF_ALL.has(action.do));
     const found = stored === null ? moves.filter(({ answer }) => answer.status !== 404) : moves;
-    if (is_gone && found.length > 0) return `${id} was not found, then it was`;
+    if (is_gone && found.length > 0) return `${id} was found after it was not found`;
     is_gone ||= found.length < moves.length;
     standings = standings.flatMap((standing) => outcomes(standing, found));
     if (standings.length === 0) {
@@ -109,11 +109,11 @@ function explain(
   }
   if (stored === null) return null;
   const row = stored.get(id);
-  if (row === undefined) return `${id} is not there`;
+  if (row === undefined) return `${id} does not exist`;
   const is_there = standings.some(({ status, sequence, refunded = 0 }) =>
     row.status === status && row.sequence === sequence && Number(row.refunded) === refunded
   );
-  return is_there ? null : `${id} stands at ${row.status} ${row.sequence}, not where it must`;
+  return is_there ? null : `${id} is ${row.status} with sequence ${row.sequence}, unlike the model`;
 }
 
 function firstStanding(action: Action): Expected<Standings> {
@@ -159,7 +159,7 @@ function after(standing: Standings, action: Action): Expected<Standings> {
     case "advance_transfer":
       return expectTransferMove(standing as TransferStanding, { do: "advance", to: action.to });
   }
-  throw new Error(`${action.do} is no move`);
+  throw new Error(`${action.do} is not a move`);
 }
 
 /** Whether an answer agrees with the model, as far as the answer shows it. */

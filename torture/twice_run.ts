@@ -41,7 +41,7 @@ export async function runTwice(
   }
   const events = [await eventsOf(stage, one, first), await eventsOf(stage, many, second)];
   const differing = events[0]!.findIndex((text, i) => text !== events[1]![i]);
-  if (differing !== -1) findings.push(`story ${stories[differing]!.number} has other events`);
+  if (differing !== -1) findings.push(`story ${stories[differing]!.number} has different events`);
   const count = events[0]!.join("").split("evt").length - 1;
   if (answers === 0 || count === 0) findings.push("nothing was compared");
   return [{
