@@ -18,7 +18,7 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
   const { bench } = forge;
   if (residentMb(bench) === null) return [];
   const samples: number[] = [];
-  const timer = setInterval(() => samples.push(residentMb(bench)!), SAMPLE_MS);
+  const timer = setInterval(() => samples.push(residentMb(bench) ?? NaN), SAMPLE_MS);
   const name = `${creates} creates`;
   const run = await measureServer(bench, name, CONNECTIONS, {
     ...createPlan(forge),
@@ -35,9 +35,12 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
   ];
 }
 
-/** Resident memory of the server now; null on systems without /proc. */
+/** Resident memory of the server now; null on systems without /proc, and after its end. */
 function residentMb({ product: { pid } }: Bench): number | null {
-  if (Deno.build.os !== "linux") return null;
-  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
+  try {
+    const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
+  } catch {
+    return null;
+  }
 }
