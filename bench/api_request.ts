@@ -1,11 +1,8 @@
-/**
- * A request of the benchmark: as the bytes that the load generator sends, as the `Request` that the
- * recorder answers, and sent as it is.
- */
+/** The requests of the benchmark: as text for the load generator, as a `Request`, and sent. */
 
 import type { Product } from "./product.ts";
 
-/** Method, path below the payments function, and what goes with it. */
+/** A request to the payments function. */
 export interface ApiRequest {
   method: "GET" | "POST" | "DELETE";
   path: string;
@@ -13,7 +10,7 @@ export interface ApiRequest {
   idempotency_key?: string;
 }
 
-/** Variant A with an approved card: the fullest change, two events and a ledger transaction. */
+/** Variant A with an approved card: two events and a ledger transaction. */
 export const CREATE_A = {
   amount: 1050,
   currency: "EUR",
@@ -25,7 +22,7 @@ export const CREATE_A = {
   metadata: { order: "18151210", channel: "web" },
 };
 
-/** The same in variant B. */
+/** The same payment in variant B. */
 export const CREATE_B = {
   amount_minor: 1050,
   currency: "EUR",
@@ -37,10 +34,10 @@ export const CREATE_B = {
   metadata: { order: "18151210", channel: "web" },
 };
 
-/** Without an instrument: stays pending, and so can be cancelled. */
+/** A payment without an instrument: it stays pending, so it can be cancelled. */
 export const CREATE_PENDING = { amount: 1050, currency: "EUR" };
 
-/** The whole request as text. */
+/** The complete request as text. */
 export function toWire(product: Product, request: ApiRequest): string {
   const url = new URL(product.base_url + "/api-v1-payments" + request.path);
   const body = request.body === undefined ? "" : JSON.stringify(request.body);
@@ -52,8 +49,8 @@ export function toWire(product: Product, request: ApiRequest): string {
   return lines.join("\r\n") + "\r\n\r\n" + body;
 }
 
-/** Sends the request; its answer's body. Throws unless it is answered with success. */
-// deno-lint-ignore no-explicit-any -- what it holds is the caller's to know
+/** Sends the request and returns the body of the answer. Throws if the status is no success. */
+// deno-lint-ignore no-explicit-any -- the caller knows the shape
 export async function ask(product: Product, request: ApiRequest): Promise<any> {
   const { method, path, body } = request;
   const response = await fetch(`${product.base_url}/api-v1-payments${path}`, {
@@ -66,7 +63,7 @@ export async function ask(product: Product, request: ApiRequest): Promise<any> {
   return text === "" ? null : JSON.parse(text);
 }
 
-/** The request as a function sees it. */
+/** The request as the function gets it. */
 export function toRequest(product: Product, request: ApiRequest): Request {
   return new Request(`http://127.0.0.1/api-v1-payments${request.path}`, {
     method: request.method,

@@ -1,19 +1,19 @@
 /**
- * Imports the bundle of a function and asks it once, without a network and without a database (a
- * request without a key): prints the CPU milliseconds of both, over all threads. Runs on Deno 2.1.4.
+ * Imports the bundle of a function and sends it one request without a key, which needs no network and
+ * no database. Prints the CPU milliseconds of both over all threads. Runs on Deno 2.1.4.
  */
 
 import { Buffer } from "node:buffer";
 import process from "node:process";
 
-/** CPU time of this process; /proc knows nanoseconds. */
+/** CPU time of this process. */
 function cpuMs(): number {
   let ns = 0;
   for (const { name } of Deno.readDirSync("/proc/self/task")) {
     try {
       ns += Number(Deno.readTextFileSync(`/proc/self/task/${name}/schedstat`).split(" ")[0]);
     } catch {
-      // A thread that has ended meanwhile.
+      // The thread has ended.
     }
   }
   return ns / 1e6;
@@ -21,7 +21,7 @@ function cpuMs(): number {
 
 if (import.meta.main) {
   const [bundle, name] = Deno.args;
-  // Packages from npm see these as globals; a bundle of them is no package any more.
+  // Deno gives npm packages these globals, but not the code of a bundle.
   Object.assign(globalThis, { Buffer, process });
   Deno.env.set("PAYMENTS_DB_URL", "postgres://nobody@127.0.0.1:1/none");
   Deno.env.set("PUBLIC_BASE_URL", "http://127.0.0.1/functions/v1");

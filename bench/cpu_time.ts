@@ -1,6 +1,6 @@
 /**
- * CPU time of processes, from /proc: who did the work of a run, and how much of the machine was
- * taken by others meanwhile. Nothing but Linux tells; elsewhere the figures are missing.
+ * CPU time from /proc: of the processes of a run, and of the whole machine. It shows when other
+ * programs disturbed a run. The figures exist on Linux only.
  */
 
 /** Clock ticks of /proc per second: fixed on every platform that Deno runs on. */
@@ -10,11 +10,11 @@ const TICKS_PER_SECOND = 100;
 export interface Pids {
   load: number;
   server: number;
-  /** The postmaster; its children are counted with it. */
+  /** The postmaster. Its children are included. */
   postgres: number;
 }
 
-/** CPU seconds since the processes began; `machine` is all of it, ours included. */
+/** CPU seconds since the start of the processes; `machine` includes every process. */
 export interface CpuTime {
   load: number;
   server: number;
@@ -22,7 +22,7 @@ export interface CpuTime {
   machine: number;
 }
 
-/** Reads the counters; null where the system has none. */
+/** Reads the counters; null on systems without /proc. */
 export async function readCpuTime(pids: Pids): Promise<CpuTime | null> {
   if (Deno.build.os !== "linux") return null;
   return {
@@ -33,7 +33,7 @@ export async function readCpuTime(pids: Pids): Promise<CpuTime | null> {
   };
 }
 
-/** What was used between two readings. */
+/** The CPU time between two readings. */
 export function cpuTimeBetween(before: CpuTime | null, after: CpuTime | null): CpuTime | null {
   if (before === null || after === null) return null;
   return {
@@ -47,16 +47,16 @@ export function cpuTimeBetween(before: CpuTime | null, after: CpuTime | null): C
 /** One line of /proc/<pid>/stat, the fields after the name. */
 async function readStat(pid: number): Promise<string[]> {
   const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  // "pid (name) state parent …", and the name may hold anything.
+  // "pid (name) state parent …": the name can contain spaces and parentheses.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 }
 
-/** User and system time of a process itself. */
+/** User and system time of one process. */
 function seconds(stat: string[]): number {
   return (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND;
 }
 
-/** A process, its children, and the children that have ended. */
+/** CPU seconds of a process, its children, and its ended children. */
 async function familySeconds(pid: number): Promise<number> {
   const own = await readStat(pid);
   let total = seconds(own) + (Number(own[13]) + Number(own[14])) / TICKS_PER_SECOND;
@@ -68,7 +68,7 @@ async function familySeconds(pid: number): Promise<number> {
   return total;
 }
 
-/** Time in which any CPU was busy. */
+/** CPU seconds of the whole machine. */
 async function machineSeconds(): Promise<number> {
   const [line] = (await Deno.readTextFile("/proc/stat")).split("\n");
   const [user, nice, system, _idle, _iowait, irq, softirq] = line!.split(/\s+/).slice(1).map(

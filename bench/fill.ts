@@ -1,8 +1,7 @@
 /**
- * Many payments by SQL, as the product would have written them: one create is made by HTTP, and
- * copied row by row with ids, times and idempotency keys of its own, into payments, events, ledger,
- * kept answers and, if asked for, deliveries that have arrived. The books agree afterwards, copies
- * can be read, listed, refunded, replayed and reset.
+ * Makes many payments by SQL, with the rows that the product would write. It makes one payment over
+ * HTTP and copies its rows, each copy with its own ids, times and idempotency key. Copies can be read,
+ * listed, refunded, replayed and reset, and the oracles accept them.
  */
 
 import type { Sql } from "postgres";
@@ -10,48 +9,47 @@ import { ask, CREATE_A } from "./api_request.ts";
 import { createOf } from "./line.ts";
 import type { Product } from "./product.ts";
 
-/** What is filled. */
-export interface FillOrder {
+/** The environment to fill, and the kind of rows. */
+interface FillOrder {
   /** The environment is the one of its test key. */
   product: Product;
   payments: number;
-  /** Whether every event has been delivered once, to an endpoint that is gone. */
+  /** Whether every event has one delivery, which has arrived, to an endpoint that was deleted. */
   deliveries: boolean;
-  /** Whether the tables are vacuumed then, or only analyzed: both as autovacuum would. */
+  /** Whether the tables are vacuumed and analyzed at the end, or only analyzed. */
   vacuum: boolean;
-  /** Told how many there are. */
+  /** Gets the number of payments so far. */
   onProgress?: (payments: number) => void;
 }
 
-/** Payments of one transaction. */
+/** Payments in one transaction. */
 const BATCH = 100_000;
-/** Copies were made within this time, so that every kept answer is still replayed. */
+/** Age of the oldest copy: less than the retention of idempotency keys, so all can be replayed. */
 const SPAN_MS = 20 * 3600 * 1000;
-/** Tables that hold copies, for vacuum. */
+/** The tables with copies, for vacuum. */
 const TABLES = [
   ...["payments", "events", "ledger_movements", "idempotency_keys"],
   ...["webhook_deliveries", "ledger_totals"],
 ];
 
-/** The idempotency key of the copy `n`, from 1. */
+/** The idempotency key of copy `n`, from 1, in SQL. */
 export const COPY_KEY = "md5('copy' || n)::uuid::text";
 
-/** Fills the environment. */
+/** Fills an environment. */
 export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void> {
   const { product, payments, deliveries, vacuum, onProgress } = order;
   const idempotency_key = crypto.randomUUID();
   const { id } = await ask(product, createOf(CREATE_A, idempotency_key));
-  const [template] = await sql<Record<"environment_id" | "api_key_id" | "created_at", string>[]>`
-    select environment_id, api_key_id, pay.wire_time(created_at) as created_at
+  const [template] = await sql<
+    Pick<Source, "environment_id" | "api_key_id" | "request_id" | "at">[]
+  >`
+    select environment_id, api_key_id, request_id, pay.wire_time(created_at) as at
     from pay.idempotency_keys where key = ${idempotency_key}`;
-  const { environment_id, api_key_id, created_at } = template!;
-  const source = {
-    environment_id,
+  const source: Source = {
+    ...template!,
     shared: id.slice(4, -1),
-    at: created_at,
-    first_ms: Date.parse(created_at) - SPAN_MS,
+    first_ms: Date.parse(template!.at) - SPAN_MS,
     step_ms: SPAN_MS / payments,
-    api_key_id,
     key: idempotency_key,
   };
   for (let made = 0; made < payments; made += BATCH) {
@@ -68,24 +66,25 @@ export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void>
   }
 }
 
-/** The create that is copied. */
+/** The create whose rows are copied. */
 interface Source {
   environment_id: string;
-  /** What its ids have in common: time and randomness. */
+  /** The common part of its ids: time and randomness. */
   shared: string;
   at: string;
   first_ms: number;
   step_ms: number;
   api_key_id: string;
   key: string;
+  request_id: string;
 }
 
-/** The ids of one kind that were made with the source: `$2` is what they have in common. */
+/** A condition for the ids of one kind that the source has: `$2` is their common part. */
 function ofSource(column: string, prefix: string): string {
   return `${column} between '${prefix}' || $2 and '${prefix}' || $2 || '~'`;
 }
 
-/** `copy (n, at, at_text, shared)`: a row for each copy. */
+/** The query `copy (n, at, at_text, shared)` with a row for each copy. */
 function copies({ first_ms, step_ms }: Source, first: number, last: number): string {
   return `copy as materialized (
     select n, at, pay.wire_time(at) as at_text,
@@ -98,16 +97,20 @@ function copies({ first_ms, step_ms }: Source, first: number, last: number): str
 }
 
 async function copyRows(sql: Sql, source: Source, first: number, last: number): Promise<void> {
-  const { environment_id, shared, at, key, api_key_id } = source;
-  const parameters = [environment_id, shared, at];
+  const { environment_id, shared, at, key, request_id, api_key_id } = source;
+  const parameters = [environment_id, shared, at, key, request_id];
+  const request = "'req_' || c.shared || '0'";
   const renew = (column: string) => `replace(${column}, $2, c.shared)`;
-  const body = `replace(${renew("t.body")}, $3, c.at_text)`;
+  const body = [["$3", "c.at_text"], ["$4", COPY_KEY], ["$5", request]].reduce(
+    (text, [old, fresh]) => `replace(${text}, ${old}, ${fresh})`,
+    renew("t.body"),
+  );
   const copy = (table: string, prefix: string, columns: string, values: string, id = "id") =>
     sql.unsafe(
       `with ${copies(source, first, last)}
        insert into pay.${table} (environment_id, ${columns})
        select t.environment_id, ${values} from copy c cross join pay.${table} t
-       where t.environment_id = $1 and ${ofSource(`t.${id}`, prefix)} and $3::text <> ''
+       where t.environment_id = $1 and ${ofSource(`t.${id}`, prefix)} and $3::text || $4 || $5 <> ''
        order by c.n, t.${id}`,
       parameters,
     );
@@ -138,12 +141,12 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
     `with ${copies(source, first, last)}
      insert into pay.idempotency_keys
        (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-     select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, 'req_' || c.shared || '0',
+     select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, ${request},
        t.status, ${body}, c.at
      from copy c cross join pay.idempotency_keys t
-     where t.environment_id = $1 and t.api_key_id = $4 and t.key = $5
+     where t.environment_id = $1 and t.api_key_id = $6 and t.key = $4
      order by c.n`,
-    [...parameters, api_key_id, key],
+    [...parameters, api_key_id],
   );
   await sql`
     select pay.add_to_total(environment_id, currency, debit_account, credit_account,
@@ -154,7 +157,7 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
       and transaction_id between ${"txn_" + shared} and ${"txn_" + shared + "~"}`;
 }
 
-/** Two for each copy, as an endpoint that takes every event has them. */
+/** Two deliveries for each copy, as to an endpoint that gets every event. */
 async function copyDeliveries(
   sql: Sql,
   source: Source,

@@ -1,107 +1,88 @@
 /**
  * `deno task bench --rows N`: the lines on a database with N payments in one environment, in turns
- * with the same on a fresh one that has a thousand. What grows, and what stays flat.
+ * with the same lines on a fresh database with a thousand payments.
  */
 
 import type { Sql } from "postgres";
-import { ask } from "./api_request.ts";
 import { COPY_KEY, fillEnvironment } from "./fill.ts";
 import { type Line, type Pool, prepareFilledLines, RequestForge } from "./line.ts";
-import type { LoadProcess } from "./load_process.ts";
-import { type Bench, measureServer, openBench, type Run } from "./measure.ts";
-import type { Figure, Measurement, Repetition } from "./measurement.ts";
+import {
+  type AtEnd,
+  type Bench,
+  type Load,
+  measureServer,
+  openBench,
+  type Run,
+} from "./measure.ts";
+import {
+  type Figure,
+  type Measured,
+  type Measurement,
+  measurePair,
+  type Pair,
+} from "./measurement.ts";
 import { measureMemory } from "./memory.ts";
-import { measurePair } from "./pair.ts";
-import { deepPagePair, ENVIRONMENT_ID, readIds, Sides } from "./server_pairs.ts";
+import { deepPagePair, ENVIRONMENT_ID, readIds } from "./server_pairs.ts";
 
 /** Payments of the fresh database. */
 const FRESH_ROWS = 1000;
-/** Reads and replays choose among so many payments, spread over all of them. */
+/** Reads and replays choose among this many payments, spread over all. */
 const POOL_ITEMS = 10_000;
-/** Creates over which the server's memory is watched, if there are as many payments. */
+/** Creates of the memory line, if there are as many payments. */
 const MEMORY_CREATES = 1_000_000;
 const PROGRESS_EVERY = 500_000;
-/** Gets one after another, of payments that nobody has read, and the same once more. */
-const SINGLE_GETS = 200;
 
-/** What is asked for. */
-export interface FilledOptions {
+/** The options of a run on a filled database. */
+interface FilledOptions {
   rows: number;
   seconds: number;
   repetitions: number;
   only: string;
 }
 
-/** What came of it. */
-export interface FilledRun {
-  measurements: Measurement[];
-  figures: Figure[];
-  benches: Bench[];
-}
-
-/** Fills a database, measures, tells sizes. */
+/** Fills the databases and measures. */
 export async function measureFilled(
   { rows, seconds, repetitions, only }: FilledOptions,
-  load: LoadProcess,
+  load: Load,
   discarded: string[],
-  atEnd: (step: () => Promise<unknown>) => void,
-): Promise<FilledRun> {
+  atEnd: AtEnd,
+): Promise<{ measured: Measured; benches: Bench[] }> {
   const open = async (payments: number) => {
-    const bench = await openBench({ load, seconds, discarded }, atEnd);
-    const began = performance.now();
-    await fillEnvironment(bench.sql, {
-      product: bench.product,
-      payments,
-      deliveries: false,
-      vacuum: true,
-      onProgress: (made) => {
-        if (made % PROGRESS_EVERY !== 0) return;
-        const passed = ((performance.now() - began) / 1000).toFixed(0);
-        console.error(`${made} payments after ${passed} s`);
-      },
-    });
-    return new RequestForge(bench);
+    const forge = new RequestForge(await openBench({ load, seconds, discarded }, atEnd));
+    await fill(forge.bench, payments);
+    return forge;
   };
   const fresh = await open(FRESH_ROWS);
   const filled = await open(rows);
-  const figures = [
-    ...await readSizes(filled.bench.sql, rows),
-    ...await timeUpkeep(fresh.bench, FRESH_ROWS),
-    ...await timeUpkeep(filled.bench, rows),
-  ];
-  // First, as on a fresh start; it also brings into memory what each create touches at a random place.
+  const figures = await readSizes(filled.bench.sql, rows);
+  // The memory comes first, as on a fresh start. Its creates also read the index of idempotency keys
+  // into memory.
   if ("memory".includes(only)) {
     figures.push(...await measureMemory(filled, Math.min(rows, MEMORY_CREATES)));
-    // What so many creates call for, which would otherwise go on beside the lines.
+    // Otherwise autovacuum and a checkpoint would run beside the lines.
     await filled.bench.sql`vacuum analyze`;
     await filled.bench.sql`checkpoint`;
   }
   const [here, there] = [await sideOf(fresh, FRESH_ROWS), await sideOf(filled, rows)];
-  figures.push(...await timeGets(here, FRESH_ROWS), ...await timeGets(there, rows));
-  const deep = deepPagePair(filled, new Sides(filled.bench));
-  const measurements: Measurement[] = [...there.lines, deep].map(({ name }) => ({
-    name,
-    connections: null,
+  const pairs: Pair[] = [
+    ...there.lines.map((line, index) => ({
+      name: line.name,
+      connections: null,
+      measureBeside: async () => (await measureOnce(here, here.lines[index]!))?.per_second ?? null,
+      run: () => measureOnce(there, line),
+    })),
+    { ...deepPagePair(filled), connections: null },
+  ].filter(({ name }) => name.includes(only));
+  const measurements: Measurement[] = pairs.map(({ name, connections }) => ({
+    ...{ name, connections },
     repetitions: [],
   }));
   for (let repetition = 0; repetition < repetitions; repetition++) {
-    for (const [index, measurement] of measurements.entries()) {
-      if (!measurement.name.includes(only)) continue;
-      const [line, beside] = [there.lines[index], here.lines[index]];
-      const repeated: Repetition = line === undefined || beside === undefined
-        ? await measurePair(deep)
-        : {
-          beside: (await measureOnce(here, beside))?.per_second ?? null,
-          run: await measureOnce(there, line),
-        };
-      measurement.repetitions.push(repeated);
+    for (const [index, pair] of pairs.entries()) {
+      measurements[index]!.repetitions.push(await measurePair(pair));
     }
   }
-  return {
-    measurements: measurements.filter(({ repetitions }) => repetitions.length > 0),
-    figures,
-    benches: [fresh.bench, filled.bench],
-  };
+  return { measured: { measurements, figures }, benches: [fresh.bench, filled.bench] };
 }
 
 /** One of the two databases: its lines, and the payments that their reads choose among. */
@@ -111,8 +92,29 @@ interface Side {
   lines: Line[];
 }
 
+async function fill({ sql, product }: Bench, payments: number): Promise<void> {
+  const began = performance.now();
+  await fillEnvironment(sql, {
+    product,
+    payments,
+    deliveries: false,
+    vacuum: true,
+    onProgress: (made) => {
+      if (made % PROGRESS_EVERY !== 0) return;
+      const passed = ((performance.now() - began) / 1000).toFixed(0);
+      console.error(`${made} payments after ${passed} s`);
+    },
+  });
+}
+
 async function sideOf(forge: RequestForge, rows: number): Promise<Side> {
-  const pool = await poolOf(forge.bench, rows);
+  const step = Math.max(1, Math.floor(rows / POOL_ITEMS));
+  const keys = await forge.bench.sql.unsafe<{ key: string }[]>(
+    `select ${COPY_KEY} as key from generate_series(1, $1::int, $2::int) n`,
+    [rows, step],
+  );
+  const ids = await readIds(forge.bench, POOL_ITEMS);
+  const pool: Pool = { ids, keys: keys.map(({ key }) => key) };
   return { bench: forge.bench, pool, lines: prepareFilledLines(forge, pool) };
 }
 
@@ -122,16 +124,7 @@ async function measureOnce({ bench, pool }: Side, line: Line): Promise<Run | nul
   return await measureServer(bench, line.name, connections!, await line.plan(), line.each);
 }
 
-async function poolOf(bench: Bench, rows: number): Promise<Pool> {
-  const step = Math.max(1, Math.floor(rows / POOL_ITEMS));
-  const keys = await bench.sql.unsafe<{ key: string }[]>(
-    `select ${COPY_KEY} as key from generate_series(1, $1::int, $2::int) n`,
-    [rows, step],
-  );
-  return { ids: await readIds(bench, POOL_ITEMS), keys: keys.map(({ key }) => key) };
-}
-
-/** Brings into memory what reads and replays choose among: they measure the server, not the disk. */
+/** Reads the pool's rows into memory, so that the lines measure the server and not the disk. */
 async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
   await sql`
     select sum(length(body)) from pay.payments
@@ -142,50 +135,21 @@ async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
     where a.environment_id = ${ENVIRONMENT_ID} and k.key = any (${keys})`;
 }
 
-/** What the disk costs: a get of what nobody has read since it was written, and the same once more. */
-async function timeGets({ bench, pool: { ids } }: Side, rows: number): Promise<Figure[]> {
-  const step = Math.max(1, Math.floor(ids.length / SINGLE_GETS));
-  const chosen = ids.filter((_, i) => i % step === 0);
-  const time = async (name: string): Promise<Figure> => {
-    const values: number[] = [];
-    for (const id of chosen) {
-      const began = performance.now();
-      await ask(bench.product, { method: "GET", path: `/v1/payments/${id}` });
-      values.push(performance.now() - began);
-    }
-    return { name: `${name} at ${rows}`, unit: "ms", values };
-  };
-  return [await time("one get, the first of its payment"), await time("one get, the second")];
-}
-
-/** How much room a payment takes, with all that belongs to it. */
+/** The bytes of each table and of its indexes for each payment, and their sum. */
 async function readSizes(sql: Sql, rows: number): Promise<Figure[]> {
   const tables = await sql<{ name: string; heap: string; indexes: string }[]>`
     select relname as name, pg_table_size(oid) as heap, pg_indexes_size(oid) as indexes
     from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'r'
       and pg_table_size(oid) > ${rows}
     order by pg_total_relation_size(oid) desc`;
-  return tables.flatMap(({ name, heap, indexes }) => [
-    { name: `${name}, rows`, unit: "bytes per payment", values: [Number(heap) / rows] },
-    { name: `${name}, indexes`, unit: "bytes per payment", values: [Number(indexes) / rows] },
+  const sizes = tables.flatMap(({ name, heap, indexes }): [string, number][] => [
+    [`${name}, rows`, Number(heap)],
+    [`${name}, indexes`, Number(indexes)],
   ]);
-}
-
-/** What is done now and then: a balance, and retention that finds nothing to do. */
-async function timeUpkeep({ product, sql }: Bench, rows: number): Promise<Figure[]> {
-  const time = async (work: () => Promise<unknown>): Promise<number[]> => {
-    const values: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      const began = performance.now();
-      await work();
-      values.push(performance.now() - began);
-    }
-    return values;
-  };
-  const balance = await time(() => ask(product, { method: "GET", path: "/v1/balance" }));
-  const purge = await time(() => sql`select pay.purge()`);
-  return [
-    { name: `balance at ${rows}`, unit: "ms", values: balance },
-    { name: `retention with nothing due at ${rows}`, unit: "ms", values: purge },
-  ];
+  const all = sizes.reduce((sum, [, bytes]) => sum + bytes, 0);
+  return [...sizes, ["all tables and indexes", all] as const].map(([name, bytes]) => ({
+    name,
+    unit: "bytes per payment",
+    values: [bytes / rows],
+  }));
 }

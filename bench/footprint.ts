@@ -1,6 +1,6 @@
 /**
- * What a function weighs: its bundle, minified, and the CPU time of importing it and of its first
- * answer on Deno 2.1.4, the language level of the edge runtime.
+ * The size of each function's minified bundle, and the CPU time of its import and first answer on
+ * Deno 2.1.4, the language level of the edge runtime.
  */
 
 import { join } from "node:path";
@@ -9,17 +9,17 @@ import { PROJECT_DIR } from "./product.ts";
 
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
 const EDGE_VERSION = "2.1.4";
-/** Prints the CPU time from before the import to after the first answer, in milliseconds. */
+/** Prints the CPU time of import and first answer, in milliseconds. */
 const PROBE = "cold_start_probe.ts";
 
 /** Figures of both functions. */
-export interface Footprint {
+interface Footprint {
   figures: Figure[];
-  /** Why a figure is missing. */
+  /** Reasons for missing figures. */
   problems: string[];
 }
 
-/** Bundles and imports both functions; the imports as often as said, each in a process of its own. */
+/** Bundles both functions, and imports each `imports` times in a new process. */
 export async function measureFootprint(imports: number): Promise<Footprint> {
   const folder = await Deno.makeTempDir({ prefix: "payments-bundle-" });
   const footprint: Footprint = { figures: [], problems: [] };
@@ -55,7 +55,7 @@ export async function measureFootprint(imports: number): Promise<Footprint> {
   }
 }
 
-/** Imports a bundle on the older Deno, which has a cache of its own; of compiled code it has none. */
+/** Imports a bundle on the older Deno, without a code cache. */
 function probe(folder: string, bundle: string, name: string) {
   return run("npx", [
     ...["-y", `deno@${EDGE_VERSION}`, "run", "--no-lock", "--no-config", "--no-code-cache"],

@@ -1,15 +1,14 @@
 /**
- * Measures the rate of one tenant's creates while another tenant lists at its rate limit, with
- * filters that match none of many payments.
+ * Measures the creates of one tenant while another tenant lists at its rate limit, with filters that
+ * match none of many payments.
  */
 
+import { makeSandbox } from "../torture/sandbox.ts";
 import { fillEnvironment } from "./fill.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
-import { counts, measureServer, type Run } from "./measure.ts";
-import type { Figure } from "./measurement.ts";
-import type { Pair } from "./pair.ts";
+import { counts, measureServer } from "./measure.ts";
+import type { Pair } from "./measurement.ts";
 import type { Product } from "./product.ts";
-import { makeSandbox } from "./sandbox.ts";
 
 /** Requests a second: the rate limit of a key (contract §5). */
 const RATE_PER_S = 100;
@@ -21,95 +20,67 @@ const LISTS = [
   "events?limit=100&type=payment.failed",
   "ledger_entries?limit=100&account=chargebacks",
 ];
-/** Statuses that the reader may get: a page, or to retry later. */
+/** Allowed statuses: a page, or a request to retry later. */
 const ANSWERS = [200, 429, 503];
 
-/** The pair, and the rate of the pages that the reader gets. */
-export function prepareHostileReaderPair(
-  forge: RequestForge,
-  payments: number,
-): { pair: Pair; figure: Figure } {
+/** The pair. The first repetition fills the reader's sandbox. */
+export function prepareHostileReaderPair(forge: RequestForge, payments: number): Pair {
   const { bench } = forge;
   const name = `create beside a hostile reader of ${payments}`;
-  const figure: Figure = { name: `pages of the hostile reader`, unit: "1/s", values: [] };
-  let reader: Product | null = null;
-
-  async function openReader(): Promise<Product> {
-    const sandbox = { ...bench.product, test_key: await makeSandbox(bench.sql, "hostile") };
-    await fillEnvironment(bench.sql, {
-      product: sandbox,
-      payments,
-      deliveries: false,
-      vacuum: true,
-    });
-    return sandbox;
-  }
-
+  let reader: Promise<Product> | undefined;
+  const openReader = () =>
+    reader ??= (async () => {
+      const { text } = await makeSandbox(bench.sql, "Hostile");
+      const product = { ...bench.product, test_key: text };
+      await fillEnvironment(bench.sql, { product, payments, deliveries: false, vacuum: true });
+      return product;
+    })();
   const create = (side: string) =>
     measureServer(bench, `${name}: ${side}`, CONNECTIONS, createPlan(forge), CREATE_ROWS);
-
-  async function createBeside(): Promise<Run | null> {
-    const reading = readHostilely(reader ??= await openReader());
-    const run = await create("with it");
-    const { pages, others, seconds } = await reading.stop();
-    const problems = others.size === 0 ? [] : [`answers of the reader: ${[...others].join(", ")}`];
-    if (pages === 0) problems.push("the reader got no page");
-    if (!counts(bench, name, problems)) return null;
-    figure.values.push(pages / seconds);
-    return run;
-  }
-
   return {
-    figure,
-    pair: {
-      name,
-      connections: CONNECTIONS,
-      measureBeside: async () => {
-        reader ??= await openReader();
-        return (await create("without it"))?.per_second ?? null;
-      },
-      run: createBeside,
+    name,
+    connections: CONNECTIONS,
+    measureBeside: async () => {
+      await openReader();
+      return (await create("without it"))?.per_second ?? null;
+    },
+    run: async () => {
+      const stop = readHostilely(await openReader());
+      const run = await create("with it");
+      return counts(bench, name, await stop()) ? run : null;
     },
   };
 }
 
-/** The answers to a reader. */
-interface Reading {
-  pages: number;
-  /** Answers with other statuses. */
-  others: Set<string>;
-  seconds: number;
-}
-
-/** Requests lists at a constant rate, without waiting for answers, until it is stopped. */
-function readHostilely({ base_url, test_key }: Product): { stop(): Promise<Reading> } {
+/**
+ * Requests lists at a constant rate, without waiting for answers. The returned function stops that
+ * and resolves with the problems of the answers.
+ */
+function readHostilely({ base_url, test_key }: Product): () => Promise<string[]> {
   const began = performance.now();
   const under_way = new Set<Promise<void>>();
-  const reading: Reading = { pages: 0, others: new Set(), seconds: 0 };
-  let sent = 0;
+  const problems = new Set<string>();
+  let [sent, pages] = [0, 0];
   const send = async (list: string) => {
     const response = await fetch(`${base_url}/api-v1-payments/v1/${list}`, {
       headers: { Authorization: `Bearer ${test_key}` },
     });
     const text = await response.text();
-    if (response.status === 200) reading.pages++;
-    if (!ANSWERS.includes(response.status)) reading.others.add(`${response.status} ${text}`);
+    if (response.status === 200) pages++;
+    if (!ANSWERS.includes(response.status)) problems.add(`${response.status} ${text}`);
   };
   const timer = setInterval(() => {
     const due = (performance.now() - began) / 1000 * RATE_PER_S;
     for (; sent < due; sent++) {
       const request: Promise<void> = send(LISTS[sent % LISTS.length]!)
-        .catch((error) => void reading.others.add(String(error)))
+        .catch((error) => void problems.add(String(error)))
         .finally(() => under_way.delete(request));
       under_way.add(request);
     }
   }, 1000 / RATE_PER_S);
-  return {
-    async stop() {
-      clearInterval(timer);
-      reading.seconds = (performance.now() - began) / 1000;
-      await Promise.all(under_way);
-      return reading;
-    },
+  return async () => {
+    clearInterval(timer);
+    await Promise.all(under_way);
+    return [...problems, ...(pages === 0 ? ["the reader got no page"] : [])];
   };
 }

@@ -1,10 +1,10 @@
 /**
- * One keep-alive HTTP/1.1 connection of the load generator: writes prepared bytes, reads an answer.
- * It knows just enough of HTTP to tell where an answer ends (Content-Length), so that the load
- * costs little of the machine that it shares with what is measured.
+ * One keep-alive HTTP/1.1 connection of the load generator: it writes prepared bytes and reads an
+ * answer. It only parses `Content-Length`, so that the load takes little CPU time from the server on
+ * the same machine.
  */
 
-/** An answer as far as a benchmark looks at it. */
+/** The parts of an answer that a benchmark needs. */
 export interface LoadAnswer {
   status: number;
   /** Status line and headers. */
@@ -14,7 +14,7 @@ export interface LoadAnswer {
 
 const READ_BYTES = 64 * 1024;
 const HEAD_END = "\r\n\r\n";
-/** Bytes to characters one to one: lengths in bytes stay lengths in characters. */
+/** Each byte is one character, so a length in bytes is a length in characters. */
 const LATIN_1 = new TextDecoder("latin1");
 
 /** A connection to a server on loopback. */
@@ -33,7 +33,7 @@ export class HttpConnection {
     return new HttpConnection(conn);
   }
 
-  /** Sends a request and waits for its whole answer. Throws when the connection ends before. */
+  /** Sends a request and reads its complete answer. Throws if the connection ends earlier. */
   async ask(request: Uint8Array): Promise<LoadAnswer> {
     for (let sent = 0; sent < request.length;) {
       sent += await this.#conn.write(request.subarray(sent));
@@ -54,7 +54,7 @@ export class HttpConnection {
     }
   }
 
-  /** Closes it; an answer that is on its way is lost. */
+  /** Closes the connection. An answer that has not arrived is lost. */
   close(): void {
     this.#conn.close();
   }

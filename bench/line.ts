@@ -1,6 +1,6 @@
 /**
- * The lines of the benchmark: which requests each sends, what they leave in the books, and which
- * statements are its floor.
+ * The lines that compare the product with pgbench: their requests, the rows that each request adds,
+ * and the statements for pgbench.
  */
 
 import {
@@ -17,81 +17,75 @@ import { type Bench, type LoadPlan, measureServer } from "./measure.ts";
 import { RECORDED_KEY } from "./pgbench.ts";
 import type { RecordedStatement, Recorder, Recording } from "./recorded_statement.ts";
 
-/** One line, ready to be measured in any order and often. */
+/** A line that can be measured repeatedly, in any order. */
 export interface Line {
   name: string;
   each: Rows;
-  /** The server's connections; each is measured by itself. */
+  /** Each number of connections is measured separately. */
   connections: readonly number[];
-  /** For pgbench; null when a request is more than one statement. */
+  /** For pgbench; null if a request is more than one statement. */
   statements: readonly RecordedStatement[] | null;
-  /** Makes what one run needs, before its time begins. */
+  /** Prepares one run, before its measured time. */
   plan(): Promise<LoadPlan>;
 }
 
-/** Rows of a completed create, with its two events and its ledger transaction. */
+/** Rows of a completed create. */
 export const CREATE_ROWS: Rows = {
   ...NO_ROWS,
   payments: 1,
   events: 2,
-  ledger_entries: 2,
+  ledger_movements: 1,
   idempotency_keys: 1,
 };
 /** Rows of a create that stays pending. */
 const PENDING_ROWS: Rows = { ...NO_ROWS, payments: 1, events: 1, idempotency_keys: 1 };
-/** Payments that reads, replays and their floors take in turn. */
+/** Payments that reads and replays, and their floors, use in turn. */
 const READ_ITEMS = 8;
-/** Connections of every line but create: what a busy server has. */
+/** Connections of every line except create: a busy server. */
 export const CONNECTIONS = 64;
-const CREATE_CONNECTIONS = [1, 32, 64, 128];
+const CREATE_CONNECTIONS = [1, 64, 128];
 const PAYMENTS = "/v1/payments";
 
-/** Payments that are there: for reads their ids, for replays the keys that they were made with. */
+/** Existing payments: their ids for reads, and their idempotency keys for replays. */
 export interface Pool {
   ids: string[];
   keys: string[];
 }
 
-/** All lines over a fresh product, with the statements for their floor. */
+/** The lines on a fresh product, with the statements for pgbench. */
 export async function prepareLines(forge: RequestForge, recorder: Recorder): Promise<Line[]> {
   const record = (request: ApiRequest) => recorder.record(toRequest(forge.bench.product, request));
-  // Code is compiled and tables are large enough to have statistics before anything is measured.
+  // This warms up the server and fills the tables, so that statistics exist.
   await forge.makeIds(forge.creates, CREATE_ROWS);
   const create = one(await record(createOf(CREATE_A, RECORDED_KEY)));
   const pool: Pool = { ids: [], keys: [] };
-  const [gets, replays]: RecordedStatement[][] = [[], []];
+  const gets: RecordedStatement[] = [];
+  const replays: RecordedStatement[] = [];
   for (let i = 0; i < READ_ITEMS; i++) {
     const key = crypto.randomUUID();
     const id: string = JSON.parse((await record(createOf(CREATE_A, key))).body).id;
     const replay = await record(createOf(CREATE_A, key));
-    if (!replay.replayed) throw new Error(`no replay but ${replay.status} ${replay.body}`);
+    if (!replay.replayed) throw new Error(`not a replay: ${replay.status} ${replay.body}`);
     pool.ids.push(id);
     pool.keys.push(key);
-    replays!.push(one(replay));
-    gets!.push(one(await record({ method: "GET", path: `${PAYMENTS}/${id}` })));
+    replays.push(one(replay));
+    gets.push(one(await record({ method: "GET", path: `${PAYMENTS}/${id}` })));
   }
   const list = one(await record({ method: "GET", path: PAYMENTS }));
-  return [
-    createLine(forge, CREATE_CONNECTIONS, [create]),
-    replayLine(forge, pool, replays!),
-    getLine(forge, pool, gets!),
-    listLine(forge, [list]),
-    ...changeLines(forge),
-  ];
+  return linesOf(forge, pool, CREATE_CONNECTIONS, {
+    create: [create],
+    replays,
+    gets,
+    list: [list],
+  });
 }
 
-/** The lines over a product that is filled already, each at one number of connections, no floors. */
+/** The lines on a filled product, without statements for pgbench. */
 export function prepareFilledLines(forge: RequestForge, pool: Pool): Line[] {
-  return [
-    createLine(forge, [CONNECTIONS], null),
-    replayLine(forge, pool, null),
-    getLine(forge, pool, null),
-    listLine(forge, null),
-    ...changeLines(forge),
-  ];
+  return linesOf(forge, pool, [CONNECTIONS], {});
 }
 
-/** Turns requests into bytes for the load, and into payments. */
+/** Makes the load's requests, and payments for the lines that need some. */
 export class RequestForge {
   readonly creates: string[];
 
@@ -103,7 +97,7 @@ export class RequestForge {
     return toWire(this.bench.product, request);
   }
 
-  /** Makes payments in a run of the server that is not measured, but audited. */
+  /** Makes payments in a run that is audited and not measured. */
   async makeIds(requests: string[], each: Rows): Promise<string[]> {
     const plan = { requests, expected_status: 201, collect: true };
     const run = await measureServer(this.bench, "preparation", CONNECTIONS, plan, each);
@@ -111,12 +105,12 @@ export class RequestForge {
   }
 }
 
-/** The plan of creates. */
+/** Creates with unique keys, in both variants of the request. */
 export function createPlan(forge: RequestForge): LoadPlan {
   return { requests: forge.creates, expected_status: 201 };
 }
 
-/** The plan of gets. */
+/** Gets of these payments in turn. */
 export function getPlan(forge: RequestForge, ids: string[]): LoadPlan {
   return {
     requests: [forge.wire({ method: "GET", path: `${PAYMENTS}/${ID_PLACE}` })],
@@ -125,7 +119,7 @@ export function getPlan(forge: RequestForge, ids: string[]): LoadPlan {
   };
 }
 
-/** The plan of lists: the first page, or the one after an id. */
+/** Lists: the first page, or the page after an id. */
 export function listPlan(forge: RequestForge, starting_after: string | null): LoadPlan {
   const query = starting_after === null ? "" : `?starting_after=${starting_after}`;
   return {
@@ -134,101 +128,91 @@ export function listPlan(forge: RequestForge, starting_after: string | null): Lo
   };
 }
 
-type Statements = Line["statements"];
-
-function createLine(
-  forge: RequestForge,
-  connections: readonly number[],
-  statements: Statements,
-): Line {
-  const plan = () => Promise.resolve(createPlan(forge));
-  return { name: "create", each: CREATE_ROWS, connections, statements, plan };
-}
-
-function readLine(name: string, statements: Statements, plan: LoadPlan): Line {
-  const connections = [CONNECTIONS];
-  return { name, each: NO_ROWS, connections, statements, plan: () => Promise.resolve(plan) };
-}
-
-function replayLine(forge: RequestForge, { keys }: Pool, statements: Statements): Line {
-  return readLine("replay", statements, {
-    requests: [forge.wire(createOf(CREATE_A, KEY_PLACE))],
-    keys,
-    expected_status: 201,
-    expected_head: "idempotent-replayed: true",
-  });
-}
-
-function getLine(forge: RequestForge, { ids }: Pool, statements: Statements): Line {
-  return readLine("get", statements, getPlan(forge, ids));
-}
-
-function listLine(forge: RequestForge, statements: Statements): Line {
-  return readLine("list of 10", statements, listPlan(forge, null));
-}
-
-/** Lines that change payments: load, decide, commit; two statements, so no floor of one. */
-function changeLines(forge: RequestForge): Line[] {
-  const makePending = () =>
-    forge.makeIds([forge.wire(createOf(CREATE_PENDING, KEY_PLACE))], PENDING_ROWS);
-  return [
-    changeLine(forge, {
-      name: "refund of a part",
-      each: { ...NO_ROWS, refunds: 1, events: 2, ledger_entries: 2, idempotency_keys: 1 },
-      request: { method: "POST", path: `${PAYMENTS}/${ID_PLACE}/refund`, body: { amount: 50 } },
-      expected_status: 201,
-      makeIds: () => forge.makeIds(forge.creates, CREATE_ROWS),
-    }),
-    changeLine(forge, {
-      name: "cancel",
-      each: { ...NO_ROWS, events: 1, idempotency_keys: 1 },
-      request: { method: "POST", path: `${PAYMENTS}/${ID_PLACE}/cancel`, body: {} },
-      expected_status: 200,
-      makeIds: makePending,
-    }),
-    changeLine(forge, {
-      name: "advance",
-      each: { ...NO_ROWS, events: 1, ledger_entries: 2, idempotency_keys: 1 },
-      request: {
-        method: "POST",
-        path: `/v1/sandbox/${ID_PLACE}/advance`,
-        body: { to: "completed" },
-      },
-      expected_status: 200,
-      makeIds: makePending,
-    }),
-  ];
-}
-
-/** A line that changes each of the payments that are made for it, once. */
-function changeLine(
-  forge: RequestForge,
-  { name, each, request, expected_status, makeIds }: Pick<Line, "name" | "each"> & {
-    request: ApiRequest;
-    expected_status: number;
-    makeIds: () => Promise<string[]>;
-  },
-): Line {
-  return {
-    name,
-    each,
-    connections: [CONNECTIONS],
-    statements: null,
-    plan: async () => ({
-      requests: [forge.wire({ ...request, idempotency_key: KEY_PLACE })],
-      expected_status,
-      ids_once: true,
-      ids: await makeIds(),
-    }),
-  };
-}
-
 /** A create with an idempotency key. */
 export function createOf(body: Record<string, unknown>, idempotency_key: string): ApiRequest {
   return { method: "POST", path: PAYMENTS, body, idempotency_key };
 }
 
+type Statements = Partial<Record<"create" | "replays" | "gets" | "list", RecordedStatement[]>>;
+
+function linesOf(
+  forge: RequestForge,
+  { ids, keys }: Pool,
+  create_connections: readonly number[],
+  statements: Statements,
+): Line[] {
+  const line = (
+    name: string,
+    each: Rows,
+    plan: LoadPlan,
+    recorded?: RecordedStatement[],
+    connections: readonly number[] = [CONNECTIONS],
+  ): Line => {
+    return {
+      ...{ name, each, connections },
+      statements: recorded ?? null,
+      plan: () => Promise.resolve(plan),
+    };
+  };
+  const replay: LoadPlan = {
+    requests: [forge.wire(createOf(CREATE_A, KEY_PLACE))],
+    keys,
+    expected_status: 201,
+    expected_head: "idempotent-replayed: true",
+  };
+  return [
+    line("create", CREATE_ROWS, createPlan(forge), statements.create, create_connections),
+    line("replay", NO_ROWS, replay, statements.replays),
+    line("get", NO_ROWS, getPlan(forge, ids), statements.gets),
+    line("list of 10", NO_ROWS, listPlan(forge, null), statements.list),
+    ...changeLines(forge),
+  ];
+}
+
+/** Lines that change payments. They send two statements, so there is no floor of one statement. */
+function changeLines(forge: RequestForge): Line[] {
+  const makeCompleted = () => forge.makeIds(forge.creates, CREATE_ROWS);
+  const makePending = () =>
+    forge.makeIds([forge.wire(createOf(CREATE_PENDING, KEY_PLACE))], PENDING_ROWS);
+  /** Each request changes another one of the payments that `makeIds` makes. */
+  const line = (
+    name: string,
+    rows: Partial<Rows>,
+    [path, body, expected_status]: [string, ApiRequest["body"], number],
+    makeIds: () => Promise<string[]>,
+  ): Line => {
+    const request = { method: "POST", path, body, idempotency_key: KEY_PLACE } as ApiRequest;
+    return {
+      name,
+      each: { ...NO_ROWS, idempotency_keys: 1, ...rows },
+      connections: [CONNECTIONS],
+      statements: null,
+      plan: async () => ({
+        requests: [forge.wire(request)],
+        expected_status,
+        ids_once: true,
+        ids: await makeIds(),
+      }),
+    };
+  };
+  return [
+    line(
+      "refund of a part",
+      { refunds: 1, events: 2, ledger_movements: 1 },
+      [`${PAYMENTS}/${ID_PLACE}/refund`, { amount: 50 }, 201],
+      makeCompleted,
+    ),
+    line("cancel", { events: 1 }, [`${PAYMENTS}/${ID_PLACE}/cancel`, {}, 200], makePending),
+    line(
+      "advance",
+      { events: 1, ledger_movements: 1 },
+      [`/v1/sandbox/${ID_PLACE}/advance`, { to: "completed" }, 200],
+      makePending,
+    ),
+  ];
+}
+
 function one({ statements }: Recording): RecordedStatement {
-  if (statements.length !== 1) throw new Error(`${statements.length} statements, not one`);
+  if (statements.length !== 1) throw new Error(`${statements.length} statements, expected one`);
   return statements[0]!;
 }

@@ -1,18 +1,18 @@
 /**
- * The load generator: a process of its own that reads orders from standard input and writes a
- * result for each. Requests are prepared as bytes; only key and id are written into them.
+ * The load generator: a separate process that reads orders from standard input and prints one result
+ * for each. It prepares requests as bytes and writes only the key and the id into them.
  */
 
-import { TextLineStream } from "./text_line_stream.ts";
+import { onLines, tell } from "../torture/process.ts";
 import { HttpConnection, type LoadAnswer } from "./http_connection.ts";
-import { quantile } from "./quantile.ts";
+import { quantile } from "./measurement.ts";
 import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult, SLOT_MS } from "./load_order.ts";
 
 const encoder = new TextEncoder();
-/** Kinds of errors that are told, at most. */
+/** Most kinds of errors in a result. */
 const MAX_ERRORS = 5;
 
-/** Carries an order out; resolves when every request that was sent is answered. */
+/** Carries out an order; resolves when every sent request is answered. */
 export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const connections = await Promise.all(
     Array.from({ length: order.connections }, () => HttpConnection.open(order.port)),
@@ -73,7 +73,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   };
 }
 
-/** The requests of one connection, to be overwritten for each turn. */
+/** The requests of one connection; each turn overwrites one of them. */
 interface PreparedRequest {
   bytes: Uint8Array[];
   turn: number;
@@ -116,7 +116,7 @@ class RequestSource {
   }
 }
 
-/** Never sooner; timers know whole milliseconds, so up to one later, which counts as latency. */
+/** Waits until a time. Timers have whole milliseconds; the delay of up to one counts as latency. */
 async function waitUntil(at_ms: number): Promise<void> {
   for (let rest; (rest = at_ms - performance.now()) > 0;) {
     await new Promise((resolve) => setTimeout(resolve, Math.ceil(rest)));
@@ -130,12 +130,7 @@ function faultOf(order: LoadOrder, { status, head, body }: LoadAnswer): string |
   return `an answer without "${expected_head}"`;
 }
 
-// Last, because its loop runs while the module is evaluated: classes must be there.
 if (import.meta.main) {
-  const lines = Deno.stdin.readable.pipeThrough(new TextLineStream());
-  for await (const line of lines) {
-    const result = await runLoad(JSON.parse(line));
-    const bytes = encoder.encode(JSON.stringify(result) + "\n");
-    for (let at = 0; at < bytes.length;) at += Deno.stdout.writeSync(bytes.subarray(at));
-  }
+  tell({});
+  onLines(async (order) => tell(await runLoad(order as LoadOrder)));
 }

@@ -1,22 +1,31 @@
 /**
- * One measured run and the look into the books that follows it. A run with an error, or with books
- * that do not show exactly what was acknowledged, is told on standard error and does not count.
+ * Measures one run and then audits the books. A run with an error, or with other rows than the
+ * acknowledged ones, is reported on standard error and does not count.
  */
 
 import postgres, { type Sql } from "postgres";
+import { launch } from "../torture/process.ts";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import type { LoadOrder, LoadResult } from "./load_order.ts";
-import type { LoadProcess } from "./load_process.ts";
 import { runPgbench } from "./pgbench.ts";
 import { type Product, startProduct } from "./product.ts";
 import type { RecordedStatement } from "./recorded_statement.ts";
 
-/** What runs need. */
+/** Registers a step that runs at the end; the last registered step runs first. */
+export type AtEnd = (step: () => Promise<unknown>) => void;
+
+/** The running load generator; it carries out one order at a time. */
+export interface Load {
+  readonly pid: number;
+  run(order: LoadOrder): Promise<LoadResult>;
+}
+
+/** A product, the load generator, and the settings of every run. */
 export interface Bench {
   product: Product;
-  load: LoadProcess;
-  /** Superuser's connection. */
+  load: Load;
+  /** The superuser's connection. */
   sql: Sql;
   /** Measured time of a run of the server; pgbench takes whole seconds, at least one. */
   seconds: number;
@@ -26,37 +35,37 @@ export interface Bench {
 
 /** A run that counts. */
 export interface Run {
-  /** NaN, and the latencies too, where it is none that was measured. */
+  /** NaN if it was not measured; the same holds for the latencies. */
   per_second: number;
   p50_ms: number;
   p99_ms: number;
-  /** CPU seconds, warm-up included. */
+  /** CPU seconds, including the warm-up. */
   cpu: CpuTime | null;
   /** Answers in the time of `cpu`. */
   answered: number;
 }
 
 /** A run of the server under the load generator. */
-export interface ServerRun extends Run {
+interface ServerRun extends Run {
   result: LoadResult;
 }
 
-/** Who answers: the product, or a server that it is compared with. */
+/** A server under load: the product, or a peer. */
 export interface Answerer {
   pid: number;
   port: number;
 }
 
-/** What a run of the server is: an order without what all runs share. */
+/** The part of an order that differs between runs. */
 export type LoadPlan = Pick<LoadOrder, "requests" | "expected_status"> & Partial<LoadOrder>;
 
-/** Longest time before measuring: code is compiled, connections are opened. */
+/** Longest warm-up: V8 compiles the code, and the servers open connections. */
 const MAX_WARMUP_MS = 500;
 
-/** Starts a product and connects to its database; `atEnd` takes the steps that end both. */
+/** Starts a product and connects to its database as superuser. */
 export async function openBench(
   shared: Pick<Bench, "load" | "seconds" | "discarded">,
-  atEnd: (step: () => Promise<unknown>) => void,
+  atEnd: AtEnd,
 ): Promise<Bench> {
   const product = await startProduct(atEnd);
   const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
@@ -64,9 +73,43 @@ export async function openBench(
   return { ...shared, product, sql };
 }
 
+/** Starts a program of this folder that serves on a free port of loopback and prints the port. */
+export async function startServer(
+  program: string,
+  settings: unknown,
+  atEnd: AtEnd,
+): Promise<Answerer> {
+  const server = await launch<{ port: number }>(import.meta.resolve(`./${program}`), settings);
+  atEnd(() => {
+    server.kill();
+    return server.ended;
+  });
+  return { pid: server.pid, port: server.ready.port };
+}
+
+/** Starts the load generator. */
+export async function startLoad(atEnd: AtEnd): Promise<Load> {
+  let answer: PromiseWithResolvers<LoadResult> | undefined;
+  const program = import.meta.resolve("./load_generator.ts");
+  const process = await launch(program, null, (line) => answer?.resolve(line as LoadResult));
+  process.ended.then(() => answer?.reject(new Error("The load generator has ended")));
+  atEnd(() => {
+    process.kill();
+    return process.ended;
+  });
+  return {
+    pid: process.pid,
+    async run(order) {
+      answer = Promise.withResolvers<LoadResult>();
+      await process.send(order);
+      return await answer.promise;
+    },
+  };
+}
+
 /**
- * Puts load on the server, then audits. Null when the run does not count.
- * @param answerer the product unless another is named
+ * Puts load on a server, then audits the books. Null if the run does not count.
+ * @param answerer the product by default
  */
 export async function measureServer(
   bench: Bench,
@@ -105,7 +148,7 @@ export async function measureServer(
   return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, answered, result };
 }
 
-/** Puts the same statements on PostgreSQL alone, then audits. Null when the run does not count. */
+/** Runs the statements with pgbench, then audits the books. Null if the run does not count. */
 export async function measureFloor(
   bench: Bench,
   name: string,
@@ -127,11 +170,11 @@ export async function measureFloor(
   return counts(bench, `pgbench ${name}, ${clients} clients`, problems) ? run.per_second : null;
 }
 
-/** Tells of the problems of a run, if there are any, and notes that it does not count. */
-export function counts(bench: Bench, name: string, problems: string[]): boolean {
+/** Whether a run counts. Reports its problems and records that it does not count. */
+export function counts({ discarded }: Bench, name: string, problems: string[]): boolean {
   if (problems.length === 0) return true;
   const text = `${name}: does not count: ${problems.join("; ")}`;
   console.error(text);
-  bench.discarded.push(text);
+  discarded.push(text);
   return false;
 }

@@ -1,25 +1,24 @@
 /**
- * The server's memory over many creates: what is resident, looked at while it works. The first part
- * fills buffers and compiles code; growth is counted between the parts after it.
+ * The resident memory of the server during many creates. In the first part buffers fill and V8
+ * compiles code, so the growth counts from the second part to the last.
  */
 
-import type { Bench } from "./measure.ts";
-import { measureServer } from "./measure.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
+import { type Bench, measureServer } from "./measure.ts";
 import { type Figure, median } from "./measurement.ts";
 
 const SAMPLE_MS = 50;
-/** A fifth of the creates at either end: the first of them warms up. */
+/** Parts into which the samples are divided. */
 const PARTS = 5;
-/** Longer than so many creates can take. */
+/** Longer than the creates take on any machine. */
 const DEADLINE_MS = 3_600_000;
 
-/** Resident memory during and growth over so many creates; none where the system does not tell. */
+/** Memory and growth during this many creates; no figures on systems without /proc. */
 export async function measureMemory(forge: RequestForge, creates: number): Promise<Figure[]> {
   const { bench } = forge;
   if (residentMb(bench) === null) return [];
   const samples: number[] = [];
-  const timer = setInterval(() => samples.push(residentMb(bench)!), SAMPLE_MS);
+  const timer = setInterval(() => samples.push(residentMb(bench) ?? NaN), SAMPLE_MS);
   const name = `${creates} creates`;
   const run = await measureServer(bench, name, CONNECTIONS, {
     ...createPlan(forge),
@@ -36,9 +35,12 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
   ];
 }
 
-/** What the server has in memory now; null where the system does not tell. */
-export function residentMb({ product: { pid } }: Bench): number | null {
-  if (Deno.build.os !== "linux") return null;
-  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
+/** Resident memory of the server now; null on systems without /proc, and after its end. */
+function residentMb({ product: { pid } }: Bench): number | null {
+  try {
+    const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+    return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? NaN) * 1024 / 1e6;
+  } catch {
+    return null;
+  }
 }

@@ -1,8 +1,7 @@
 /**
- * The floor: recorded statements issued by pgbench, PostgreSQL's own load generator in C, against
- * the same server. Parameters travel as parameters, as they do from the product; where they hold
- * the ids or the idempotency key of the recording the server puts a fresh value in their place, ids
- * that rise with time as the product's do; the time of the recording becomes that of the run.
+ * The floor: pgbench, PostgreSQL's load generator in C, issues the recorded statements to the same
+ * server. Each issue replaces the recorded ids and idempotency key by fresh values, and the recorded
+ * time by the time of the run. Fresh ids rise with time, like the product's.
  */
 
 import { formatTime } from "../shared/core/clock.ts";
@@ -10,34 +9,34 @@ import { idFloor } from "../shared/core/ids.ts";
 import { RECORDED_RANDOM, type RecordedStatement } from "./recorded_statement.ts";
 
 const PROGRAM = "pgbench";
-/** The first second, in which its connections plan their statements, is not measured. */
+/** In the first second the connections plan their statements. It is not measured. */
 const WARMUP_S = 1;
-/** Stands for the time and randomness of an id, and for the random part of a key. */
+/** Placeholders for the time and randomness of an id, and for the random part of a key. */
 const [ID_MARK, KEY_MARK] = ["~", "^"];
-/** What a recorded request must send as its key for each issue to have a new one. */
+/** The key of a recorded request. Each issue by pgbench replaces its end. */
 export const RECORDED_KEY = `00000000-0000-4000-8000${"k".repeat(13)}`;
 const RECORDED_KEY_END = "k".repeat(13);
 
-/** What came of a run. */
-export interface PgbenchResult {
-  /** All that were committed: what the books must show. */
+/** The result of a run. */
+interface PgbenchResult {
+  /** All committed transactions. The books must show them. */
   transactions: number;
   per_second: number;
-  /** Its last words when it failed; null when all is well. */
+  /** The end of its error output; null if it succeeded. */
   error: string | null;
 }
 
 /** One run. */
-export interface PgbenchOrder {
+interface PgbenchOrder {
   url: string;
   clients: number;
-  /** Measured time, after a second of warming up; whole seconds. */
+  /** Measured time after the warm-up; whole seconds. */
   seconds: number;
-  /** Each a script of its own, chosen at random. */
+  /** One script for each; pgbench chooses among them at random. */
   statements: readonly RecordedStatement[];
 }
 
-/** What `pgbench --version` says, or null where it is not installed. */
+/** The output of `pgbench --version`; null if it is not installed. */
 export async function findPgbench(): Promise<string | null> {
   try {
     const { stdout } = await new Deno.Command(PROGRAM, { args: ["--version"] }).output();
@@ -83,7 +82,7 @@ export async function runPgbench(order: PgbenchOrder): Promise<PgbenchResult> {
   }
 }
 
-/** A statement as a script; its parameters are added to the variables. */
+/** The script of a statement. Adds the parameters to `variables`. */
 function pgbenchScript(
   { text, parameters, at }: RecordedStatement,
   prefix: string,
@@ -109,7 +108,7 @@ function pgbenchScript(
   });
   return [
     String.raw`\set n :n + 1`,
-    // 16 digits, as many as the random characters that they stand for; unique by client and time.
+    // 16 digits for the 16 random characters, unique by client and time.
     String.raw`\set id :base + :n * 64 + :client_id`,
     String.raw`\set key random(1000000000000, 9999999999999)`,
     statement.replaceAll(/\s+/g, " ") + ";",

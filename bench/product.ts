@@ -1,7 +1,6 @@
 /**
- * The product under measurement: `scripts/local/start.ts` as a process of its own, as a user starts it,
- * with a data folder and a port of its own; everything is removed at the end. Its PostgreSQL keeps
- * the settings of production; `readDurability` asks the server for them.
+ * The product under measurement: `scripts/local/start.ts` as a separate process, started as a user
+ * starts it, with a temporary data folder. Its PostgreSQL keeps the durability of production.
  */
 
 import { join } from "node:path";
@@ -15,10 +14,10 @@ import { START_COMMAND } from "../scripts/local/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
-/** Unpacking, initdb and migrations on a slow machine. */
+/** Time for unpacking, initdb and migrations on a slow machine. */
 const START_DEADLINE_MS = 120_000;
 const POLL_MS = 10;
-/** How much a file's time may be behind the clock: a tick of the system. */
+/** Times of files are behind the clock by up to one tick of the system. */
 const FILE_CLOCK_MS = 10;
 
 /** A running product. */
@@ -26,19 +25,19 @@ export interface Product extends Credentials {
   readonly pid: number;
   readonly port: number;
   readonly postgres_pid: number;
-  /** Its database as superuser, who sees every row. */
+  /** Its database as superuser, without row-level security. */
   readonly superuser_url: string;
   readonly data_dir: string;
-  /** From the start of its process until it answered. */
+  /** Time from the start of its process to its first answer. */
   readonly ready_ms: number;
-  /** Ends it; throws unless it ended with code 0. */
+  /** Ends the product; throws if its exit code is not 0. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the product and resolves when it answers.
- * @param atEnd takes the step that ends it, and the one that removes its data
- * @param data_dir of an earlier start, that has ended
+ * @param atEnd registers the steps that end it and remove its data
+ * @param data_dir folder of an earlier start that has ended
  */
 export async function startProduct(
   atEnd: (step: () => Promise<void>) => void,
@@ -91,7 +90,7 @@ async function makeDataDir(atEnd: (step: () => Promise<void>) => void): Promise<
   return folder;
 }
 
-/** The server's settings that decide what a commit costs, as the server tells them. */
+/** The settings of PostgreSQL that decide the cost of a commit. */
 export async function readDurability(sql: Sql): Promise<Record<string, string>> {
   const rows = await sql<{ name: string; setting: string }[]>`
     select name, setting from pg_settings
@@ -101,16 +100,15 @@ export async function readDurability(sql: Sql): Promise<Record<string, string>> 
   return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
 }
 
-/** What a start has written since; null until then. */
+/** The credentials that a start wrote after `since_at`; null if there are none yet. */
 async function readCredentials(data_dir: string, since_at: number): Promise<Credentials | null> {
   const path = credentialsPath(data_dir);
   const written = await Deno.stat(path).catch(() => null);
-  // The clock of files runs in steps, behind ours.
   if (written === null || written.mtime!.getTime() < since_at - FILE_CLOCK_MS) return null;
   return JSON.parse(await Deno.readTextFile(path));
 }
 
-/** Process and address of the embedded server, from the files that it keeps. */
+/** Process and address of the embedded server, read from its files. */
 async function findPostgres(home: string) {
   const lines = (await Deno.readTextFile(join(home, "postgres", "postmaster.pid"))).split("\n");
   const password = (await Deno.readTextFile(join(home, "postgres_password"))).trim();

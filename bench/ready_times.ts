@@ -1,15 +1,16 @@
 /**
- * How long a start takes until health answers 200: the first one of a data folder, with programs and
- * packages in their caches, and the second one of the same folder. Without `npx`, which comes before.
+ * The time from a start until the health check answers 200: of the first start of a data folder, with
+ * programs and packages in their caches, and of the second start. The time of `npx` is not included.
  */
 
+import type { AtEnd } from "./measure.ts";
 import type { Figure } from "./measurement.ts";
 import { startProduct } from "./product.ts";
 
-/** Starts twice on a folder of its own, each time that is asked for. */
+/** Starts twice on a new data folder, `times` times. */
 export async function measureReadyTimes(
   times: number,
-  atEnd: (step: () => Promise<void>) => void,
+  atEnd: AtEnd,
 ): Promise<Figure[]> {
   const first: Figure = { name: "ready: first start, warm cache", unit: "s", values: [] };
   const second: Figure = { name: "ready: second start", unit: "s", values: [] };

@@ -1,7 +1,6 @@
 /**
- * The statements that a request sends, recorded: the product's own function answers the request
- * over a database that writes down what passes. So pgbench issues the very same SQL with the very
- * same parameters, whatever becomes of the code in between.
+ * Records the statements of a request: the product's function answers the request over a database
+ * that stores each statement. So pgbench always issues the product's current SQL and parameters.
  */
 
 import { formatTime } from "../shared/core/clock.ts";
@@ -13,15 +12,15 @@ import { createPayments } from "../shared/domain/payments/payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 
-/** One statement as it was sent. */
+/** One sent statement. */
 export interface RecordedStatement {
   text: string;
   parameters: readonly (string | number | null)[];
-  /** The request's time as it stands in the parameters. */
+  /** The request's time as the parameters contain it. */
   at: string;
 }
 
-/** What a recorded request is answered, and by which statements. */
+/** The answer to a recorded request, and its statements. */
 export interface Recording {
   status: number;
   replayed: boolean;
@@ -29,18 +28,18 @@ export interface Recording {
   statements: RecordedStatement[];
 }
 
-/** Records requests to `api-v1-payments`; they are answered and so change the database. */
+/** Records requests to `api-v1-payments`. They change the database. */
 export interface Recorder {
   record(request: Request): Promise<Recording>;
   close(): Promise<void>;
 }
 
-/** The random part of every id of a recorded request, to be found in the parameters. */
+/** The random part of every id of a recorded request; it marks ids in the parameters. */
 export const RECORDED_RANDOM = "y".repeat(16);
-/** Its character is the 31st of the ids' alphabet. */
+/** Makes the 31st character of the ids' alphabet, y. */
 const RANDOM_BYTE = 30;
 
-/** Opens a recorder over the product's database. */
+/** Opens a recorder on the product's database. */
 export function openRecorder(database_url: string, base_url: string): Recorder {
   let statements: RecordedStatement[] = [];
   let at_ms = Date.now();

@@ -1,139 +1,124 @@
-/**
- * The tables: medians with their least and greatest value, as Markdown. For the terminal with rates;
- * for docs/benchmarks.md with ratios alone, because only those mean anything on another machine.
- */
+/** The results as Markdown tables: medians with minimum and maximum. */
 
-import type { Spread } from "./measurement.ts";
-import type { LineResult, RunResults } from "./results.ts";
+import type { Run } from "./measure.ts";
+import {
+  besidesOf,
+  type Figure,
+  type Measured,
+  type Measurement,
+  median,
+  ratiosOf,
+  runsOf,
+  spreadOf,
+} from "./measurement.ts";
+import type { JudgedTarget } from "./targets.ts";
 
-/** The line to which the others are compared. */
-const YARDSTICK = { name: "create", connections: 64 };
-/** The most that a server can answer under our load. */
-const HTTP_FLOOR = "constant bytes by Deno.serve";
-/** A tenth of the CPU time taken by other programs: ours, about the spread of a quiet machine. */
+/** The machine and the settings of a run of the benchmark. */
+export interface Circumstances {
+  commit: string;
+  cpus: number;
+  deno: string;
+  /** PostgreSQL's settings, read from the server. */
+  postgres: Record<string, string>;
+  pgbench: string | null;
+  seconds: number;
+  repetitions: number;
+  /** Payments of the filled database; null if the run had none. */
+  rows: number | null;
+}
+
+/** CPU microseconds for each answer. */
+type CpuPerAnswer = Record<"load" | "server" | "postgres" | "others", number>;
+
+/** On a quiet machine other programs take less than this share of the CPU time. */
 const OTHERS_MAX = 0.1;
 const NONE = "–";
 
-/** Rates, latencies and CPU. */
-export function renderRates({ lines }: RunResults): string {
-  const rows = lines.map((line) => [
-    line.name,
-    String(line.connections ?? NONE),
-    spread(line.per_second, 0),
-    number(line.p50_ms, 2),
-    number(line.p99_ms, 2),
-    spread(line.beside_per_second, 0),
-    spread(line.ratio, 2),
-    ...(["load", "server", "postgres", "others"] as const).map((who) =>
-      number(line.cpu_us?.[who] ?? null, 0)
-    ),
-  ]);
+/** The commit and the settings as one paragraph. */
+export function renderCircumstances(circumstances: Circumstances): string {
+  const { commit, cpus, deno, postgres, pgbench, seconds, repetitions, rows } = circumstances;
+  const settings = Object.entries(postgres).map(([name, value]) => `${name} ${value}`).join(", ");
+  return `Commit ${commit}, ${cpus} CPUs, Deno ${deno}; PostgreSQL: ${settings}; ` +
+    `${pgbench ?? "no pgbench"}. Median (minimum–maximum) of ${repetitions} repetitions of ` +
+    `${seconds} s.${rows === null ? "" : ` The filled database has ${rows} payments.`}`;
+}
+
+/** Rates, latencies, ratios, and CPU time for each answer. */
+export function renderLines({ measurements }: Measured): string {
+  const rows = measurements.map((measurement) => {
+    const runs = runsOf(measurement);
+    const cpu = cpuOf(runs);
+    return [
+      measurement.name,
+      String(measurement.connections ?? NONE),
+      spread(runs.map(({ per_second }) => per_second), 0),
+      number(median(runs.map(({ p50_ms }) => p50_ms)), 2),
+      number(median(runs.map(({ p99_ms }) => p99_ms)), 2),
+      spread(besidesOf(measurement), 0),
+      spread(ratiosOf(measurement), 2),
+      ...(["load", "server", "postgres", "others"] as const).map((name) => number(cpu?.[name], 0)),
+    ];
+  });
   return table(
     [
-      ["line", "connections", "answers/s", "p50 ms", "p99 ms", "beside/s", "ratio"],
+      ["line", "connections", "answers/s", "p50 ms", "p99 ms", "peer/s", "ratio"],
       ["load µs", "server µs", "Postgres µs", "others µs"],
     ].flat(),
     rows,
   );
 }
 
-/** Ratios, and who needed the CPU. */
-export function renderRatios({ lines }: RunResults): string {
-  const yardstick = lines.find(({ name, connections }) =>
-    name === YARDSTICK.name && connections === YARDSTICK.connections
-  );
-  const http = lines.find(({ name }) => name === HTTP_FLOOR);
-  const by = (line: LineResult, other: LineResult | undefined) =>
-    line.per_second && other?.per_second ? line.per_second.median / other.per_second.median : null;
-  const rows = lines.map((line) => [
-    line.name,
-    String(line.connections ?? NONE),
-    spread(line.ratio, 2),
-    number(by(line, yardstick), 2),
-    number(by(line, http), 2),
-    number(line.p50_ms && line.p99_ms ? line.p99_ms / line.p50_ms : null, 1),
-    cpuShares(line),
-  ]);
-  return table(
-    [
-      ["line", "connections", "× what runs beside", "× create at 64", "× constant bytes"],
-      ["p99 / p50", "CPU % load / server / Postgres"],
-    ].flat(),
-    rows,
-  );
-}
-
-/** What is no rate. */
-export function renderFigures({ figures }: RunResults): string {
-  const rows = figures.map(({ name, unit, value }) => [name, unit, spread(value, 2)]);
+/** The figures, such as durations and sizes. */
+export function renderFigures(figures: readonly Figure[]): string {
+  const rows = figures.map(({ name, unit, values }) => [name, unit, spread(values, 2)]);
   return table(["figure", "unit", "measured"], rows);
 }
 
-/** Targets, what was measured, and whether that is enough. */
-export function renderTargets({ targets }: RunResults): string {
-  const rows = targets.map(({ name, target, measured, is_reached }) => [
+/** The targets, the measured values, and whether the values reach the targets. */
+export function renderTargets(targets: readonly JudgedTarget[]): string {
+  const rows = targets.map(({ name, target, values, is_reached }) => [
     name,
     target,
-    spread(measured, 2),
+    spread(values, 2),
     is_reached === null ? "not measured" : is_reached ? "yes" : "**no**",
   ]);
   return table(["target", "bound", "measured", "reached"], rows);
 }
 
-/** What has changed since an earlier run: ratios and figures, those beyond both spreads marked. */
-export function renderChanges(before: RunResults, now: RunResults): string {
-  const rows = [...judgedBy(now)].flatMap(([name, measured]) => {
-    const earlier = judgedBy(before).get(name);
-    if (!earlier) return [];
-    const is_beyond = measured.max < earlier.min || measured.min > earlier.max;
-    const change = `${((measured.median / earlier.median - 1) * 100).toFixed(0)} %`;
-    return [[name, spread(earlier, 2), spread(measured, 2), change, is_beyond ? "yes" : ""]];
-  });
-  return table(
-    ["ratio or figure", `at ${before.circumstances.commit}`, "now", "change", "beyond the spread"],
-    rows,
-  );
-}
-
-/** A sentence when other programs took so much of the machine that the figures say little. */
-export function warnOfOthers({ lines }: RunResults): string | null {
-  const shares = lines.flatMap(({ cpu_us }) => {
-    if (cpu_us === null) return [];
-    const { load, server, postgres, others } = cpu_us;
-    return [others / (load + server + postgres + others)];
-  }).toSorted((a, b) => a - b);
-  const share = shares[shares.length >> 1];
-  if (share === undefined || share < OTHERS_MAX) return null;
+/** A warning if other programs took so much CPU time that the figures mean little. */
+export function warnOfOthers(measurements: readonly Measurement[]): string | null {
+  const share = median(measurements.flatMap((measurement) => {
+    const cpu = cpuOf(runsOf(measurement));
+    if (cpu === null) return [];
+    return [cpu.others / (cpu.load + cpu.server + cpu.postgres + cpu.others)];
+  }));
+  if (!(share >= OTHERS_MAX)) return null;
   return `OTHER PROGRAMS took ${(share * 100).toFixed(0)} % of the CPU time: ratios are too low, ` +
-    "because one server process loses more to them than the many of pgbench do";
+    "because they slow down one server process more than the many processes of pgbench";
 }
 
-/** Every ratio and figure of a run by its name. */
-function judgedBy({ lines, figures }: RunResults): Map<string, Spread> {
-  const all = new Map<string, Spread>();
-  for (const { name, connections, ratio } of lines) {
-    if (ratio) all.set(connections === null ? name : `${name}, ${connections}`, ratio);
-  }
-  for (const { name, unit, value } of figures) if (value) all.set(`${name}, ${unit}`, value);
-  return all;
+function cpuOf(runs: readonly Run[]): CpuPerAnswer | null {
+  const known = runs.flatMap(({ cpu, answered }) => cpu === null ? [] : [{ cpu, answered }]);
+  if (known.length === 0) return null;
+  const each = (used: (cpu: (typeof known)[number]["cpu"]) => number) =>
+    median(known.map(({ cpu, answered }) => used(cpu) / answered * 1e6));
+  return {
+    load: each(({ load }) => load),
+    server: each(({ server }) => server),
+    postgres: each(({ postgres }) => postgres),
+    // The counters have steps, so the difference can be negative.
+    others: each((cpu) => Math.max(0, cpu.machine - cpu.load - cpu.server - cpu.postgres)),
+  };
 }
 
-/** Shares of our own CPU time, in percent: load, server, Postgres. */
-function cpuShares({ cpu_us }: LineResult): string {
-  if (cpu_us === null) return NONE;
-  const { load, server, postgres } = cpu_us;
-  return [load, server, postgres].map((used) =>
-    (used / (load + server + postgres) * 100).toFixed(0)
-  ).join(" / ");
+function number(value: number | undefined, digits: number): string {
+  return value === undefined || Number.isNaN(value) ? NONE : value.toFixed(digits);
 }
 
-function number(value: number | null, digits: number): string {
-  return value === null ? NONE : value.toFixed(digits);
-}
-
-function spread(value: Spread | null, digits: number): string {
-  if (value === null) return NONE;
-  const { median, min, max } = value;
+function spread(values: readonly number[], digits: number): string {
+  const found = spreadOf(values);
+  if (found === null) return NONE;
+  const { median, min, max } = found;
   if (min === max) return median.toFixed(digits);
   return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 }

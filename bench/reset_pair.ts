@@ -1,24 +1,23 @@
 /**
- * A reset of a large sandbox while another environment creates: how long it takes to be answered,
- * and what is left meanwhile of the other's rate.
+ * Resets a large sandbox while another environment creates: measures the time until the answer, and
+ * the rate of the creates before and during the reset.
  */
 
+import { makeSandbox } from "../torture/sandbox.ts";
 import { fillEnvironment } from "./fill.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
 import { SLOT_MS } from "./load_order.ts";
 import { counts, measureServer, type Run } from "./measure.ts";
-import type { Figure } from "./measurement.ts";
-import type { Pair } from "./pair.ts";
+import type { Figure, Pair } from "./measurement.ts";
 import type { Product } from "./product.ts";
-import { makeSandbox } from "./sandbox.ts";
 
-/** The other environment creates for so long before the reset and at least so long with it. */
+/** Time of the creates before the reset, and longest time of the reset. */
 const BEFORE_MS = 1500;
 const WITH_MS = 5000;
-/** Too short a time would hold one statement's answers, or none. */
+/** Fewest slots of a rate. In a shorter time one statement decides the rate. */
 const MIN_SLOTS = 4;
 
-/** The pair, and the figure that each of its runs adds to. */
+/** The pair, and the figure to which each run adds a value. */
 export function prepareResetPair(
   forge: RequestForge,
   payments: number,
@@ -32,8 +31,9 @@ export function prepareResetPair(
 
   async function resetWhileCreating(): Promise<void> {
     [before, meanwhile] = [null, null];
-    // Each time another: what a refused reset has left is in nobody's way.
-    const sandbox: Product = { ...product, test_key: await makeSandbox(sql, "Reset") };
+    // A new sandbox each time, so that the rows of a refused reset do not matter.
+    const { text } = await makeSandbox(sql, "Reset");
+    const sandbox: Product = { ...product, test_key: text };
     await fillEnvironment(sql, { product: sandbox, payments, deliveries: true, vacuum: false });
     const creating = measureServer(bench, name, CONNECTIONS, {
       ...createPlan(forge),
@@ -78,7 +78,7 @@ export function prepareResetPair(
   };
 }
 
-/** Empties the sandbox; what is wrong with the answer, if anything. */
+/** Resets the sandbox and returns the problems of the answer. */
 async function reset({ base_url, test_key }: Product, payments: number): Promise<string[]> {
   const response = await fetch(`${base_url}/api-v1-sandbox/reset`, {
     method: "POST",
@@ -88,7 +88,7 @@ async function reset({ base_url, test_key }: Product, payments: number): Promise
   const text = await response.text();
   if (!response.ok) return [`${response.status} ${text}`];
   const { deleted } = JSON.parse(text);
-  // The copies, and the one that they were made from.
+  // The copies, and the payment from which they were made.
   const due = {
     payments: payments + 1,
     events: 2 * (payments + 1),

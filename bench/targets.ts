@@ -1,23 +1,33 @@
 /**
- * What is to be reached, each a ratio or a figure of one run: the table at the end of a run. Missing
- * lines (`--only`, no pgbench) leave their targets unjudged.
+ * The targets, each a ratio or a figure of one run. If a line was not measured (`--only`, no pgbench),
+ * its targets are not judged.
  */
 
 import { CONNECTIONS } from "./line.ts";
-import { type Figure, type Measurement, ratesBy, ratiosOf, runsOf } from "./measurement.ts";
-import { type JudgedTarget, rounded } from "./results.ts";
+import {
+  type Measured,
+  type Measurement,
+  median,
+  ratesBy,
+  ratiosOf,
+  runsOf,
+} from "./measurement.ts";
 
-/** Bounds of the median, both inclusive. */
+/** A target and the measured values. */
+export interface JudgedTarget {
+  name: string;
+  /** The bounds as text, such as "≥ 1.4". */
+  target: string;
+  values: readonly number[];
+  /** Whether the median reaches the target; null if it was not measured. */
+  is_reached: boolean | null;
+}
+
+/** Inclusive bounds of the median. */
 interface Bounds {
   least?: number;
   most?: number;
   unit?: string;
-}
-
-/** What was measured, by name. */
-export interface Measured {
-  measurements: readonly Measurement[];
-  figures: readonly Figure[];
 }
 
 /** The targets of a run on a fresh database. */
@@ -76,7 +86,7 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
   ];
 }
 
-/** The targets of lines on a filled database, beside the same on a fresh one. */
+/** The targets of a run on a filled database: each line beside the same line on a fresh one. */
 export function judgeFilled(measured: Measured, rows: number): JudgedTarget[] {
   const { ratio } = new Finder(measured);
   return [
@@ -92,28 +102,29 @@ function judgeMemory({ figures }: Measured): JudgedTarget[] {
   return figures.flatMap(({ name, values }) => {
     if (name.startsWith("memory of")) return [judge(name, values, { most: 200, unit: "MB" })];
     if (!name.startsWith("growth of")) return [];
-    return [judge(name, values, { least: -Infinity, most: 20, unit: "MB" })];
+    return [judge(name, values, { most: 20, unit: "MB" })];
   });
 }
 
-function judge(name: string, values: readonly number[], bounds: Bounds): JudgedTarget {
-  const { least, most, unit } = bounds;
-  const measured = rounded(values);
-  const parts = [
-    least !== undefined && Number.isFinite(least) ? `≥ ${least}` : "",
-    most !== undefined ? `≤ ${most}` : "",
-  ].filter(Boolean);
+function judge(
+  name: string,
+  values: readonly number[],
+  { least = -Infinity, most = Infinity, unit }: Bounds,
+): JudgedTarget {
+  const bounds = [
+    ...(Number.isFinite(least) ? [`≥ ${least}`] : []),
+    ...(Number.isFinite(most) ? [`≤ ${most}`] : []),
+  ].join(", ");
+  const middle = median(values);
   return {
     name,
-    target: parts.join(", ") + (unit ? ` ${unit}` : ""),
-    measured,
-    is_reached: measured === null
-      ? null
-      : measured.median >= (least ?? -Infinity) && measured.median <= (most ?? Infinity),
+    target: bounds + (unit ? ` ${unit}` : ""),
+    values,
+    is_reached: Number.isNaN(middle) ? null : middle >= least && middle <= most,
   };
 }
 
-/** Finds what was measured; nothing of what was not. */
+/** Finds measured values by name; no values if the line was not measured. */
 class Finder {
   readonly #measured: Measured;
 
@@ -126,7 +137,7 @@ class Finder {
     return line === undefined ? [] : ratiosOf(line);
   };
 
-  /** One line's rate by another's, both at the connections of most lines. */
+  /** The rate of one line divided by the rate of another, both at 64 connections. */
   readonly rates = (name: string, by: string): number[] => {
     const [one, other] = [this.#line(name, CONNECTIONS), this.#line(by, CONNECTIONS)];
     return one === undefined || other === undefined ? [] : ratesBy(one, other);

@@ -1,76 +1,89 @@
 /**
- * Webhooks: how fast the relay empties its outbox into one fast receiver, beside loops of `fetch`
- * that post the same events to the same receiver; how soon after a create its events arrive, at a low
- * rate; and how fast creates are while each of their events is delivered. After every run the receiver
- * and the outbox must agree with the events.
+ * Webhooks: the rate at which the relay delivers a backlog, beside `fetch` loops that post the same
+ * events; the time from a create to the arrival of its events at a low rate; and the rate of creates
+ * whose events are all delivered. After every run the arrivals and the outbox must agree with the
+ * events.
  */
 
 import { formatTime } from "../shared/core/clock.ts";
 import { ask, CREATE_A } from "./api_request.ts";
-import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
+import {
+  type ArrivedEvent,
+  auditBooks,
+  auditDeliveries,
+  markBooks,
+  NO_ROWS,
+  readArrivals,
+  readBooks,
+  readOutbox,
+  type Rows,
+} from "./books.ts";
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
-import { type ArrivedEvent, auditDeliveries, readArrivals, readOutbox } from "./delivery_books.ts";
 import { CONNECTIONS, CREATE_ROWS, createOf, createPlan, type RequestForge } from "./line.ts";
-import { type LoopbackServer, startLoopbackServer } from "./loopback_server.ts";
-import { type Bench, counts, measureServer, type Run, type ServerRun } from "./measure.ts";
-import type { Pair } from "./pair.ts";
-import { quantile } from "./quantile.ts";
+import {
+  type Answerer,
+  type AtEnd,
+  type Bench,
+  counts,
+  measureServer,
+  type Run,
+  startServer,
+} from "./measure.ts";
+import { type Pair, quantile } from "./measurement.ts";
 
-/** As many as the relay has under way at one endpoint (relay.ts). */
+/** Attempts that the relay has under way at one endpoint (relay.ts). */
 const CONCURRENCY = 16;
-/** Payments of the backlog for each second of a run, two events each. */
+/** Payments of the backlog for each second of a run; each has two events. */
 const BACKLOG_PER_SECOND = 1000;
-/** Creates per second of the open loop (performance targets), and how much longer it takes. */
+/** Creates per second of the open loop (performance targets), and the factor of its duration. */
 const LOW_RATE = 100;
 const LOW_RATE_STRETCH = 2;
-/** The outbox is looked at this often, and given up after. */
+/** Interval between looks at the outbox, and the longest wait for it. */
 const POLL_MS = 100;
 const DEADLINE_MS = 60_000;
 
-/** An event as it is stored. */
+/** A stored event. */
 interface StoredEvent {
   id: string;
   body: string;
 }
 
-/** What arrived in a run of the relay that counts. */
+/** The requests of a run with webhooks, and the ids of their events. */
+interface Work {
+  answers: number;
+  ids: readonly string[];
+}
+
+/** A run with webhooks that counts. */
 interface DeliveryRun {
   arrivals: ArrivedEvent[];
   cpu: Run["cpu"];
 }
 
-/**
- * The pairs; the first payments there are make the backlog.
- * @param atEnd takes the step that ends the receiver
- */
-export async function prepareWebhookPairs(
-  forge: RequestForge,
-  atEnd: (step: () => Promise<void>) => void,
-): Promise<Pair[]> {
+/** Starts the receiver and prepares the pairs. The oldest payments make the backlog. */
+export async function prepareWebhookPairs(forge: RequestForge, atEnd: AtEnd): Promise<Pair[]> {
   const { bench } = forge;
-  const receiver = await startLoopbackServer("webhook_receiver.ts");
-  atEnd(() => receiver.stop());
+  const receiver = await startServer("webhook_receiver.ts", null, atEnd);
+  const payments = Math.ceil(bench.seconds * BACKLOG_PER_SECOND);
   const backlog = await bench.sql<StoredEvent[]>`
     select e.id, e.body from pay.events e
-    join (select id from pay.payments order by id limit ${
-    Math.ceil(bench.seconds * BACKLOG_PER_SECOND)
-  }) p
-      on p.id = e.subject_id
+    join (select id from pay.payments order by id limit ${payments}) p on p.id = e.subject_id
     order by e.id`;
   return [
     {
       name: "webhooks beside fetch",
       connections: CONCURRENCY,
-      run: () => emptyOutbox(bench, receiver, backlog),
-      measureBeside: () => postByFetch(bench, receiver, backlog, CONCURRENCY),
+      run: () => deliverBacklog(bench, receiver, backlog),
+      measureBeside: () => postByFetch(bench, receiver, backlog),
     },
     {
-      name: "webhooks beside fetch, one by one",
-      connections: CONCURRENCY,
-      run: () => emptyOutbox(bench, receiver, backlog),
-      measureBeside: () => postByFetch(bench, receiver, backlog, 1),
+      name: "create until every event has arrived",
+      connections: CONNECTIONS,
+      run: () => createUntilArrived(forge, receiver),
+      measureBeside: async () =>
+        (await createAtFullSpeed(forge, "without endpoints"))?.per_second ??
+          null,
     },
-    ...deliveredPairs(forge, receiver),
     {
       name: `create to arrival, ${LOW_RATE}/s`,
       connections: null,
@@ -81,13 +94,12 @@ export async function prepareWebhookPairs(
 }
 
 /**
- * The outbox gets the events as if the endpoint had been away since they happened: ids begin with
- * that time, or retention would take them for old. The relay finds them by itself, with the next tick
- * of its clock.
+ * Inserts the deliveries of the backlog; the relay finds them at its next tick. Their ids begin with
+ * the times of the events, because retention deletes by the time in the id.
  */
-async function emptyOutbox(
+async function deliverBacklog(
   bench: Bench,
-  receiver: LoopbackServer,
+  receiver: Answerer,
   backlog: readonly StoredEvent[],
 ): Promise<Run | null> {
   const ids = backlog.map(({ id }) => id);
@@ -107,12 +119,11 @@ async function emptyOutbox(
   return { per_second: rateOf(arrivals), p50_ms, p99_ms, cpu, answered: arrivals.length };
 }
 
-/** The rate of a loop that does nothing but post. Null when not everything arrived. */
+/** The rate of loops that only post. Null if an event did not arrive. */
 async function postByFetch(
   bench: Bench,
-  receiver: LoopbackServer,
+  receiver: Answerer,
   backlog: readonly StoredEvent[],
-  concurrency: number,
 ): Promise<number | null> {
   let next = 0;
   const loop = async () => {
@@ -125,7 +136,7 @@ async function postByFetch(
       await response.body?.cancel();
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, loop));
+  await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   const arrivals = await takeArrivals(receiver);
   const arrived = new Set(arrivals.map(({ id }) => id));
   const missing = backlog.filter(({ id }) => !arrived.has(id)).length;
@@ -134,10 +145,10 @@ async function postByFetch(
 }
 
 /**
- * An open loop of creates. Latency is from the moment when the server took the request, which is
- * before its commit, to the arrival of each of its events, of which the second waits for the first.
+ * Creates in an open loop. The latency of an event is the time from the start of its request, before
+ * the commit, to its arrival. The second event of a payment waits for the first.
  */
-async function createSlowly(bench: Bench, receiver: LoopbackServer): Promise<Run | null> {
+async function createSlowly(bench: Bench, receiver: Answerer): Promise<Run | null> {
   const { product, sql, seconds } = bench;
   const creates = Math.ceil(seconds * LOW_RATE_STRETCH * LOW_RATE);
   const name = `creates, ${LOW_RATE}/s`;
@@ -161,80 +172,54 @@ async function createSlowly(bench: Bench, receiver: LoopbackServer): Promise<Run
     per_second: rateOf(arrivals),
     p50_ms: quantile(latencies, 0.5),
     p99_ms: quantile(latencies, 0.99),
-    // The creates are this process's, so the machine's time cannot be told apart.
+    // This process sends the creates, so their CPU time would count as that of other programs.
     cpu: null,
     answered: arrivals.length,
   };
 }
 
-/**
- * Creates at full speed while there is an endpoint for their events, beside creates without one; and
- * the same creates, counted until the last of their events has arrived.
- */
-function deliveredPairs(forge: RequestForge, receiver: LoopbackServer): Pair[] {
+/** Creates at full speed with an endpoint, counted until their last event has arrived. */
+async function createUntilArrived(forge: RequestForge, receiver: Answerer): Promise<Run | null> {
   const { bench } = forge;
-  const create = (name: string) =>
-    measureServer(bench, name, CONNECTIONS, createPlan(forge), CREATE_ROWS);
-  interface Delivered {
-    run: ServerRun;
-    arrived: Run;
-  }
-  const createWithEndpoint = async (name: string): Promise<Delivered | null> => {
-    const began_ms = await markBooks();
-    const began_at = formatTime(began_ms);
-    const runs: ServerRun[] = [];
-    const delivered = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
-      const run = await create(name);
-      if (run !== null) runs.push(run);
-      const events = await bench.sql<{ id: string }[]>`
-        select e.id from pay.environments n
-        join lateral (select id from pay.events v where v.environment_id = n.id
-          and v.id >= pay.id_floor('evt_', ${began_at}::text::timestamptz) offset 0) e on true`;
-      return { answers: run?.result.answered ?? 0, ids: events.map(({ id }) => id) };
-    });
-    const [run] = runs;
-    if (run === undefined || delivered === null) return null;
-    const { arrivals, cpu } = delivered;
-    const per_second = run.answered / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
-    return { run, arrived: { ...run, per_second, p50_ms: NaN, p99_ms: NaN, cpu } };
-  };
-  // One run for both figures, when both are asked for.
-  let beside: number | null = null;
-  let newest: Delivered | null = null;
-  const measureBeside = async () =>
-    beside = (await create("create without endpoints"))?.per_second ?? null;
-  const [name, arrived] = ["create with an endpoint", "create until every event has arrived"];
-  return [
-    {
-      name,
-      connections: CONNECTIONS,
-      measureBeside,
-      run: async () => (newest = await createWithEndpoint(name))?.run ?? null,
-    },
-    {
-      name: arrived,
-      connections: CONNECTIONS,
-      measureBeside: () => newest === null ? measureBeside() : Promise.resolve(beside),
-      run: async () => {
-        const found = newest ?? await createWithEndpoint(arrived);
-        newest = null;
-        return found?.arrived ?? null;
-      },
-    },
-  ];
+  const began_ms = await markBooks();
+  const name = "with an endpoint";
+  let answered = 0;
+  const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
+    answered = (await createAtFullSpeed(forge, name))?.answered ?? 0;
+    const events = await bench.sql<{ id: string }[]>`
+      select e.id from pay.environments n
+      join lateral (select id from pay.events v where v.environment_id = n.id
+        and v.id >= pay.id_floor('evt_', ${formatTime(began_ms)}::text::timestamptz) offset 0) e
+        on true`;
+    return { answers: answered, ids: events.map(({ id }) => id) };
+  });
+  if (run === null || answered === 0) return null;
+  const { arrivals, cpu } = run;
+  const per_second = answered / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
+  return { per_second, p50_ms: NaN, p99_ms: NaN, cpu, answered };
+}
+
+function createAtFullSpeed(forge: RequestForge, name: string): Promise<Run | null> {
+  return measureServer(
+    forge.bench,
+    `create ${name}`,
+    CONNECTIONS,
+    createPlan(forge),
+    CREATE_ROWS,
+  );
 }
 
 /**
- * Makes an endpoint, lets `work` make events for it, waits until nothing is pending, audits.
- * Null when the run does not count.
- * @param work tells how many requests were answered, and the ids of the events
+ * Makes an endpoint, calls `work`, waits until no delivery is pending, and audits. Null if the run
+ * does not count.
+ * @param work makes events for the endpoint
  */
 async function measureDeliveries(
   bench: Bench,
-  receiver: LoopbackServer,
+  receiver: Answerer,
   name: string,
   each: Rows,
-  work: (endpoint_id: string) => Promise<{ answers: number; ids: readonly string[] }>,
+  work: (endpoint_id: string) => Promise<Work>,
 ): Promise<DeliveryRun | null> {
   const { product, sql } = bench;
   const path = "/v1/webhook_endpoints";
@@ -254,7 +239,7 @@ async function measureDeliveries(
   return counts(bench, name, problems) ? { arrivals, cpu } : null;
 }
 
-/** Until nothing is pending or the deadline is over; the audit tells which. */
+/** Waits until no delivery is pending or the deadline is over. The audit reports the rest. */
 async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<void> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline;) {
     const pending = await sql`
@@ -265,7 +250,7 @@ async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<
   }
 }
 
-async function takeArrivals(receiver: LoopbackServer): Promise<ArrivedEvent[]> {
+async function takeArrivals(receiver: Answerer): Promise<ArrivedEvent[]> {
   return readArrivals(await (await fetch(urlOf(receiver))).json());
 }
 
@@ -276,7 +261,7 @@ function rateOf(arrivals: readonly ArrivedEvent[]): number {
   return (arrivals.length - 1) / (last.at_ms - first.at_ms) * 1000;
 }
 
-function urlOf({ port }: LoopbackServer): string {
+function urlOf({ port }: Answerer): string {
   return `http://127.0.0.1:${port}/`;
 }
 

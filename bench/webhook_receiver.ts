@@ -1,13 +1,15 @@
 /**
- * A webhook receiver as fast as one gets: keeps each body with the time of its arrival and answers
- * 200. `GET` tells what has arrived since the last one, as a list of `Arrival`, and forgets it.
+ * A fast webhook receiver: it keeps each body with the time of its arrival and answers 200. `GET`
+ * returns the arrivals since the last `GET`.
  */
 
-/** One POST that arrived. */
+import { onLines, tell } from "../torture/process.ts";
+
+/** A received POST. */
 export interface Arrival {
-  /** Milliseconds since 1970, finer than whole ones. */
+  /** Milliseconds since 1970, with fractions. */
   at_ms: number;
-  /** The event's text. */
+  /** The text of the event. */
   body: string;
 }
 
@@ -16,15 +18,17 @@ if (import.meta.main) {
   Deno.serve({
     hostname: "127.0.0.1",
     port: 0,
-    onListen: ({ port }) => console.log(port),
+    onListen: ({ port }) => tell({ port }),
   }, async (request) => {
     if (request.method === "POST") {
       const body = await request.text();
       arrivals.push({ at_ms: performance.timeOrigin + performance.now(), body });
       return new Response();
     }
-    const told = arrivals;
+    const taken = arrivals;
     arrivals = [];
-    return Response.json(told);
+    return Response.json(taken);
   });
+  // Ends this process when the benchmark ends.
+  onLines(() => {});
 }

@@ -1,7 +1,7 @@
-/** A call of the API over HTTP, without retries. */
+/** Calls the API over HTTP, without retries. */
 
-/** An answer, read. */
-export interface ApiAnswer {
+/** An answer with its body. */
+interface ApiAnswer {
   status: number;
   text: string;
   // deno-lint-ignore no-explicit-any
@@ -10,7 +10,10 @@ export interface ApiAnswer {
   ms: number;
 }
 
-/** @param path after the base URL: `/api-v1-payments/v1/payments` */
+/**
+ * Sends a request: POST if it has a body, otherwise GET.
+ * @param path after the base URL, such as `/api-v1-payments/v1/payments`
+ */
 export async function callApi(
   base_url: string,
   api_key: string,
@@ -39,11 +42,12 @@ export async function callApi(
   };
 }
 
-/** A payment in the sandbox. */
+/** Path of sandbox payments. */
 export const SANDBOX_PAYMENTS = "/api-v1-sandbox/payments";
+/** Path of webhook endpoints. */
 export const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 
-/** Registers an endpoint; its id and secret. */
+/** Makes a webhook endpoint; returns its id and secret. */
 export async function addEndpoint(
   base_url: string,
   api_key: string,

@@ -1,16 +1,16 @@
 /**
- * What a receiver keeps of a delivery: enough to tell afterwards whether it was genuine, fresh, whole
- * and in order.
+ * The record that a receiver writes for each delivery. The audit checks with it that deliveries were
+ * genuine, fresh, complete and in order.
  */
 
 import { createHash } from "node:crypto";
 import { verifyWebhook } from "../client/webhook_signature.ts";
 
-/** How the receiver fails a delivery on purpose. */
+/** The ways in which the receiver fails a delivery on purpose. */
 export const WAYS_TO_FAIL = ["500", "503", "302", "silent"] as const;
 export type WayToFail = typeof WAYS_TO_FAIL[number];
 
-/** A delivery as it arrived. */
+/** A received delivery. */
 export interface Arrival {
   at_ms: number;
   path: string;
@@ -18,31 +18,34 @@ export interface Arrival {
   type: string;
   subject_id: string;
   sequence: number;
-  /** The idempotency key of the request that the event is of. */
+  /** The idempotency key of the request that caused the event. */
   key: string | null;
   attempt: number;
   /** SHA-256 of the body, in hex. */
   body_hash: string;
-  /** Age of the signature (its `t`) when it arrived, in milliseconds; 0 to 1 000 is its rounding. */
+  /** Age of the signature (its `t`) on arrival in milliseconds. Up to 1 000 come from rounding. */
   age_ms: number;
-  /** `Webhook-Timestamp` less `t`, in seconds: they are one time. */
+  /** `Webhook-Timestamp` minus `t` in seconds; they must be equal. */
   timestamps_apart_s: number;
   is_genuine: boolean;
-  /** Answered 2xx. */
+  /** Whether the receiver answered 2xx. */
   is_taken: boolean;
   failed_by: WayToFail | null;
 }
 
-/** A request as a receiver has it. */
+/** A received request. */
 interface ReceivedRequest {
   path: string;
   headers: Headers;
   bytes: Uint8Array;
-  /** The receiver's clock. */
+  /** Time of arrival by the clock of the receiver. */
   at_ms: number;
 }
 
-/** Reads a delivery; it counts as taken when it is genuine. @param secret of the endpoint */
+/**
+ * Verifies a delivery and makes its record. `is_taken` is true if the delivery is genuine.
+ * @param secret signing secret of the endpoint
+ */
 export async function readArrival(
   { path, headers, bytes, at_ms }: ReceivedRequest,
   secret: string,

@@ -8,7 +8,7 @@ import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
-/** Two rounds a second: enough to fill a relay without shares, and little load. */
+/** Two rounds a second: enough to fill a relay without shares, with little load. */
 const ROUND_MS = 500;
 
 /** Rounds after which a relay without shares has no place left: each takes 64 of 256. */
@@ -20,15 +20,16 @@ interface Attacker {
   start(): Promise<void>;
   /** Resolves after its last round; attempts may still be under way. */
   stop(): Promise<void>;
-  /** Attempts under way at its receiver: now, at most so far; and all attempts. */
+  /** Attempts at its receiver: under way now, most under way at once, and in total. */
   readonly held: { now: number; most: number; all: number };
   close(): Promise<void>;
 }
 
 /**
- * @param base_url of the server under attack
- * @param api_key of a sandbox in a separate account
- * @param answer_ms time that its receiver takes to answer
+ * Opens the receiver of an attacker.
+ * @param base_url URL of the server under attack
+ * @param api_key key of a sandbox in a separate account
+ * @param answer_ms time that the receiver takes to answer
  */
 export function openAttacker(base_url: string, api_key: string, answer_ms: number): Attacker {
   const held = { now: 0, most: 0, all: 0 };
@@ -74,7 +75,7 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
   };
 }
 
-/** One round: endpoints, payments, a reset, and the endpoints are deleted. */
+/** One round: creates endpoints and payments, resets the sandbox and deletes the endpoints. */
 async function attackOnce(base_url: string, api_key: string, url: string): Promise<void> {
   const ids: string[] = [];
   for (let i = 0; i < ENDPOINTS_EACH; i++) {

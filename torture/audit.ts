@@ -1,7 +1,6 @@
 /**
- * The audit of a run: what the clients and the receiver have on disk against what the database holds.
- * Judges by the model, by the oracles of the database and by counting; shares no rule with the
- * product. Each check lists what breaks its promise.
+ * The audit of a run: compares the journals of clients and receiver with the database. It judges by
+ * the model, by the oracles and by counting, and shares no rule with the product.
  */
 
 import type postgres from "postgres";
@@ -48,7 +47,7 @@ function ofPromise(text: string): string[] {
   return text.split(":")[0]!.split(", ");
 }
 
-/** Operations whose answers are judged: those of a sandbox that is never reset. */
+/** Operations whose answers are judged: all except those of the sandbox that is reset. */
 function judged({ stories }: Plan): { story: Story; operation: Operation }[] {
   return stories.filter(({ sandbox }) => sandbox !== "resets")
     .flatMap((story) => story.groups.flat().map((operation) => ({ story, operation })));
@@ -58,7 +57,7 @@ function keyOf(plan: Plan, operation: number): string {
   return `torture-${plan.seed}-${operation}`;
 }
 
-/** R1: what was acknowledged is there, what was refused has left nothing, everything was answered. */
+/** R1: acknowledged changes exist, refused ones left nothing, every operation has an answer. */
 function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
   const { plan } = evidence;
   const findings: string[] = [];
@@ -72,14 +71,14 @@ function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
   for (const { story, operation } of judged(plan)) {
     const { number, action } = operation;
     const answer = first.get(number);
-    // Not told to its end: the story says whether that is right.
+    // The story ended earlier. auditStories() judges whether that is right.
     if (answer === undefined || answer.status === 0 || isRead(action)) continue;
     const has_effect = keys.has(`${evidence.environments[story.sandbox]} ${keyOf(plan, number)}`);
     const promises = hasEffect(action, answer);
     if (promises !== false) acknowledged++;
     if (promises === true && !has_effect) findings.push(`operation ${number} is lost`);
     if (promises === false && has_effect) {
-      findings.push(`operation ${number} was answered ${answer.status} and happened all the same`);
+      findings.push(`operation ${number} was answered ${answer.status}, but its change exists`);
     }
   }
   return {
@@ -89,11 +88,11 @@ function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
   };
 }
 
-/** Whether an answer says that something has changed; null: it says not (an advance in place). */
+/** Whether an answer acknowledges a change; null if it does not show that. */
 function hasEffect(action: Action, { status, body }: Answer): boolean | null {
   if (status === 402) return action.do !== "transfer";
   if (status >= 400) return false;
-  // An advance to where the payment stands is 200 and changes nothing; the stories tell them apart.
+  // An advance to the current status is 200 and changes nothing. auditStories() judges these.
   if (action.do === "advance" || action.do === "advance_transfer") {
     return JSON.parse(body).status === action.to ? null : true;
   }
@@ -108,12 +107,12 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
     if (key === null || environment_id === evidence.environments.resets) continue;
     const makes = type.endsWith(".created") ? subject_id : `${subject_id} ${sequence}`;
     if (!type.endsWith(".created") && type !== "refund.completed") continue;
-    // A forced refund is made with its payment.
+    // A forced refund has the key of its payment, so the type belongs to the name.
     const name = `${environment_id} ${key} ${type}`;
     made.set(name, (made.get(name) ?? new Set()).add(makes));
   }
   for (const [name, things] of made) {
-    if (things.size > 1) findings.push(`${name}: ${things.size} of them`);
+    if (things.size > 1) findings.push(`${name}: ${things.size} effects instead of 1`);
   }
   const told = new Map<number, Answer[]>();
   for (const answer of answersOf(evidence, "answer")) {
@@ -133,9 +132,11 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
       findings.push(`operation ${operation.number}: twins were answered differently`);
     }
     const firsts = lasting.filter(({ is_replay }) => !is_replay);
-    if (firsts.length > 1) findings.push(`operation ${operation.number}: ${firsts.length} firsts`);
+    if (firsts.length > 1) {
+      findings.push(`operation ${operation.number}: ${firsts.length} first answers`);
+    }
     const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
-    if (is_mixed) findings.push(`operation ${operation.number}: done and refused`);
+    if (is_mixed) findings.push(`operation ${operation.number}: only some twins succeeded`);
   }
   findings.push(...evidence.replays.faults);
   return {
@@ -146,7 +147,7 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
   };
 }
 
-/** R3: another body under a used key is 409 and nothing else. */
+/** R3: another body with a used key gets 409. */
 function auditChanged(evidence: Evidence): Verdict {
   const changed = answersOf(evidence, "changed");
   const findings = changed
@@ -157,7 +158,7 @@ function auditChanged(evidence: Evidence): Verdict {
   return { promise: "R3", says: `${changed.length} requests with one field changed`, findings };
 }
 
-/** R4, besides the oracles: append-only, and no hot balance below zero, meanwhile and at the end. */
+/** R4, besides the oracles: the ledger is append-only, and no hot balance was ever below zero. */
 async function auditLedger(evidence: Evidence): Promise<Verdict> {
   const { meanwhile, altered_movements } = evidence;
   const overdrawn = await overdrawnBalances(evidence.sql, evidence.environments.transfers);
@@ -167,10 +168,10 @@ async function auditLedger(evidence: Evidence): Promise<Verdict> {
   return {
     promise: "R4",
     says: `${row!.movements} movements of the ledger, ${row!.transfers} transfers, ` +
-      `audited ${meanwhile.audits} times meanwhile`,
+      `audited ${meanwhile.audits} times during the run`,
     findings: [
       ...overdrawn,
-      ...(meanwhile.audits === 0 ? ["the books were never looked at meanwhile"] : []),
+      ...(meanwhile.audits === 0 ? ["the books were never audited during the run"] : []),
       ...meanwhile.findings,
       ...altered_movements,
       ...balanceFaults(evidence),
@@ -178,7 +179,7 @@ async function auditLedger(evidence: Evidence): Promise<Verdict> {
   };
 }
 
-/** Balances that transfers alone draw on, and that have gone below zero. */
+/** Overdrawn balances of a sandbox. Transfers must not overdraw a balance. */
 export async function overdrawnBalances(
   sql: postgres.Sql,
   environment_id: string,

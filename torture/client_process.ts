@@ -1,8 +1,8 @@
 /**
- * The clients of the run: tell the stories of the plan, so many at once, through proxies that spoil
- * what they can. Every operation is sent until it is answered for good, always with the same key, and
- * journalled before it is sent and after each answer. At the end every key is sent once more, without
- * faults, and has to be replayed byte for byte.
+ * The clients of the main run. They send the stories of the plan through proxies that break
+ * connections. They repeat each operation with its key until it has a final answer, and record it
+ * before the first request and after each answer. At the end, without faults, they send every key
+ * again and expect the first answer byte for byte.
  */
 
 import { Journal } from "./journal.ts";
@@ -11,7 +11,7 @@ import { onLines, settingsOf, tell } from "./process.ts";
 import { type Random, randomOf } from "./random.ts";
 import { changed, type PlannedRequest, requestOf } from "./request.ts";
 
-/** What the clients are launched with. */
+/** The settings of the process. */
 export interface ClientSettings {
   seed: number;
   operations: number;
@@ -19,21 +19,21 @@ export interface ClientSettings {
   journal: string;
   /** `http://127.0.0.1:<port>/functions/v1`; twins take turns. */
   base_urls: string[];
-  /** The same without proxies, for the replays at the end. */
+  /** The base URLs without proxies, for the replays at the end. */
   calm_urls: string[];
   keys: Record<Sandbox, string>;
 }
 
-/** An operation that is about to be sent. */
+/** The record of an operation before its first request. */
 export interface Sent {
   kind: "send";
   operation: number;
   story: number;
-  /** Of the payment or transfer that it is about. */
+  /** Id of its payment or transfer. */
   id: string;
 }
 
-/** An answer that counts: the operation's last word. */
+/** The record of a final answer. */
 export interface Answer {
   kind: "answer" | "changed" | "replay";
   operation: number;
@@ -44,27 +44,27 @@ export interface Answer {
   is_replay: boolean;
 }
 
-/** What the clients have seen besides answers. */
+/** Numbers of requests by result. */
 export interface ClientCounts {
   requests: number;
-  /** Requests that no answer, or an answer that does not count, came back to. */
+  /** Requests whose connection broke before the answer. */
   broken: number;
   unavailable: number;
   in_progress: number;
-  /** 500: never right. */
+  /** Answers of 500, which are always wrong. */
   internal: number;
-  /** Longest that an operation waited for its answer. */
+  /** Longest time from the first request of an operation to its final answer. */
   slowest_ms: number;
 }
 
-/** What the clients print. */
+/** A line that the process prints. */
 export type ClientReport =
   | { answered: number }
   | { counts: ClientCounts }
   | { replayed: number; faults: string[] };
 
 const ANSWER_DEADLINE_MS = 15_000;
-/** An operation that is not answered for so long is lost. */
+/** Without a final answer after this time an operation counts as not answered. */
 const OPERATION_DEADLINE_MS = 120_000;
 const REPORT_EVERY = 10;
 
@@ -80,7 +80,7 @@ const counts: ClientCounts = {
   internal: 0,
   slowest_ms: 0,
 };
-/** The request of each keyed operation and its answer, for the replays. */
+/** The request and the answer of each keyed operation, for the replays. */
 const kept: { request: PlannedRequest; key: string; sandbox: Sandbox; answer: Answer }[] = [];
 let answered = 0;
 
@@ -91,7 +91,7 @@ const telling = Promise.all(Array.from({ length: settings.clients }, async () =>
     await tellStory(story);
   }
 })).then(() => tell({ counts } satisfies ClientReport));
-// The main process says when the faults are over.
+// The main process sends a line when the faults are over.
 onLines(async () => {
   await telling;
   tell(await replayAll() satisfies ClientReport);
@@ -107,14 +107,14 @@ async function tellStory(story: Story): Promise<void> {
     if (made === "create" || made === "transfer") {
       const body = JSON.parse(answers[0]!.body);
       const created = body.error?.payment?.id ?? body.id;
-      // No money for the transfer: nothing to tell more.
+      // Without money there is no transfer, so the rest of the story is impossible.
       if (created === undefined) return;
       id = created;
     }
   }
 }
 
-/** Sends an operation by all its twins; the answer of the first. */
+/** Sends all twins of an operation; returns the answer to the first twin. */
 async function perform(story: Story, operation: Operation, id: string): Promise<Answer> {
   const { number, action, twins, is_changed } = operation;
   const request = requestOf(action, id);
@@ -137,13 +137,13 @@ async function perform(story: Story, operation: Operation, id: string): Promise<
   return answers[0]!;
 }
 
-/** Whether the service keeps an answer under its key (contract §5). */
+/** Whether the service stores an answer under its key (contract §5). */
 function isKept(action: Action, { status, body }: Answer): boolean {
   return action.do !== "reset" &&
     (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
 }
 
-/** Sends one request until its answer counts. */
+/** Sends one twin until it has a final answer, and records the answer. */
 async function untilAnswered(
   { number: story, sandbox }: Story,
   { number: operation }: Operation,
@@ -153,35 +153,50 @@ async function untilAnswered(
   kind: Answer["kind"],
 ): Promise<Answer> {
   const random = randomOf(settings.seed, "client", operation, twin);
+  const urls = settings.base_urls;
+  const started = performance.now();
+  const received = await sendUntilFinal(urls, operation + twin, random, request, sandbox, key);
+  if (received.status !== 0) {
+    counts.slowest_ms = Math.max(counts.slowest_ms, performance.now() - started);
+  }
+  const answer: Answer = { kind, operation, story, twin, ...received };
+  await journal.write(answer);
+  return answer;
+}
+
+/**
+ * Repeats a request until its answer is final. After the deadline the status is 0.
+ * @param first index of the first URL; each try takes the next one
+ */
+async function sendUntilFinal(
+  urls: readonly string[],
+  first: number,
+  random: Random,
+  request: PlannedRequest,
+  sandbox: Sandbox,
+  key: string | null,
+): Promise<Received> {
   const started = performance.now();
   for (let tries = 0;; tries++) {
-    const base_url = settings.base_urls[(operation + twin + tries) % settings.base_urls.length]!;
-    const told = await send(base_url, request, settings.keys[sandbox], key);
-    const ms = performance.now() - started;
-    if (told !== null && isLast(told)) {
-      counts.slowest_ms = Math.max(counts.slowest_ms, ms);
-      const answer: Answer = { kind, operation, story, twin, ...told };
-      await journal.write(answer);
-      return answer;
+    const base_url = urls[(first + tries) % urls.length]!;
+    const received = await send(base_url, request, settings.keys[sandbox], key);
+    if (received !== null && isFinal(received)) return received;
+    if (performance.now() - started > OPERATION_DEADLINE_MS) {
+      const body = `not answered in ${OPERATION_DEADLINE_MS} ms: ${received?.body}`;
+      return { status: 0, body, is_replay: false };
     }
-    if (ms > OPERATION_DEADLINE_MS) {
-      const body = `not answered in ${OPERATION_DEADLINE_MS} ms: ${told?.body}`;
-      const answer: Answer = { kind, operation, story, twin, status: 0, body, is_replay: false };
-      await journal.write(answer);
-      return answer;
-    }
-    await pause(random, told);
+    await pause(random, received);
   }
 }
 
-type Told = Pick<Answer, "status" | "body" | "is_replay">;
+type Received = Pick<Answer, "status" | "body" | "is_replay">;
 
 async function send(
   base_url: string,
   { method, path, body }: PlannedRequest,
   api_key: string,
   key: string | null,
-): Promise<Told | null> {
+): Promise<Received | null> {
   counts.requests++;
   try {
     const response = await fetch(base_url + path, {
@@ -206,8 +221,8 @@ async function send(
   }
 }
 
-/** Whether to stop asking: everything but "not now". */
-function isLast({ status, body }: Told): boolean {
+/** Whether an answer is final: no 5xx, and no twin that is still under way. */
+function isFinal({ status, body }: Received): boolean {
   if (status === 503) counts.unavailable++;
   else if (status >= 500) counts.internal++;
   else if (status === 409 && body.includes('"idempotency_in_progress"')) counts.in_progress++;
@@ -215,27 +230,27 @@ function isLast({ status, body }: Told): boolean {
   return false;
 }
 
-function pause(random: Random, told: Told | null): Promise<void> {
-  // Sooner than Retry-After asks: this is torture.
-  const delay_ms = told === null ? random.integer(5, 50) : random.integer(50, 250);
+function pause(random: Random, received: Received | null): Promise<void> {
+  // Shorter than Retry-After, to put more load on the service.
+  const delay_ms = received === null ? random.integer(5, 50) : random.integer(50, 250);
   return new Promise((resolve) => setTimeout(resolve, delay_ms));
 }
 
-/** Every key once more; what is not the first answer again is a fault. */
+/** Sends every key again. Each answer that differs from the first one is a fault. */
 async function replayAll(): Promise<{ replayed: number; faults: string[] }> {
   const faults: string[] = [];
   let at = 0;
   let replayed = 0;
   await Promise.all(Array.from({ length: settings.clients }, async () => {
     for (let one = kept[at++]; one; one = kept[at++]) {
-      const { request, key, sandbox, answer } = one;
-      const told = await send(settings.calm_urls[at % 2]!, request, settings.keys[sandbox], key);
-      const is_kept = answer.status < 300 || answer.status === 402 || answer.status === 409;
-      if (!is_kept) continue;
+      const { request, key, sandbox, answer: { operation, status, body } } = one;
+      if (!(status < 300 || status === 402 || status === 409)) continue;
+      const random = randomOf(settings.seed, "replay", operation);
+      const urls = settings.calm_urls;
+      const again = await sendUntilFinal(urls, operation, random, request, sandbox, key);
       replayed++;
-      const is_same = told?.status === answer.status && told.body === answer.body;
-      if (is_same && told.is_replay) continue;
-      faults.push(`operation ${answer.operation}: ${answer.status}, then ${told?.status}`);
+      if (again.is_replay && again.status === status && again.body === body) continue;
+      faults.push(`operation ${operation}: ${status}, then ${again.status}`);
     }
   }));
   await journal.close();

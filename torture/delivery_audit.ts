@@ -1,17 +1,17 @@
 /**
- * R6 to R8: what a receiver has on disk against the events in the database. Everything arrives, as it
- * was committed, in order, freshly signed.
+ * R6 to R8: compares the journal of the receiver with the events in the database. Every event must
+ * arrive with its committed bytes, in order, and with a fresh signature.
  */
 
 import type { EventFact, Evidence, Verdict } from "./evidence.ts";
 
-/** Longest age of a signature when it arrives (promise R8). */
+/** Longest age of a signature on arrival (promise R8). */
 export const SIGNATURE_AGE_MS = 30_000;
-/** How far ahead of the receiver's clock a signature may be: on one machine it is none at all. */
+/** Longest time that a signature may be ahead of the receiver's clock. */
 export const SIGNATURE_AHEAD_MS = 2_000;
-/** Share of deliveries that may arrive more than once (promise R6). */
+/** Largest share of duplicate deliveries (promise R6). */
 const DUPLICATES_LIMIT = 0.02;
-/** Share of deliveries whose attempts kills may use up, so that they have to be asked for again. */
+/** Largest share of deliveries that the run redelivers because kills used up their attempts. */
 const REDELIVERED_LIMIT = 0.02;
 
 /** Judges the deliveries of a run. */
@@ -35,7 +35,7 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
     if (arrival.timestamps_apart_s !== 0) {
       stale.push(`${name}: Webhook-Timestamp is ${arrival.timestamps_apart_s} s off`);
     }
-    // What a reset has deleted cannot be compared.
+    // A reset may have deleted the event.
     const hash = hashes.get(event_id);
     if (hash !== undefined && hash !== arrival.body_hash) altered.push(`${name}: another body`);
     if (!arrival.is_taken) {
@@ -59,11 +59,11 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
     }
   }
   const strangers = [...taken.keys()].filter((name) => !isOfReset(name, endpoints))
-    .map((name) => `${name} is no event`);
+    .map((name) => `${name} is not an event`);
   const too_many = [
     ...(duplicates > DUPLICATES_LIMIT * due ? [`${duplicates} duplicates`] : []),
     ...(drained.redelivered > REDELIVERED_LIMIT * due
-      ? [`${drained.redelivered} had to be asked for again`]
+      ? [`${drained.redelivered} redeliveries`]
       : []),
   ];
   return [
@@ -85,7 +85,7 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
   ];
 }
 
-/** Whether a delivery went to the sandbox whose events resets delete. */
+/** Whether a delivery is from the sandbox that is reset. */
 function isOfReset(name: string, endpoints: Evidence["endpoints"]): boolean {
   return endpoints[name.split(" ")[0]!]?.sandbox === "resets";
 }

@@ -1,24 +1,25 @@
 /**
- * Waits, when all faults are over, for the deliveries that are still on their way, and asks for those
- * again that kills have cost their attempts. Tells of those that were given up too early.
+ * Waits for the last deliveries after the faults, and redelivers those whose attempts kills used up.
+ * Reports deliveries that the service gave up too early.
  */
 
 import { callApi } from "./api_call.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Sandbox } from "./plan.ts";
-import { type ApiServer, type SandboxKey, type Stage } from "./stage.ts";
 import { until } from "../tests/support/common/until.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import type { ApiServer, Stage } from "./stage.ts";
 
 const DELIVERY_DEADLINE_MS = 240_000;
-/** The wait after a second failure is a minute; after a third it is ten. */
+/** Waits above this count as long: one minute after the second failure, ten after the third. */
 const FAR_MS = 65_000;
-/** Attempts of a sandbox's delivery until it fails (contract §4), and until the next is minutes away. */
+/** Attempts of a sandbox's delivery until it fails, and until the wait is long (contract §4). */
 const ATTEMPTS = { until_failed: 4, until_far: 3 } as const;
 
 /**
- * Waits until nothing is pending. A delivery that the receiver refused and that kills cost two more
- * attempts waits ten minutes, or has none left: those are asked for again, as a merchant would. One
- * that waits so long, or was given up, after fewer attempts is a fault.
+ * Waits until no delivery is pending. If the receiver refused a delivery and kills used up two more
+ * attempts, it waits ten minutes or has failed; then this redelivers it, as a merchant would. A
+ * delivery in that state with fewer attempts is a fault.
  */
 export async function drain(
   { sql }: Stage,
@@ -42,7 +43,7 @@ export async function drain(
       where d.status in ('pending', 'failed')`;
     late = open.map(({ id }) => `late: ${id}`);
     for (const { id, status, attempt_count, is_far, is_blocked } of open) {
-      // It is looked at when the one before it is.
+      // Its wait depends on the earlier event, which is judged.
       if (is_blocked) continue;
       const least = status === "failed" ? ATTEMPTS.until_failed : ATTEMPTS.until_far;
       if (is_far && attempt_count < least) {
@@ -60,13 +61,13 @@ export async function drain(
   return { redelivered, faults: [...too_early, ...late] };
 }
 
-/** A delivery that has not arrived. */
+/** A delivery that is pending or failed. */
 interface OpenDelivery {
   environment_id: string;
   id: string;
   status: string;
   attempt_count: number;
   is_far: boolean;
-  /** An earlier event of its payment is still being tried. */
+  /** Whether an earlier event of its payment is still pending. */
   is_blocked: boolean;
 }

@@ -1,41 +1,41 @@
-/** The evidence of a run, as the audits read it, and their verdicts. */
+/** The evidence of a run, which the audits read, and their verdicts. */
 
 import type postgres from "postgres";
 import type { Arrival } from "./arrival.ts";
 import type { Answer, Sent } from "./client_process.ts";
 import type { Plan, Sandbox } from "./plan.ts";
 
-/** The evidence that a run has gathered when it ends. */
+/** The evidence of a run. */
 export interface Evidence {
   plan: Plan;
   sql: postgres.Sql;
-  /** What the clients have sent and been told, in the order in which it came to be on disk. */
+  /** The records of the clients, in the order of the journal. */
   journal: (Sent | Answer)[];
   arrivals: Arrival[];
   environments: Record<Sandbox, string>;
-  /** Endpoints by the path of their address. */
+  /** Endpoints by the path of their URL. */
   endpoints: Record<string, { sandbox: Sandbox; takes: (type: string) => boolean }>;
-  /** Faults of the replays at the end, and how many there were. */
+  /** Number of replays at the end, and their faults. */
   replays: { replayed: number; faults: string[] };
-  /** What was found while the run went on. */
+  /** Number of audits during the run, and their findings. */
   meanwhile: { audits: number; findings: string[] };
-  /** Ledger transactions that were deleted or altered since the middle of the run. */
+  /** Ledger transactions that were deleted or changed after the middle of the run. */
   altered_movements: string[];
-  /** Deliveries that were asked for again, and those that ended otherwise than the schedule says. */
+  /** Number of redeliveries, and deliveries that did not follow the schedule. */
   drained: { redelivered: number; faults: string[] };
 }
 
-/** What one promise came to. */
+/** The verdict on one promise. */
 export interface Verdict {
   promise: string;
-  /** Figures, for the report. */
+  /** Figures for the report. */
   says: string;
   findings: string[];
 }
 
-/** An event as the database has it. */
+/** An event in the database. */
 export interface EventFact {
-  /** The public one. */
+  /** The public id. */
   environment_id: string;
   id: string;
   type: string;
@@ -46,12 +46,12 @@ export interface EventFact {
   body_hash: string;
 }
 
-/** The answers of a kind, in order. */
+/** The answers of a kind, in the order of the journal. */
 export function answersOf({ journal }: Evidence, kind: Answer["kind"]): Answer[] {
   return journal.filter((record): record is Answer => record.kind === kind);
 }
 
-/** The answer to each operation that came first. */
+/** The first answer to each operation. */
 export function firstAnswers(evidence: Evidence): Map<number, Answer> {
   const first = new Map<number, Answer>();
   for (const answer of answersOf(evidence, "answer")) {

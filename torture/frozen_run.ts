@@ -1,15 +1,13 @@
 /**
- * R12: PostgreSQL is stopped (SIGSTOP) while requests come, the postmaster alone and with all its
- * processes in turn. Every request is answered within 2 s, those that cannot be done with 503 and
- * Retry-After, and all is well again within 5 s of its return. Whatever was answered, each key has made
- * one payment.
+ * R12: stops PostgreSQL with SIGSTOP while clients send requests: in turn the postmaster alone, and all
+ * processes. Every request must get an answer within 2 s, which is 503 with Retry-After during a stop.
+ * The service must work again within 5 s after SIGCONT. At the end each key has made one payment.
  */
 
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const CLIENTS = 16;
 const FROZEN_MS = 2_500;
@@ -17,7 +15,7 @@ const WELL_MS = 700;
 const ANSWERED_WITHIN_MS = 2_000;
 const WELL_WITHIN_MS = 5_000;
 
-/** Runs it. */
+/** Stops PostgreSQL this many times and judges the answers. */
 export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[]> {
   const server = await stage.startServer();
   const { text } = await stage.makeSandbox("frozen");
@@ -30,7 +28,7 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
     for (let i = 0; !is_over; i++) {
       const key = `frozen-${client}-${i}`;
       const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
-      // To its answer even when all is over, so that each key has a payment.
+      // The client repeats the last request too, so that each key has a payment.
       for (let status = 0; status !== 201 && performance.now() < give_up_at;) {
         const answer = await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
         status = answer.status;
@@ -48,7 +46,7 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
         answers.refused++;
         const is_right = status === 503 && answer.headers.get("Retry-After") === "1";
         if (!is_right) findings.push(`${status} ${JSON.stringify(answer.body)}`);
-        // A tenth of what Retry-After asks.
+        // A tenth of Retry-After, to put more load on the service.
         await pause(100);
       }
     }
@@ -64,7 +62,9 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
     while (last_good < thawed && performance.now() - thawed < 2 * WELL_WITHIN_MS) await pause(5);
     const well_ms = performance.now() - thawed;
     returns.push(well_ms);
-    if (well_ms > WELL_WITHIN_MS) findings.push(`well only ${Math.round(well_ms)} ms later`);
+    if (well_ms > WELL_WITHIN_MS) {
+      findings.push(`no good answer for ${Math.round(well_ms)} ms after a stop`);
+    }
   }
   is_over = true;
   give_up_at = performance.now() + 2 * WELL_WITHIN_MS;
@@ -79,17 +79,17 @@ export async function runFrozen(stage: Stage, freezes: number): Promise<Verdict[
   for (const { findings: found, oracle, examples } of await checkBooks(stage.sql)) {
     if (found > 0) findings.push(`${oracle}: ${examples[0]}`);
   }
-  if (answers.refused === 0) findings.push("no request met the frozen database");
+  if (answers.refused === 0) findings.push("no request was refused during a stop");
   return [{
     promise: "R12",
-    says: `${freezes} freezes of ${FROZEN_MS} ms, ${answers.good} payments made, ` +
+    says: `${freezes} stops of ${FROZEN_MS} ms, ${answers.good} payments, ` +
       `${answers.refused} times 503, slowest answer ${Math.round(slowest_ms)} ms, ` +
-      `well again after ${Math.round(Math.max(...returns))} ms at most`,
+      `first good answer ${Math.round(Math.max(...returns))} ms after a stop at most`,
     findings,
   }];
 }
 
-/** The postmaster first, then all that it has started. */
+/** The postmaster first, then its child processes. */
 async function processesOf({ sql, postgres }: Stage): Promise<number[]> {
   const rows = await sql<{ pid: number }[]>`select pid from pg_stat_activity`;
   return [postgres.pid, ...rows.map(({ pid }) => pid)];
@@ -99,7 +99,7 @@ function signal(pid: number, name: Deno.Signal): void {
   try {
     Deno.kill(pid, name);
   } catch {
-    // A process that has ended by itself.
+    // The process has ended.
   }
 }
 

@@ -8,27 +8,30 @@
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 import { openAttacker } from "./attacker.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
-import { type SandboxKey, type Stage } from "./stage.ts";
 import { until } from "../tests/support/common/until.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const SANDBOXES = 4;
 const HEALTHY = 49;
 const PAYMENTS_PER_S = 12;
-/** Below this a machine's own hiccups decide; a tarpit costs seconds. */
+/** Pauses of the machine cause latencies up to this. A tarpit causes seconds. */
 const FLOOR_MS = 100;
 const EVENT = "payment.completed";
 /**
- * Timeout of an attempt, and its lease. Both are near the product's own, so that an attacker with
- * all places would hold them for long. The attacker's receiver answers just before the timeout.
+ * Timeout of an attempt, and its lease. Both are close to those of the product, so that an attacker
+ * with all places would hold them for a long time. The attacker's receiver answers just before the timeout.
  */
 const ATTEMPT_MS = 10_000;
 const LEASE_MS = 18_000;
 const ATTACKER_ANSWERS_MS = 9_000;
-/** Longest wait for the last deliveries of a phase: two retries, and the tarpit's timeouts. */
+/** Longest wait for the last deliveries of a phase: two retries and the tarpit's timeouts. */
 const DRAIN_MS = 45_000;
 
-/** Runs it. @param seconds of each of four phases */
+/**
+ * Compares phases with and without hostile endpoints.
+ * @param seconds duration of each of four phases
+ */
 export async function runHostile(stage: Stage, seconds: number): Promise<Verdict[]> {
   const server = await stage.startServer({ attempt_ms: ATTEMPT_MS, lease_ms: LEASE_MS });
   await untilWell(server);
@@ -51,7 +54,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     for await (const connection of tarpit) {
       caught++;
       hanging++;
-      // Until whoever hangs there gives up.
+      // The connection stays open until the relay closes it.
       connection.readable.pipeTo(new WritableStream()).catch(() => {}).finally(() => hanging--);
     }
   })().catch(() => {});
@@ -63,7 +66,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     const url = `http://127.0.0.1:${healthy.addr.port}/${i}`;
     await addEndpoint(server.base_url, sandboxes[i % SANDBOXES]!.text, url, [EVENT]);
   }
-  // In the last sandbox, which has 12 others.
+  // The tarpit belongs to the last sandbox, which has 12 healthy endpoints.
   const { text } = sandboxes[SANDBOXES - 1]!;
   const { id } = await addEndpoint(
     server.base_url,
@@ -97,7 +100,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   const findings: string[] = [];
   /** The 99th percentile of each phase. */
   const latencies: Record<"calm" | "hostile", number[]> = { calm: [], hostile: [] };
-  // Warm, then calm, hostile, calm, hostile.
+  // The first calm phase warms up and is not measured.
   for (const [n, name] of (["calm", "calm", "hostile", "calm", "hostile"] as const).entries()) {
     await turn(name === "calm" ? "disabled" : "enabled");
     arrived.clear();
@@ -108,7 +111,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
       await new Promise((resolve) => setTimeout(resolve, 1_000 / PAYMENTS_PER_S));
     }
     await Promise.all(paid);
-    // Whatever was made in this phase counts in this phase, however late it comes.
+    // A late delivery counts in the phase of its payment.
     const due_here = Array.from({ length: count }, (_, i) => healthyOf(i % SANDBOXES))
       .reduce((sum, endpoints) => sum + endpoints, 0);
     await until("all have arrived", () => arrived.size >= due_here, DRAIN_MS).catch(() => {});
@@ -122,9 +125,9 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   const [calm, hostile] = [Math.min(...latencies.calm), Math.min(...latencies.hostile)];
   const limit = Math.max(FLOOR_MS, 2 * calm);
   if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
-  if (caught === 0) findings.push("the tarpit has caught nothing");
+  if (caught === 0) findings.push("the tarpit got no connection");
   const { held } = attacker;
-  if (held.all === 0) findings.push("the attacker was sent nothing");
+  if (held.all === 0) findings.push("the attacker got no delivery");
   return [{
     promise: "R13",
     says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +

@@ -1,17 +1,17 @@
 /**
- * A file of records, one JSON text a line, each on disk (fsync) before the writer goes on: what a
- * process has seen survives its `kill -9`. Writers that come together share one fsync.
+ * A file with one JSON record a line. A record is on disk (fsync) before its writer continues, so it
+ * survives `kill -9` of the process. Simultaneous writers share one fsync.
  */
 
 const NEWLINE = "\n";
 
-/** A journal that is written to. */
+/** A journal for writing. */
 export class Journal {
   readonly #file: Deno.FsFile;
   #waiting: { text: string; done: () => void }[] = [];
   #flushing: Promise<void> | null = null;
 
-  /** Opens a journal, at its end if it exists. */
+  /** Opens a journal and appends to it. */
   constructor(path: string) {
     this.#file = Deno.openSync(path, { create: true, append: true });
   }
@@ -24,6 +24,7 @@ export class Journal {
     return promise;
   }
 
+  /** Closes the file after the last record is on disk. */
   async close(): Promise<void> {
     await this.#flushing;
     this.#file.close();
@@ -44,7 +45,7 @@ export class Journal {
   }
 }
 
-/** The records of a journal. A line that a kill has cut short was never acknowledged: it is left out. */
+/** Reads a journal. An incomplete line, which a kill left, was never acknowledged and is skipped. */
 export async function readJournal<T>(path: string): Promise<T[]> {
   const text = await Deno.readTextFile(path).catch(() => "");
   return text.split(NEWLINE).slice(0, -1).flatMap((line) => {

@@ -1,6 +1,7 @@
 /**
- * The main run (promises R1 to R8): the plan's stories told through spoiling proxies while PostgreSQL,
- * its backends, both API servers and the receiver are killed; then calm, and the audit.
+ * The main run (promises R1 to R8). Clients send the plan's stories through proxies that break
+ * connections, while PostgreSQL, its backends, both API servers and the receiver are killed. Then the
+ * faults end, and the audit judges the run.
  */
 
 import { join } from "node:path";
@@ -10,43 +11,44 @@ import type { Verdict } from "./evidence.ts";
 import type { Answer, ClientCounts, ClientReport, ClientSettings, Sent } from "./client_process.ts";
 import { drain } from "./drain.ts";
 import { readJournal } from "./journal.ts";
+import { Killer, type Restartable } from "./killer.ts";
 import { Auditor } from "./meanwhile.ts";
-import { type Kill, type Plan, planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
+import { planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
 import { launch, type RunProcess } from "./process.ts";
 import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { type ApiServer, type SandboxKey, type Stage } from "./stage.ts";
-import { until } from "../tests/support/common/until.ts";
 import { freePort } from "../tests/support/common/free_port.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type ApiServer, type Stage, untilWell } from "./stage.ts";
 
-/** What a main run is asked for. */
+/** The options of the main run. */
 interface MainRunOptions {
   seed: number;
   operations: number;
   kills: number;
   clients: number;
-  /** Called when all is told and only deliveries are waited for. */
+  /** Called when every story is over and the run only waits for deliveries. */
   onCalm: () => void;
 }
 
-/** What came of it. */
+/** The result of the main run. */
 export interface MainRunReport {
   verdicts: Verdict[];
-  /** How often each kind of fault has happened. */
+  /** Number of faults of each kind. */
   faults: Record<string, number>;
-  /** From a kill to the next good answer, by victim, in milliseconds. */
+  /** Milliseconds from each kill to the next good answer, by victim. */
   recoveries: Record<Victim, number[]>;
   counts: ClientCounts;
-  /** Deliveries that were asked for again because kills had used up their attempts. */
+  /** Deliveries that the run redelivered because kills had used up their attempts. */
   redelivered: number;
   seconds: { told: number; delivered: number };
 }
 
-/** Faults between clients and servers: several hundred in the smallest run. */
+/** Faults between clients and servers. The smallest run has several hundred. */
 const CLIENT_RATES = { reset: 0.004, stall: 0.004, halve: 0.004, stall_ms: [50, 800] } as const;
 /**
- * Between servers and PostgreSQL every cut ends what several requests wait for: some of each kind in
- * the smallest run.
+ * Faults between servers and PostgreSQL, where each cut breaks several requests. The smallest run has
+ * some of each kind.
  */
 const DATABASE_RATES = {
   reset: 0.001,
@@ -54,11 +56,10 @@ const DATABASE_RATES = {
   halve: 0.002,
   stall_ms: [50, 1_500],
 } as const;
-/** Share of first attempts that the receiver fails. */
+/** Share of first attempts that the receiver refuses. */
 const RECEIVER_FAILS = 0.3;
-const HEALTH_DEADLINE_MS = 60_000;
 
-/** The receiver's addresses: which sandbox's events come there, and which of them. */
+/** The sandbox and the event types of each path of the receiver. */
 const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/payments": { sandbox: "payments", events: ["*"] },
   "/mixed": { sandbox: "mixed", events: ["*"] },
@@ -67,7 +68,7 @@ const ENDPOINTS: Record<string, { sandbox: Sandbox; events: string[] }> = {
   "/resets": { sandbox: "resets", events: ["*"] },
 };
 
-/** Runs it. */
+/** Runs the main run and its audit. */
 export async function runMain(stage: Stage, options: MainRunOptions): Promise<MainRunReport> {
   const plan = planOf(options.seed, options.operations, options.kills);
   const proxies = await startProxies(stage, options.seed);
@@ -108,7 +109,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   stage.atEnd(end);
   const auditor = new Auditor(stage, keys, () => killer.progress >= plan.operations / 2);
   const counted = await Promise.race([counts.promise, clients.ended.then(() => null)]);
-  if (counted === null) throw new Error("the clients ended before all was told");
+  if (counted === null) throw new Error("the clients ended before their last story");
   const told_ms = performance.now() - started;
   await killer.end();
   const altered_movements = await auditor.end();
@@ -202,10 +203,9 @@ async function startProxies(stage: Stage, seed: number) {
   };
 }
 
-/** The receiver, killed and started anew on the same port. */
-interface Receiver {
+/** The receiver of the run. */
+interface Receiver extends Restartable {
   settings: ReceiverSettings;
-  restart(): Promise<void>;
 }
 
 async function startReceiver(
@@ -222,7 +222,7 @@ async function startReceiver(
       headers: {
         Authorization: `Bearer ${keys[sandbox].text}`,
         "Content-Type": "application/json",
-        // The proxy before the database may cut this too: then once more.
+        // The proxy before the database may cut this request too, so it needs a key.
         "Idempotency-Key": path,
       },
       body: JSON.stringify({ url: `http://127.0.0.1:${port}${path}`, events }),
@@ -246,113 +246,4 @@ async function startReceiver(
       receiver = await launch("receiver_process.ts", settings);
     },
   };
-}
-
-/** Kills what the plan says when the plan says so. */
-class Killer {
-  /** Operations that have been answered. */
-  progress = 0;
-  readonly kills: Record<Victim, number> = { postmaster: 0, backend: 0, server: 0, receiver: 0 };
-  readonly recoveries: Record<Victim, number[]> = {
-    postmaster: [],
-    backend: [],
-    server: [],
-    receiver: [],
-  };
-  readonly #stage: Stage;
-  readonly #servers: readonly ApiServer[];
-  readonly #receiver: Receiver;
-  readonly #due: Kill[];
-  #killing: Promise<void> | null = null;
-
-  constructor(stage: Stage, servers: readonly ApiServer[], receiver: Receiver, plan: Plan) {
-    this.#stage = stage;
-    this.#servers = servers;
-    this.#receiver = receiver;
-    this.#due = [...plan.kills];
-  }
-
-  advance(answered: number): void {
-    this.progress = answered;
-    this.#killing ??= this.#killDue().finally(() => this.#killing = null);
-  }
-
-  async end(): Promise<void> {
-    await this.#killing;
-  }
-
-  async #killDue(): Promise<void> {
-    while (this.#due.length > 0 && this.#due[0]!.at_operation <= this.progress) {
-      const { victim, which } = this.#due.shift()!;
-      const killed_at = await this.#kill(victim, which);
-      this.kills[victim]++;
-      await Promise.all(this.#servers.map(untilWell));
-      this.recoveries[victim].push(performance.now() - killed_at);
-    }
-  }
-
-  /** Resolves with the moment of the kill when what was killed is another. */
-  async #kill(victim: Victim, which: number): Promise<number> {
-    switch (victim) {
-      case "postmaster":
-        return await this.#killPostgres(this.#stage.postgres.pid);
-      case "backend": {
-        const backends = await untilAnswered(() =>
-          this.#stage.sql<{ pid: number }[]>`
-            select pid from pg_stat_activity where application_name = 'payments' order by pid`
-        );
-        return await this.#killPostgres(backends[Math.floor(which * backends.length)]!.pid);
-      }
-      case "server": {
-        const killed_at = performance.now();
-        await this.#servers[Math.floor(which * this.#servers.length)]!.restart();
-        return killed_at;
-      }
-      case "receiver": {
-        const killed_at = performance.now();
-        await this.#receiver.restart();
-        return killed_at;
-      }
-    }
-  }
-
-  /**
-   * PostgreSQL answers the death of one by ending all, and recovers. Until then those that are still
-   * there may answer; its checkpointer is another only after the recovery.
-   */
-  async #killPostgres(pid: number): Promise<number> {
-    const checkpointer = async () => {
-      const [row] = await untilAnswered(() =>
-        this.#stage.sql<{ pid: number }[]>`
-          select pid from pg_stat_activity where backend_type = 'checkpointer'`
-      );
-      return row!.pid;
-    };
-    const before = await checkpointer();
-    const killed_at = performance.now();
-    Deno.kill(pid, "SIGKILL");
-    await until("the database has recovered", async () => {
-      return await checkpointer() !== before;
-    }, HEALTH_DEADLINE_MS);
-    return killed_at;
-  }
-}
-
-/** Waits until a server and its database answer. */
-export async function untilWell({ base_url }: ApiServer): Promise<void> {
-  await until(`${base_url} is well`, async () => {
-    const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
-    await response?.body?.cancel();
-    return response?.status === 200;
-  }, HEALTH_DEADLINE_MS);
-}
-
-/** The rows of a query, asked again while a connection is found to be one of a server that died. */
-async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
-  let rows: T[] = [];
-  await until("the database answers", async () => {
-    rows = await ask().catch(() => []);
-    return rows.length > 0;
-  }, HEALTH_DEADLINE_MS);
-  return rows;
 }

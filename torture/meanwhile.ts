@@ -1,13 +1,14 @@
-/** The audit while the run goes on: the oracles are asked, and a copy of the ledger is made midway. */
+/** The audit during the run: reads the oracles repeatedly, and copies the ledger once. */
 
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
 import type { Sandbox } from "./plan.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import type { Stage } from "./stage.ts";
 
 const AUDIT_EVERY_MS = 2_000;
 
-/** Looks at the books while the run goes on, and keeps a copy of the ledger from its middle. */
+/** Reads the oracles during the run, and copies the ledger in the middle of the run. */
 export class Auditor {
   audits = 0;
   readonly findings: string[] = [];
@@ -25,15 +26,15 @@ export class Auditor {
     this.#auditing = this.#audit();
   }
 
-  /** Movements of the copy that were altered or deleted. */
+  /** Ends the audit; returns the movements of the copy that were changed or deleted later. */
   async end(): Promise<string[]> {
     this.#is_over = true;
     await this.#auditing;
-    if (!this.#has_copy) return ["no copy of the ledger was made midway"];
+    if (!this.#has_copy) return ["the run made no copy of the ledger"];
     const rows = await this.#stage.sql`
       select transaction_id as id
       from (table public.torture_ledger except table pay.ledger_movements) gone limit 5`;
-    return rows.map(({ id }) => `ledger transaction ${id} was deleted or altered`);
+    return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
   }
 
   async #audit(): Promise<void> {
@@ -43,13 +44,13 @@ export class Auditor {
       try {
         const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
         for (const { oracle, examples } of broken) {
-          this.findings.push(`meanwhile ${oracle}: ${examples[0]}`);
+          this.findings.push(`during the run ${oracle}: ${examples[0]}`);
         }
         const { environment_id } = this.#keys.transfers;
         this.findings.push(...await overdrawnBalances(sql, environment_id));
         this.audits++;
         if (this.#wantsCopy()) {
-          // It may be there, and the answer to it not.
+          // An earlier try may have made the copy before its connection broke.
           await sql`
             create table if not exists public.torture_ledger as select * from pay.ledger_movements
             where environment_id not in (
@@ -57,13 +58,15 @@ export class Auditor {
               where public_id = ${this.#keys.resets.environment_id}
             )`;
           const [copied] = await sql`select from public.torture_ledger limit 1`;
-          if (copied === undefined) this.findings.push("the ledger was empty midway");
+          if (copied === undefined) {
+            this.findings.push("the ledger was empty in the middle of the run");
+          }
           this.#has_copy = true;
         }
       } catch (error) {
-        if (!isCutOff(error)) this.findings.push(`meanwhile: ${error}`);
+        if (!isCutOff(error)) this.findings.push(`during the run: ${error}`);
       }
-      // A tenth of the time at most, but for the copy.
+      // The audit takes at most a tenth of the time, except for the copy.
       const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));
       const until_ms = performance.now() + pause_ms;
       do {
@@ -77,7 +80,7 @@ export class Auditor {
   }
 }
 
-/** Whether a query failed because the database is being killed, or is not back yet. */
+/** Whether a query failed because the database was killed or is still starting. */
 function isCutOff(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code !== undefined && /^(CONNECT|ECONN|EPIPE|08|57P0)/.test(code);

@@ -1,7 +1,7 @@
 /**
- * R8: a receiver that is away for ten minutes, with a backlog waiting for it: when it is back every
- * delivery comes, in order, and none with an old signature. Small runs let the servers' clocks jump ten
- * minutes after the first two attempts have failed in real time; large ones wait.
+ * R8: a receiver is down for ten minutes. After its return every delivery of the backlog must arrive,
+ * in order and with a fresh signature. In small runs the clocks of servers and receiver skip the ten
+ * minutes after the first two attempts have failed in real time. Large runs wait.
  */
 
 import { join } from "node:path";
@@ -10,29 +10,28 @@ import type { Arrival } from "./arrival.ts";
 import type { Verdict } from "./evidence.ts";
 import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "./delivery_audit.ts";
 import { readJournal } from "./journal.ts";
-import { untilWell } from "./main_run.ts";
 import { launch } from "./process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { type Stage } from "./stage.ts";
 import { until } from "../tests/support/common/until.ts";
 import { freePort } from "../tests/support/common/free_port.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
-/** What is asked for. */
+/** The options of the run. */
 interface OutageOptions {
-  /** Deliveries that wait for the receiver. */
+  /** Deliveries in the backlog. */
   backlog: number;
-  /** Whether the ten minutes are waited for. */
+  /** Whether the run waits for ten minutes. */
   is_real: boolean;
 }
 
 const OUTAGE_MS = 600_000;
-/** Two attempts of each, at 0 and 5 s, meet nobody. */
+/** The attempts of each delivery at 0 and 5 s fail before the receiver starts. */
 const REAL_START_MS = 7_000;
 const CLIENTS = 16;
-/** For 1 000 deliveries, and for each thousand more. */
+/** Longest time until the backlog is delivered: at least, and for each thousand deliveries. */
 const DRAIN_MS = { least: 60_000, per_thousand: 9_000 };
 
-/** Runs it. */
+/** Makes the backlog, starts the receiver, and judges the arrivals. */
 export async function runOutage(
   stage: Stage,
   { backlog, is_real }: OutageOptions,
@@ -87,25 +86,25 @@ export async function runOutage(
     const rows = await stage.sql`
       select from pay.webhook_deliveries where status = 'pending' limit 1`;
     return rows.length === 0;
-    // What has not arrived is counted below.
+    // The comparison below reports missing deliveries.
   }, deadline_ms).catch(() => {});
   const drained_s = (performance.now() - back) / 1_000;
   const all = await readJournal<Arrival>(journal);
   const arrivals = all.filter(({ is_taken }) => is_taken);
   const events = new Set(arrivals.map(({ event_id }) => event_id));
-  // Those that the clocks' jump caught on their way were signed before it, and refused.
+  // The receiver refused deliveries that were signed before the jump of the clocks.
   const ages_ms = arrivals.map(({ age_ms }) => age_ms).sort((a, b) => a - b);
   const [newest_ms, oldest_ms] = [ages_ms[0] ?? 0, ages_ms.at(-1) ?? 0];
   if (events.size !== due) {
     const refused = all.length - arrivals.length;
-    findings.push(`${events.size} of ${due} were taken, ${refused} attempts refused`);
+    findings.push(`${events.size} of ${due} arrived, ${refused} attempts were refused`);
   }
   if (oldest_ms >= SIGNATURE_AGE_MS) findings.push(`a signature was ${oldest_ms} ms old`);
   if (newest_ms < -SIGNATURE_AHEAD_MS) {
     findings.push(`a signature was made ${-newest_ms} ms after it arrived`);
   }
   if (arrivals.some(({ timestamps_apart_s }) => timestamps_apart_s !== 0)) {
-    findings.push("Webhook-Timestamp is not when the signature was made");
+    findings.push("Webhook-Timestamp differs from the time of the signature");
   }
   if (waiting!.pending < due || waiting!.tried === 0) {
     findings.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
@@ -120,13 +119,15 @@ export async function runOutage(
     says:
       `${waiting!.pending} deliveries waited ten minutes (${
         is_real ? "of real time" : "by the clock"
-      }), ${waiting!.tried} had been tried; all delivered ${drained_s.toFixed(1)} s after the ` +
+      }), ${waiting!.tried} of them with attempts; all arrived ${
+        drained_s.toFixed(1)
+      } s after the ` +
       `return, signatures at most ${oldest_ms} ms old`,
     findings,
   }];
 }
 
-/** The database decides when deliveries are due, so its clock jumps as well (ADR 0031). */
+/** The database decides which deliveries are due, so its clock jumps too (ADR 0031). */
 async function setDatabaseAhead(sql: Stage["sql"], ahead_ms: number): Promise<void> {
   await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
     language sql stable parallel safe set search_path = pg_catalog, pg_temp

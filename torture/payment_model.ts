@@ -1,7 +1,7 @@
 /**
- * What the contract says that a payment or transfer does, as a model of a few numbers: written from
- * the interface and the contract (§2, §3), sharing no code with the product, so that a mistake has to
- * be made twice. The model test and the torture's audit both judge by it.
+ * A model of payments and transfers, written from the interface and the contract (§2, §3). It shares
+ * no code with the product, so a wrong rule has to be wrong twice. The model test and the torture's
+ * audit use it.
  */
 
 /** A payment in the model. Amounts are minor units. */
@@ -17,19 +17,19 @@ export interface Standing {
 /** A move of an existing payment. */
 export type Move =
   | { do: "cancel" }
-  /** `null`: the rest. */
+  /** Null for the rest. */
   | { do: "refund"; amount: number | null }
   | { do: "advance"; to: string }
   | { do: "authenticate"; result: "success" | "failure" };
 
-/** What a request must be answered with. */
+/** The expected answer to a request. */
 export interface Expected<T> {
   http: number;
-  /** The error's code; null when there is none. */
+  /** The error code; null if the request succeeds. */
   code: string | null;
-  /** How things stand after it. */
+  /** The state after the request. */
   next: T;
-  /** Events that it makes. */
+  /** The new events. */
   events: string[];
 }
 
@@ -47,7 +47,7 @@ export const STATUSES = [
   "chargeback",
 ] as const;
 
-/** How the sandbox answers each test value, by the names that plans call them by. */
+/** The result of each test value in the sandbox, by the names that plans use. */
 export const INSTRUMENTS: Readonly<
   Record<string, { body: Record<string, unknown>; kind: string; status: string; code?: string }>
 > = {
@@ -103,7 +103,7 @@ export const INSTRUMENTS: Readonly<
   },
 };
 
-/** What each forced outcome makes of a payment. */
+/** The status after each forced outcome. */
 export const OUTCOMES: Readonly<Record<string, string>> = {
   success: "completed",
   declined: "declined",
@@ -112,7 +112,7 @@ export const OUTCOMES: Readonly<Record<string, string>> = {
   chargeback: "chargeback",
 };
 
-/** Events of a payment that is created in a status. */
+/** Events after `payment.created`, by the status of the new payment. */
 const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   pending: [],
   requires_action: ["payment.requires_action"],
@@ -123,7 +123,7 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   chargeback: ["payment.completed", "payment.chargeback"],
 };
 
-/** A new payment, by the name of its instrument and an outcome that beats it. */
+/** The expected answer to a create. An outcome overrides the instrument. */
 export function expectCreate(
   instrument: string,
   outcome: string | null,
@@ -146,7 +146,7 @@ export function expectCreate(
     : { http: 402, code, next, events };
 }
 
-/** A move of a payment. */
+/** The expected answer to a move of a payment. */
 export function expectMove(payment: Standing, move: Move): Expected<Standing> {
   const { status, amount, refunded, kind } = payment;
   const rest = amount - refunded;
@@ -206,7 +206,7 @@ export interface TransferStanding {
   sequence: number;
 }
 
-/** A new transfer for which the balance suffices. */
+/** The expected answer to a new transfer with a sufficient balance. */
 export function expectTransfer(
   destination: "approved" | "returned",
   is_manual: boolean,
@@ -217,7 +217,7 @@ export function expectTransfer(
   return { http: 201, code: null, next: { status, amount, sequence: events.length }, events };
 }
 
-/** A move of a transfer. */
+/** The expected answer to a move of a transfer. */
 export function expectTransferMove(
   transfer: TransferStanding,
   move: { do: "cancel" } | { do: "advance"; to: string },

@@ -1,20 +1,19 @@
 /**
- * What a run does, all of it from the seed: stories (a payment or transfer and what happens to it, in
- * groups of requests that are sent at once), how many twins each request has, and what is killed when.
- * The same seed and sizes give the same plan on any machine.
+ * The plan of a run. The seed decides the stories, the number of twins of each request, and the time
+ * and victim of each kill. The same seed and sizes give the same plan on every machine.
  */
 
 import { INSTRUMENTS, type Move, OUTCOMES, STATUSES } from "./payment_model.ts";
 import { type Random, randomOf } from "./random.ts";
 
-/** The sandboxes of a run, and what they are for. */
+/** The sandboxes of a run, named after their use. */
 export const SANDBOXES = ["payments", "mixed", "transfers", "resets"] as const;
 export type Sandbox = typeof SANDBOXES[number];
 
-/** The hot accounts: every transfer draws on one of these balances. */
+/** The currencies of the hot accounts: every transfer takes money from one of these balances. */
 const HOT_CURRENCIES = ["EUR", "USD", "GBP", "JPY", "CHF", "SEK", "USDC", "USDT"] as const;
 
-/** One request, in the words of the plan. */
+/** The action of one request. */
 export type Action =
   | {
     do: "create";
@@ -36,36 +35,39 @@ export type Action =
   | { do: "cancel_transfer" }
   | { do: "advance_transfer"; to: string };
 
-/** An operation: a request with its key, sent by so many twins. */
+/** An operation: a request with one key, which several twins send. */
 export interface Operation {
-  /** Its number in the run, from 0; its idempotency key is made of it. */
+  /** Its number in the run, from 0. The idempotency key contains it. */
   number: number;
   action: Action;
   twins: number;
-  /** After the answer, the request is sent once more with one field changed. */
+  /** Whether the request is sent again after the answer, with one field changed. */
   is_changed: boolean;
 }
 
-/** A payment or transfer and what happens to it; the first group creates it. */
+/**
+ * The requests of one payment or transfer. The requests of a group are sent at the same time; the
+ * first group creates the payment or transfer.
+ */
 export interface Story {
   number: number;
   sandbox: Sandbox;
   groups: Operation[][];
 }
 
-/** What is killed. */
+/** The processes that are killed. */
 export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
 export type Victim = typeof VICTIMS[number];
 
-/** A kill, when so many operations have been answered. */
+/** A kill after this many answered operations. */
 export interface Kill {
   at_operation: number;
   victim: Victim;
-  /** Which of several, 0 to 1. */
+  /** Selects one of several processes, 0 to 1. */
   which: number;
 }
 
-/** A run. */
+/** The plan of a run. */
 export interface Plan {
   seed: number;
   stories: Story[];
@@ -73,13 +75,13 @@ export interface Plan {
   kills: Kill[];
 }
 
-/** Operations that read; they carry no key and have no twins. */
+/** Actions that read. They have no key and no twins. */
 const READS: ReadonlySet<string> = new Set(["get", "list", "list_refunds", "balance"]);
 const MAX_TWINS = 16;
-/** What each hot account holds at first. */
+/** First balance of each hot account. */
 const OPENING_AMOUNT = 20_000;
 
-/** Whether an action changes nothing. */
+/** Whether an action only reads. */
 export function isRead(action: Action): boolean {
   return READS.has(action.do);
 }
@@ -95,7 +97,7 @@ export function planOf(seed: number, operations: number, kills: number): Plan {
       number: number++,
       action,
       twins: is_read ? 1 : drawTwins(random),
-      // A reset forgets the key.
+      // A reset deletes the key.
       is_changed: !is_read && random.chance(0.1) && sandbox !== "resets",
     };
   };
@@ -113,12 +115,12 @@ export function planOf(seed: number, operations: number, kills: number): Plan {
   return { seed, stories, operations: number, kills: planKills(seed, number, kills) };
 }
 
-/** Kills spread over the run, every kind in each round of them. */
+/** Kills spread over the run. The victims take turns. */
 function planKills(seed: number, operations: number, count: number): Kill[] {
   const random = randomOf(seed, "kills");
   const kills: Kill[] = [];
   for (let i = 0; i < count; i++) {
-    // A little of the run before the first and after the last.
+    // The run begins and ends with some time without kills.
     const share = 0.05 + 0.85 * (i + random.next()) / count;
     kills.push({
       at_operation: Math.floor(share * operations),
@@ -183,7 +185,7 @@ function drawMove(random: Random): Action {
   return { do: random.pick(["get", "list", "list_refunds"] as const) };
 }
 
-/** Money comes in, so that transfers find some; not always enough. */
+/** A payment that gives the transfers money, though not always enough. */
 function tellFunding(random: Random): Action[][] {
   return fund(random.integer(1_000, 5_000), random.pick(HOT_CURRENCIES));
 }

@@ -1,30 +1,30 @@
 /**
- * `deno task planted-bugs`: puts known bugs into a copy of the project, one at a time, and shows that
- * a named test notices each. `--check` only sees whether each can still be planted (the text that it
- * replaces is there, once); `--only <part of a name>` plants some.
+ * `deno task planted-bugs`: puts known bugs into a copy of the project, one at a time, and checks that
+ * a named test notices each. `--check` only checks that the file of each bug has the replaced text
+ * exactly once. `--only <part of a name>` selects bugs.
  *
- * Exit codes: 0 every bug was noticed, 1 one was not, or cannot be planted.
+ * Exit codes: 0 if every bug was noticed, 1 if one was not or cannot be planted.
  */
 
 import { parseArgs } from "node:util";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A bug to plant. */
+/** A known bug. */
 interface PlantedBug {
   name: string;
   edits: { file: string; find: string; replace: string }[];
-  /** What must fail: a test file, or a run of the torture. */
+  /** The test file or the run of the torture that must fail. */
   noticed_by: string;
 }
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIGRATIONS = "supabase/migrations";
 const SCHEMAS = "supabase/schemas";
-/** A test that hangs has noticed nothing. */
+/** A test that runs longer has not noticed the bug. */
 const TEST_DEADLINE_MS = 600_000;
 
-/** The late outbox: a statement of its own, after the commit. */
+/** SQL for the bug of a late outbox: a separate statement after the commit. */
 const LATE_OUTBOX = `
 create or replace function pay.late_outbox() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -44,7 +44,7 @@ $$;
 grant execute on function pay.late_outbox() to pay_api;
 `;
 
-/** The bugs. Each was seen to be noticed; a text that has moved is to be moved here too. */
+/** The bugs. If you change a replaced text in the code, change it here too. */
 const BUGS: PlantedBug[] = [
   {
     name: "a unique index is dropped",
@@ -331,7 +331,7 @@ async function main(args: readonly string[]): Promise<number> {
     let missed = 0;
     for (const noticed_by of new Set(bugs.map(({ noticed_by }) => noticed_by))) {
       if (await fails(copy, noticed_by) !== false) {
-        console.error(`${noticed_by} does not pass without a bug: nothing can be learned from it`);
+        console.error(`${noticed_by} fails without a bug, so it cannot notice one`);
         return 1;
       }
     }
@@ -352,18 +352,20 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** What stands in the way of planting a bug. */
+/** The reasons why a bug cannot be planted. */
 async function findTexts({ name, edits }: PlantedBug): Promise<string[]> {
   const faults: string[] = [];
   for (const { file, find } of edits) {
     const text = await Deno.readTextFile(join(ROOT, file)).catch(() => "");
     const count = text.split(find).length - 1;
-    if (count !== 1) faults.push(`"${name}": ${file} has its text ${count} times: "${find}"`);
+    if (count !== 1) {
+      faults.push(`"${name}": ${file} has the text to replace ${count} times: "${find}"`);
+    }
   }
   return faults;
 }
 
-/** A copy of the files that git knows, or of the folder where there is no git. */
+/** Copies the files that git lists into a temporary folder. */
 async function copyProject(): Promise<string> {
   const copy = await Deno.makeTempDir({ prefix: "payments-planted-" });
   await Deno.chmod(copy, 0o755);
@@ -380,7 +382,7 @@ async function copyProject(): Promise<string> {
   return copy;
 }
 
-/** Plants a bug; returns what takes it out again. */
+/** Plants a bug; the returned function removes it. */
 async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise<void>> {
   const before = new Map<string, string>();
   for (const { file, find, replace } of edits) {
@@ -394,7 +396,7 @@ async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise
   };
 }
 
-/** Whether a test fails by its own assertions; null when it did not get so far. */
+/** Whether a test fails by its assertions; null if it failed before them. */
 async function fails(copy: string, test: string): Promise<boolean | null> {
   const [name, ...rest] = test.split(" ");
   const args = name === "torture"

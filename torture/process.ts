@@ -1,24 +1,25 @@
 /**
- * A Deno process of the run: launched with its settings as one JSON text, ready when it has printed a
- * first line of JSON. Lines after that go to whoever listens; lines can be sent to it.
+ * Launches Deno processes for the torture and the benchmark. A process gets its settings as JSON in
+ * an argument. It is ready when it has printed its first line. Both sides can then send lines of JSON.
  */
 
 import { fileURLToPath } from "node:url";
 
-/** A process of the run. */
+/** A launched process. */
 export interface RunProcess<Ready> {
   readonly pid: number;
-  /** What it printed first. */
+  /** The first line of the process. */
   readonly ready: Ready;
-  /** Resolves when it has ended, with its code. */
+  /** Resolves with the exit code when the process has ended. */
   readonly ended: Promise<number>;
   send(line: unknown): Promise<void>;
   kill(signal?: Deno.Signal): void;
 }
 
 /**
- * Launches `torture/<file>`.
- * @param onLine told what it prints after its first line
+ * Launches a program and waits until it is ready.
+ * @param file in this folder, or the URL of a program elsewhere
+ * @param onLine gets the lines after the first one
  */
 export async function launch<Ready>(
   file: string,
@@ -63,24 +64,24 @@ export async function launch<Ready>(
       try {
         child.kill(signal);
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     },
   };
 }
 
-/** The settings that a process was launched with. */
+/** The settings of this process. */
 export function settingsOf<T>(): T {
   return JSON.parse(Deno.args[0]!) as T;
 }
 
-/** Prints a line to whoever launched this process. */
+/** Prints a line for the launcher of this process. */
 export function tell(value: unknown): void {
   const bytes = new TextEncoder().encode(JSON.stringify(value) + "\n");
   for (let sent = 0; sent < bytes.length;) sent += Deno.stdout.writeSync(bytes.subarray(sent));
 }
 
-/** The lines that are sent to this process; it ends when its launcher does. */
+/** Handles the lines that the launcher sends. This process ends when its launcher ends. */
 export async function onLines(handle: (line: unknown) => void): Promise<void> {
   let text = "";
   for await (const chunk of Deno.stdin.readable.pipeThrough(new TextDecoderStream())) {

@@ -3,13 +3,13 @@
 import { onLines, settingsOf, tell } from "./process.ts";
 import { type FaultCounts, type FaultRates, TcpProxy } from "./tcp_proxy.ts";
 
-/** What the proxies are launched with. */
+/** The settings of the process. */
 export interface ProxySettings {
   seed: number;
   proxies: { name: string; target_port: number; rates: FaultRates }[];
 }
 
-/** What it prints when it is told to be calm: the faults of each proxy until then. */
+/** The faults of each proxy. The process prints them when it stops making faults. */
 export type ProxyReport = { name: string; counts: FaultCounts }[];
 
 const { seed, proxies } = settingsOf<ProxySettings>();

@@ -1,20 +1,20 @@
 /**
- * Random numbers that a seed repeats: splitmix32, one stream for each purpose, so that what one part
- * draws does not shift what another does.
+ * Repeatable random numbers (splitmix32). Each purpose has its own stream, so a draw in one part of
+ * the run does not change another part.
  */
 
 /** A stream of random numbers. */
 export interface Random {
-  /** 0 up to 1. */
+  /** From 0 to below 1. */
   next(): number;
-  /** A whole number from `min` to `max`, both included. */
+  /** A whole number from `min` to `max` inclusive. */
   integer(min: number, max: number): number;
-  /** True so often. */
+  /** True with this probability. */
   chance(probability: number): boolean;
   pick<T>(items: readonly T[]): T;
 }
 
-/** The stream of a seed and the names of what it is for. */
+/** The stream of a seed and a purpose. */
 export function randomOf(seed: number, ...purpose: (string | number)[]): Random {
   let state = seed >>> 0;
   for (const character of purpose.join("/")) {

@@ -1,19 +1,19 @@
 /**
- * What lists and balances may say while others change what they are about: a page holds every payment
- * that was acknowledged before it was asked for and belongs on it; a balance adds up.
+ * Judges lists and balances that were read during changes. A page must contain every payment that
+ * belongs on it and was acknowledged before the request for the page. A balance must add up.
  */
 
 import type { Evidence } from "./evidence.ts";
 import type { Answer } from "./client_process.ts";
 import type { Operation, Sandbox, Story } from "./plan.ts";
 
-/** What lists of payments have got wrong (promise R5). */
+/** The faults of lists of payments (promise R5). */
 export function pageFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan.stories);
   const findings: string[] = [];
-  /** Ids of payments, in the order in which they were acknowledged. */
+  /** Ids of payments in the order of their acknowledgement. */
   const acknowledged: Partial<Record<Sandbox, string[]>> = {};
-  /** How many of them there were when a list was first asked for. */
+  /** Number of acknowledged payments before the first request for each list. */
   const known_when_sent = new Map<number, number>();
   for (const record of journal) {
     const { sandbox, action } = operations.get(record.operation)!;
@@ -26,7 +26,7 @@ export function pageFaults({ plan, journal }: Evidence): string[] {
       if (id !== undefined) ids.push(id);
     }
     if (action.do !== "list") continue;
-    // A reset may have deleted what was acknowledged.
+    // A reset may have deleted acknowledged payments.
     const known = sandbox === "resets" ? [] : ids.slice(0, known_when_sent.get(record.operation));
     const fault = pageFault(record, known);
     if (fault !== null) findings.push(`operation ${record.operation}, a list: ${fault}`);
@@ -34,7 +34,7 @@ export function pageFaults({ plan, journal }: Evidence): string[] {
   return findings;
 }
 
-/** What balances have got wrong (promise R4). */
+/** The faults of balances (promise R4). */
 export function balanceFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan.stories);
   return journal.flatMap((record) => {
@@ -48,11 +48,15 @@ export function balanceFaults({ plan, journal }: Evidence): string[] {
 function pageFault({ status, body }: Answer, known: readonly string[]): string | null {
   if (status !== 200) return `answered ${status}`;
   const { object, data, has_more, next_cursor } = JSON.parse(body);
-  if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") return "no list";
+  if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") {
+    return "not a list";
+  }
   const ids: string[] = data.map(({ id }) => id);
   if (ids.some((id, i) => i > 0 && id >= ids[i - 1]!)) return "not newest first";
   const last = ids.at(-1) ?? null;
-  if (next_cursor !== (has_more ? last : null) || (has_more && last === null)) return "its cursor";
+  if (next_cursor !== (has_more ? last : null) || (has_more && last === null)) {
+    return "its cursor is wrong";
+  }
   const listed = new Set(ids);
   const missing = known.find((id) => (!has_more || id > last!) && !listed.has(id));
   return missing === undefined ? null : `${missing} is missing`;
@@ -61,14 +65,14 @@ function pageFault({ status, body }: Answer, known: readonly string[]): string |
 function balanceFault({ status, body }: Answer): string | null {
   if (status !== 200) return `answered ${status}`;
   const { object, balances } = JSON.parse(body);
-  // Every hot account is funded before anything else.
+  // The plan funds every hot account first.
   if (object !== "balance" || !Array.isArray(balances) || balances.length === 0) {
-    return "no balance";
+    return "not a balance";
   }
   const sums = new Map<string, number>();
   for (const { currency, account, debits_minor, credits_minor, amount_minor } of balances) {
     if (amount_minor !== credits_minor - debits_minor) {
-      return `${currency} ${account} adds up wrong`;
+      return `${currency} ${account} does not add up`;
     }
     if (account === "available" && amount_minor < 0) return `${currency} is overdrawn`;
     sums.set(currency, (sums.get(currency) ?? 0) + amount_minor);

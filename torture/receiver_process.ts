@@ -1,9 +1,9 @@
 /**
- * The receiver of the run: verifies each delivery as a merchant would, has it on disk before it
- * answers 2xx, and fails a share of the first attempts in every way that a receiver can fail.
+ * The receiver of the run. It verifies each delivery as a merchant would, records it on disk before it
+ * answers 2xx, and fails a share of the first attempts in several ways.
  *
- * Later attempts of a delivery are not failed on purpose: a test delivery is tried four times, so a
- * receiver that fails 30 % of all attempts would lose 0.8 % of them by the contract.
+ * It does not fail later attempts: a sandbox's delivery has four attempts, so a receiver that fails
+ * 30 % of all attempts would lose 0.8 % of the deliveries by the contract.
  */
 
 import { readArrival, WAYS_TO_FAIL, type WayToFail } from "./arrival.ts";
@@ -11,7 +11,7 @@ import { Journal } from "./journal.ts";
 import { onLines, settingsOf, tell } from "./process.ts";
 import { randomOf } from "./random.ts";
 
-/** What the receiver is launched with. */
+/** The settings of the process. */
 export interface ReceiverSettings {
   port: number;
   seed: number;
@@ -20,7 +20,7 @@ export interface ReceiverSettings {
   fail: number;
   /** Signing secret by path. */
   secrets: Record<string, string>;
-  /** How far its clock runs ahead, as the servers' does. */
+  /** Milliseconds that its clock is ahead, like the clocks of the servers. */
   ahead_ms?: number;
 }
 
@@ -34,11 +34,11 @@ const server = Deno.serve(
     const at_ms = Date.now() + (settings.ahead_ms ?? 0);
     const { pathname } = new URL(request.url);
     const bytes = await request.arrayBuffer().then((buffer) => new Uint8Array(buffer), () => null);
-    // The sender was killed in the middle of it.
+    // The sender was killed before the end of the body.
     if (bytes === null) return new Response(null, { status: 400 });
     const received = { path: pathname, headers: request.headers, bytes, at_ms };
     const arrival = await readArrival(received, settings.secrets[pathname] ?? "");
-    // By what the seed decides, not by ids, which are random.
+    // The key comes from the seed; ids are random.
     const name = `${arrival.key} ${arrival.type} ${arrival.sequence} ${pathname}`;
     const random = randomOf(settings.seed, "receiver", name);
     const is_failed = arrival.attempt === 1 && random.chance(settings.fail);

@@ -1,4 +1,4 @@
-/** The request of a planned operation: address and body, as a client of the API would send it. */
+/** Makes the HTTP requests of planned actions. */
 
 import { INSTRUMENTS } from "./payment_model.ts";
 import type { Action } from "./plan.ts";
@@ -24,7 +24,10 @@ const DESTINATIONS = {
   },
 } as const;
 
-/** @param id of the payment or transfer that the action is about */
+/**
+ * The request of an action.
+ * @param id id of the payment or transfer; creates do not use it
+ */
 export function requestOf(action: Action, id: string): PlannedRequest {
   const post = (path: string, body: Record<string, unknown> = {}): PlannedRequest => ({
     method: "POST",
@@ -89,7 +92,7 @@ export function changed({ method, path, body }: PlannedRequest): PlannedRequest 
   return { method, path, body: { ...rest, changed: true } };
 }
 
-/** IBAN or wallet, as the currency needs it; the test IBAN that is returned is of the euro area. */
+/** The IBAN or wallet for a currency. The test IBAN that returns transfers is for EUR only. */
 function destinationOf(result: "approved" | "returned", currency: string) {
   const is_coin = currency === "USDC" || currency === "USDT";
   if (is_coin) return DESTINATIONS[result].wallet;

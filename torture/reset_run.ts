@@ -1,22 +1,22 @@
 /**
- * R9: resets under load. One sandbox is emptied again and again while payments and transfers are made
- * and delivered in it, and in its neighbour. The neighbour loses nothing, what is made is whole or
- * gone, an emptied sandbox is empty, and retention leaves nothing of it.
+ * R9: resets under load. Clients reset one sandbox repeatedly, while other clients make payments and
+ * transfers in it and in its neighbour. The neighbour must lose nothing. In the reset sandbox each
+ * payment must be complete or gone, and retention must delete all of its rows.
  */
 
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { addEndpoint, callApi, SANDBOX_PAYMENTS } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
 import { requestOf } from "./request.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const CLIENTS = 6;
 const RESETTERS = 2;
 const OUTCOMES = ["success", "refunded", "chargeback", "declined", "pending"];
-/** So little that a sandbox that is not reset always has it. */
+/** An amount that the balance of the neighbour always has. */
 const TRANSFER_AMOUNT = 10;
-/** What a reset empties; keys and endpoints stay. */
+/** The tables that a reset empties. Keys and endpoints stay. */
 const TABLES = [
   "payments",
   "refunds",
@@ -25,10 +25,10 @@ const TABLES = [
   "ledger_movements",
   "webhook_deliveries",
 ];
-/** Sums of the movements, deleted with them. */
+/** Sums of the movements. A reset deletes them too. */
 const SUMS = ["ledger_totals"];
 
-/** Runs it. */
+/** Resets this many times and judges both sandboxes. */
 export async function runResets(stage: Stage, resets: number): Promise<Verdict[]> {
   const servers = await Promise.all([stage.startServer(), stage.startServer()]);
   await Promise.all(servers.map(untilWell));
@@ -57,7 +57,7 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
     if (answer.status !== 201) findings.push(`a payment: ${JSON.stringify(answer.body)}`);
     return answer.body.id;
   };
-  /** Where resets come between there may be no money for it. */
+  /** In the reset sandbox the balance may be too low for a transfer. */
   const transfer = async (sandbox: SandboxKey, client: number, i: number) => {
     const { path, body } = requestOf({
       do: "transfer",
@@ -104,32 +104,32 @@ export async function runResets(stage: Stage, resets: number): Promise<Verdict[]
     select id from pay.transfers where environment_id = ${neighbour.environment_id}`;
   const there = new Set(rows.map(({ id }) => id));
   const lost = made.filter((id) => !there.has(id)).length;
-  if (lost > 0) findings.push(`the neighbour has lost ${lost} payments or transfers`);
-  // The last reset finds something of everything.
+  if (lost > 0) findings.push(`the neighbour lost ${lost} payments or transfers`);
+  // The last reset must find rows in every table.
   for (let i = 0; i < OUTCOMES.length; i++) await pay(emptied, CLIENTS, i);
   for (let i = 0; i < 2; i++) await transfer(emptied, CLIENTS, i);
   for (const [table, rows] of await countRows(stage, emptied, TABLES)) {
-    if (rows === 0) findings.push(`nothing is in ${table} before the last reset`);
+    if (rows === 0) findings.push(`${table} has no rows before the last reset`);
   }
   const neighbours = await countRows(stage, neighbour, TABLES);
   await resetOnce(0);
   for (const [table, rows] of await countRows(stage, emptied, [...TABLES, ...SUMS])) {
     if (rows > 0) findings.push(`${rows} rows are left in ${table}`);
   }
-  for (const left of await purgeRetired(stage)) findings.push(`retention has left ${left}`);
+  for (const left of await purgeRetired(stage)) findings.push(`retention left ${left}`);
   for (const [table, rows] of await countRows(stage, neighbour, TABLES)) {
     const before = neighbours.get(table);
     if (rows !== before) findings.push(`the neighbour's ${table} had ${before} rows, has ${rows}`);
   }
   return [{
     promise: "R9",
-    says: `${resets} resets, ${in_emptied} payments made beside them in the sandbox, ` +
+    says: `${resets} resets, ${in_emptied} payments in the sandbox at the same time, ` +
       `${made.length} payments and transfers in its neighbour, ${lost} of those lost`,
     findings,
   }];
 }
 
-/** Lets retention empty what the resets have left behind; what of it is there still. */
+/** Runs retention until it finds nothing; returns the remaining rows of reset sandboxes. */
 async function purgeRetired({ sql }: Stage): Promise<string[]> {
   for (let rows = -1; rows !== 0;) {
     const [purged] = await sql`select pay.purge()::int as rows`;
@@ -149,7 +149,7 @@ async function purgeRetired({ sql }: Stage): Promise<string[]> {
   return left;
 }
 
-/** How many rows of a sandbox are in each table. */
+/** Counts the rows of a sandbox in each table. */
 async function countRows(
   { sql }: Stage,
   { environment_id }: SandboxKey,

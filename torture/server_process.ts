@@ -1,4 +1,4 @@
-/** An API server of the run: both functions on a port that stays the same when it is restarted. */
+/** An API server of the run with both functions. A restarted server uses the same port. */
 
 import { openLocalServer } from "../scripts/local/local_server.ts";
 import { startTicker } from "../scripts/local/ticker.ts";
@@ -7,19 +7,19 @@ import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../shared/http/sandbox_function.ts";
 import { onLines, settingsOf, tell } from "./process.ts";
 
-/** What a server is launched with. */
+/** The settings of the process. */
 export interface ServerSettings {
   port: number;
   database_url: string;
   master_secret: string;
   relay_token: string;
-  /** How long a claim of a delivery lasts; the run waits for those of the dead. */
+  /** Duration of a claim. The run waits for the claims of killed servers. */
   lease_ms: number;
-  /** How long an attempt may take: less than the lease. */
+  /** Timeout of an attempt. It must be shorter than the lease. */
   attempt_ms: number;
 }
 
-/** A fault of the server's own. */
+/** An unexpected error in the server. */
 export interface ServerFault {
   route: string;
   fault: string;
@@ -42,7 +42,7 @@ const deps = createDependencies({
   webhook_lease_ms: settings.lease_ms,
   webhook_sender: { timeouts: { connect_ms: settings.attempt_ms, total_ms: settings.attempt_ms } },
   clock: () => Date.now() + ahead_ms,
-  // A database that is away is what the run is about; any other fault is a finding.
+  // The run makes the database unavailable on purpose. Every other fault is a finding.
   log: ({ route, fault }) => {
     if (fault && !fault.includes("service_unavailable")) {
       tell({ route, fault } satisfies ServerFault);

@@ -1,6 +1,6 @@
 /**
- * What every run of the torture stands on: PostgreSQL with all its durability, migrated, in a folder
- * of its own; sandboxes and keys; API servers as processes. All of it is gone at the end.
+ * The environment of a run: a migrated PostgreSQL with full durability in a temporary folder,
+ * sandboxes with keys, and API servers as processes. Everything is removed at the end.
  */
 
 import postgres from "postgres";
@@ -9,56 +9,52 @@ import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded
 import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
 import { migrate } from "../scripts/schema/migrate.ts";
 import { randomPassword } from "../scripts/data_dir/private_file.ts";
-import { idMint } from "../shared/core/ids.ts";
 import { launch, type RunProcess } from "./process.ts";
+import { makeSandbox, type SandboxKey } from "./sandbox.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts";
-import { createApiKey, createEnvironment } from "../tests/support/database/api_keys.ts";
 import { freePort } from "../tests/support/common/free_port.ts";
+import { until } from "../tests/support/common/until.ts";
 
-/** A sandbox with a key that opens it. */
-export interface SandboxKey {
-  /** The public one, which resets leave. */
-  environment_id: string;
-  text: string;
-}
-
-/** An API server that can be killed; it comes back on the same port. */
+/** An API server as a process. */
 export interface ApiServer {
   readonly port: number;
   readonly base_url: string;
-  /** `kill -9`, then a new one; resolves when that one serves. */
+  /** Kills it and starts a new one on the same port; resolves when the new one serves. */
   restart(): Promise<void>;
-  /** Lets its clock run ahead; a restart sets it right. */
+  /** Sets its clock ahead. A restart sets it right again. */
   setAhead(ahead_ms: number): Promise<void>;
 }
 
-/** The stage. */
+/** The environment of a run. */
 export interface Stage {
-  /** For journals; gone at the end. */
+  /** Folder for journals; removed at the end. */
   folder: string;
   postgres: PostgresServer;
   functions_url: string;
-  /** As superuser, past row-level security. */
+  /** A superuser's connection, without row-level security. */
   sql: postgres.Sql;
-  /** @param account by default one account for all sandboxes */
+  /** Makes a sandbox. @param account one account for all sandboxes by default */
   makeSandbox(name: string, account?: string): Promise<SandboxKey>;
-  /** @param database_url the functions' own unless it leads through a proxy */
+  /** Starts a server. @param settings by default a free port and a direct database connection */
   startServer(settings?: Partial<ServerSettings>): Promise<ApiServer>;
-  /** Faults of the servers' own: 500s and what failed behind an answer. */
+  /** Unexpected errors of all servers. */
   server_faults: ServerFault[];
-  /** Registers what is to be ended, in reverse order. */
+  /** Registers a step that runs at the end; the last registered step runs first. */
   atEnd(step: () => unknown): void;
+  /** Runs the registered steps. */
   end(): Promise<void>;
 }
 
-/** Attempts are quick to fail, so that leases can be short and the run need not wait for the dead. */
+/** Short timeouts, so that the run does not wait long for the claims of killed servers. */
 const ATTEMPT_MS = 2_000;
 const LEASE_MS = 5_000;
-/** The whole run fits: servers, probes, audit. */
+/** Enough for servers, probes and audits. */
 const MAX_CONNECTIONS = "60";
 const ROLE = "pay_functions";
+/** Longest time until a killed process answers again. */
+export const HEALTH_DEADLINE_MS = 60_000;
 
-/** Sets the stage. */
+/** Starts PostgreSQL and prepares everything else. */
 export async function setStage(): Promise<Stage> {
   const steps: (() => unknown)[] = [];
   const end = async () => {
@@ -117,17 +113,13 @@ export async function setStage(): Promise<Stage> {
   }
 }
 
-async function makeSandbox(
-  sql: postgres.Sql,
-  name: string,
-  account = "torture",
-): Promise<SandboxKey> {
-  const mint = idMint(Date.now());
-  const environment_id = mint("env_");
-  await createEnvironment(sql, { id: environment_id, account, livemode: false, name });
-  const id = mint("key_");
-  const text = await createApiKey(sql, { id, environment_id, livemode: false, name });
-  return { environment_id, text };
+/** Waits until the health check of a server and its database succeeds. */
+export async function untilWell({ base_url }: ApiServer): Promise<void> {
+  await until(`${base_url} is well`, async () => {
+    const response = await fetch(`${base_url}/api-v1-payments/health`).catch(() => null);
+    await response?.body?.cancel();
+    return response?.status === 200;
+  }, HEALTH_DEADLINE_MS);
 }
 
 async function startServer(

@@ -1,6 +1,6 @@
 /**
- * Whether some legal order of what was sent at once explains every answer to a story, and how its
- * payment or transfer stands in the end. The judge is the model (payment_model.ts).
+ * Judges stories by the model (payment_model.ts): some legal order of the simultaneous requests must
+ * explain every answer and the final row of the payment or transfer.
  */
 
 import { type Evidence, firstAnswers, type Verdict } from "./evidence.ts";
@@ -17,7 +17,7 @@ import {
 import type { Action, Operation, Story } from "./plan.ts";
 import { pageFaults } from "./read_audit.ts";
 
-/** How a payment or transfer stands in the database. */
+/** The state of a payment or transfer in the database. */
 interface StoredStanding {
   id: string;
   status: string;
@@ -26,12 +26,12 @@ interface StoredStanding {
   refunded: string;
 }
 
-/** R5, besides the oracles: some legal order of the requests explains every answer and the end. */
+/** R5, besides the oracles: the stories and the pages. */
 export async function auditStories(evidence: Evidence): Promise<Verdict> {
   const { plan, sql, journal } = evidence;
   const stored = await standingsOf(sql);
   const first = firstAnswers(evidence);
-  // Where a reset can come between twins, the rest of the story is about what the first of them made.
+  // A reset can come between twins. The story continues with the payment of the first twin.
   const leading = new Map(
     journal.filter((record): record is Answer => record.kind === "answer" && record.twin === 0)
       .map((answer) => [answer.operation, answer]),
@@ -56,8 +56,8 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
   };
 }
 
-/** How every payment and transfer stands, by id. */
-export async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
+/** The state of every payment and transfer, by id. */
+async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
   const rows = await sql<StoredStanding[]>`
     select id, status, sequence, amount_refunded::text as refunded from pay.payments
     union all
@@ -65,23 +65,23 @@ export async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, Sto
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Reads that are not about one payment: read_audit.ts judges them. */
+/** Reads of more than one payment. read_audit.ts judges them. */
 const OF_ALL: ReadonlySet<string> = new Set(["list", "balance"]);
 
 type Standings = { status: string; sequence: number; refunded?: number };
 
 /**
- * Why a story cannot have gone this way; null when it can.
- * @param answers to the operations of each group
- * @param stored null where resets may have deleted it at any time: from then on it is not found
+ * The reason why no order explains a story; null if an order explains it.
+ * @param answers the answers to the operations of each group
+ * @param stored null if a reset may delete the payment; later requests then do not find it
  */
-export function explain(
+function explain(
   { groups }: Pick<Story, "groups">,
   answers: (Answer | undefined)[][],
   stored: ReadonlyMap<string, StoredStanding> | null,
 ): string | null {
   const made = answers[0]![0];
-  if (made === undefined) return "was never told";
+  if (made === undefined) return "its first request has no answer";
   const [{ action }] = groups[0]! as [Operation];
   if (action.do === "transfer" && made.status === 402) return null;
   if (action.do === "reset") {
@@ -95,11 +95,11 @@ export function explain(
   let is_gone = false;
   for (const [i, group] of groups.entries()) {
     if (i === 0) continue;
-    if (answers[i]!.includes(undefined)) return "was not told to its end";
+    if (answers[i]!.includes(undefined)) return "a request has no answer";
     const moves = group.map(({ action }, n) => ({ action, answer: answers[i]![n]! }))
       .filter(({ action }) => !OF_ALL.has(action.do));
     const found = stored === null ? moves.filter(({ answer }) => answer.status !== 404) : moves;
-    if (is_gone && found.length > 0) return `${id} was not found, then it was`;
+    if (is_gone && found.length > 0) return `${id} was found after it was not found`;
     is_gone ||= found.length < moves.length;
     standings = standings.flatMap((standing) => outcomes(standing, found));
     if (standings.length === 0) {
@@ -109,11 +109,11 @@ export function explain(
   }
   if (stored === null) return null;
   const row = stored.get(id);
-  if (row === undefined) return `${id} is not there`;
+  if (row === undefined) return `${id} does not exist`;
   const is_there = standings.some(({ status, sequence, refunded = 0 }) =>
     row.status === status && row.sequence === sequence && Number(row.refunded) === refunded
   );
-  return is_there ? null : `${id} stands at ${row.status} ${row.sequence}, not where it must`;
+  return is_there ? null : `${id} is ${row.status} with sequence ${row.sequence}, unlike the model`;
 }
 
 function firstStanding(action: Action): Expected<Standings> {
@@ -123,14 +123,14 @@ function firstStanding(action: Action): Expected<Standings> {
   }
   if (action.do === "transfer") {
     const { destination, currency, is_manual, amount } = action;
-    // The test IBAN that is returned is for euro alone; wallets have one too.
+    // The test IBAN that returns transfers is for EUR only. There is a test wallet as well.
     const can_return = ["EUR", "USDC", "USDT"].includes(currency);
     return expectTransfer(can_return ? destination : "approved", is_manual, amount);
   }
   throw new Error(`a story cannot begin with ${action.do}`);
 }
 
-/** How things can stand after moves that were sent at once, given their answers. */
+/** The possible states after simultaneous moves with these answers. */
 function outcomes(
   standing: Standings,
   moves: { action: Action; answer: Answer }[],
@@ -159,10 +159,10 @@ function after(standing: Standings, action: Action): Expected<Standings> {
     case "advance_transfer":
       return expectTransferMove(standing as TransferStanding, { do: "advance", to: action.to });
   }
-  throw new Error(`${action.do} is no move`);
+  throw new Error(`${action.do} is not a move`);
 }
 
-/** Whether an answer is what the model expects, as far as the answer shows it. */
+/** Whether an answer agrees with the model, as far as the answer shows it. */
 function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): boolean {
   const told = JSON.parse(body);
   if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
@@ -172,7 +172,7 @@ function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): 
     (shown.sequence === expected.next.sequence && shown.status === expected.next.status);
 }
 
-/** Whether a list of refunds is that of a payment of which so much was refunded. */
+/** Whether a list of refunds adds up to the refunded amount of the payment. */
 function listsRefunds({ body }: Answer, { refunded = 0 }: Standings): boolean {
   const { object, data, has_more } = JSON.parse(body);
   if (object !== "list" || !Array.isArray(data)) return false;

@@ -1,23 +1,22 @@
 /**
- * A TCP proxy that spoils what goes through it, by a seed: cuts connections, holds bytes back, lets
- * the first half of an answer through and then cuts. It can also freeze: nothing passes, and nobody
- * is told.
+ * A TCP proxy that makes faults by a seed: it cuts connections, delays bytes, or passes half of an
+ * answer and then cuts. It can also freeze: then no byte passes, and connections stay open.
  */
 
 import { type Random, randomOf } from "./random.ts";
 
-/** How often each fault happens to a chunk of bytes: 0 to 1. */
+/** Probability of each fault for a chunk of bytes, 0 to 1. */
 export interface FaultRates {
-  /** Both sides are closed at once. */
+  /** Closes both sides. */
   reset: number;
-  /** Bytes wait for as long as `stall_ms` says. */
+  /** Delays the bytes by `stall_ms`. */
   stall: number;
-  /** Half of the target's bytes pass, then both sides are closed. */
+  /** Passes half of the target's bytes, then closes both sides. */
   halve: number;
   stall_ms: readonly [min: number, max: number];
 }
 
-/** What has happened so far. */
+/** Numbers of connections and faults. */
 export interface FaultCounts {
   connections: number;
   reset: number;
@@ -25,11 +24,11 @@ export interface FaultCounts {
   halve: number;
 }
 
-/** What a proxy is opened with. */
+/** The options of a proxy. */
 interface ProxyOptions {
   target_port: number;
   seed?: number;
-  /** Names the proxy, so that two of one seed differ. */
+  /** Makes two proxies with the same seed differ. */
   name?: string;
   rates?: FaultRates;
 }
@@ -55,22 +54,24 @@ export class TcpProxy {
     this.#accept();
   }
 
-  /** No more faults: what is sent from now on passes. */
+  /** Stops making faults. */
   calm(): void {
     this.#rates = null;
   }
 
-  /** Lets nothing pass until `thaw`; connections are still taken. */
+  /** Lets no byte pass until `thaw`; accepts connections. */
   freeze(): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#frozen = { until: promise, end: resolve };
   }
 
+  /** Ends a freeze. The delayed bytes pass. */
   thaw(): void {
     this.#frozen?.end();
     this.#frozen = null;
   }
 
+  /** Closes the proxy and its connections. */
   close(): void {
     this.thaw();
     this.#listener.close();
@@ -81,7 +82,7 @@ export class TcpProxy {
     try {
       for await (const client of this.#listener) this.#serve(client, this.counts.connections++);
     } catch {
-      // Closed.
+      // The listener is closed.
     }
   }
 
@@ -103,7 +104,7 @@ export class TcpProxy {
         this.#pass(target, client, randomOf(seed, name, number, "down"), cut, true),
       ]);
     } catch {
-      // The target is away, or a side is gone: the other learns it by its end.
+      // The target does not answer, or one side has ended. The `finally` block closes both.
     } finally {
       for (const connection of [client, target]) {
         if (connection === undefined) continue;
@@ -156,7 +157,7 @@ function shut(connection: Deno.Conn): void {
   try {
     connection.close();
   } catch {
-    // Closed already.
+    // The connection is closed already.
   }
 }
 

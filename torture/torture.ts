@@ -1,8 +1,7 @@
 /**
- * `deno task torture`: kills everything that can be killed while the API is used, and tells promise by
- * promise (docs/reliability.md) whether it held. The plan (operations, twins, what is killed when)
- * comes from the seed alone. Exit codes: 0 every promise held and every kind of fault happened, 1 not,
- * 2 arguments that cannot be followed.
+ * `deno task torture`: kills processes and breaks connections while clients use the API, and prints
+ * for each promise (docs/reliability.md) whether it held. The plan depends on the seed only. Exit
+ * codes: 0 if every promise held and every kind of fault happened, 1 if not, 2 for wrong arguments.
  */
 
 import { parseArgs } from "node:util";
@@ -11,23 +10,21 @@ import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
 import { runOutage } from "./outage_run.ts";
-import { runRaces } from "./races_run.ts";
 import { runResets } from "./reset_run.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { runTwice } from "./twice_run.ts";
-import { runTwins } from "./twins_run.ts";
 
 const USAGE =
   `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
 
-  --seed     decides operations, twins, faults and kills; random unless given
+  --seed     decides operations, twins, faults and kills; random by default
   --ops      operations of the main run (5000)
-  --kills    how often something is killed in it (10)
-  --clients  stories that are told at once (64)
-  --promise  main (R1 to R8), r2, r5, r8, r9, r10, r12 or r13 alone; several, separated by commas
+  --kills    kills in the main run (10)
+  --clients  stories that run at the same time (64)
+  --promise  main (R1 to R8), r8, r9, r10, r12, r13, or several, separated by commas
 `;
 
-/** What a run is asked for. */
+/** The command line. */
 interface TortureOptions {
   seed: number;
   operations: number;
@@ -37,20 +34,14 @@ interface TortureOptions {
 }
 
 const FINDINGS_SHOWN = 10;
-/** From so many operations on, nothing is scaled down. */
+/** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
-/** A run of its own: where it stands, what is asked, and what to call once it only waits. */
+/** A run. It calls `onCalm` when it only waits. */
 type Run = (stage: Stage, options: TortureOptions, onCalm: () => void) => Promise<Verdict[]>;
 
-/** Runs of their own, by the names that `--promise` takes. */
+/** The runs, by their names for `--promise`. */
 const RUNS: Record<string, Run> = {
   main: async (stage, options, onCalm) => judgeMain(await runMain(stage, { ...options, onCalm })),
-  r2: (stage, { operations }) => runTwins(stage, operations >= FULL_SIZE ? 10_000 : 50),
-  r5: (stage, { seed, operations }) => {
-    const is_full = operations >= FULL_SIZE;
-    const sizes = is_full ? { payments: 2_000, rounds: 10_000 } : { payments: 25, rounds: 300 };
-    return runRaces(stage, { seed, ...sizes });
-  },
   r8: (stage, { operations }) => {
     const is_real = operations >= FULL_SIZE;
     return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });
@@ -61,7 +52,7 @@ const RUNS: Record<string, Run> = {
   r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
 };
 
-/** A size between that of the smallest run and that of a full one. */
+/** A size between `least` and `full`, in proportion to the operations. */
 function scaled(operations: number, least: number, full: number): number {
   return Math.round(Math.max(least, Math.min(full, full * operations / FULL_SIZE)));
 }
@@ -83,7 +74,7 @@ async function main(args: readonly string[]): Promise<number> {
   const stages = new Set<Stage>();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
-      // PostgreSQL is in a process group of its own and would stay.
+      // PostgreSQL has its own process group and would not end with this process.
       Promise.all([...stages].map((stage) => stage.end())).then(() => Deno.exit(130));
     });
   }
@@ -101,7 +92,7 @@ async function main(args: readonly string[]): Promise<number> {
       stages.delete(stage);
     }
   };
-  // While the main run waits for its last deliveries, the machine is free for the others.
+  // The next run starts while the main run only waits for its last deliveries.
   let before: Promise<void> = Promise.resolve();
   const playing: Promise<void>[] = [];
   for (const name of options.promises) {
@@ -127,7 +118,7 @@ function render({ promise, says, findings }: Verdict): string {
   ].join("\n");
 }
 
-/** The verdicts of the main run, with its figures and the faults that must have happened. */
+/** The verdicts of the main run, with its figures. Each kind of fault must have happened. */
 function judgeMain(report: MainRunReport): Verdict[] {
   const { verdicts, faults, recoveries, counts, seconds, redelivered } = report;
   const missing = Object.entries(faults).filter(([, count]) => count === 0);
@@ -140,18 +131,18 @@ function judgeMain(report: MainRunReport): Verdict[] {
       promise: "load",
       says: `${counts.requests} requests in ${seconds.told.toFixed(1)} s, ` +
         `${counts.broken} broken off, ${counts.unavailable} times 503, ` +
-        `${counts.in_progress} twins told to wait, slowest answer ` +
+        `${counts.in_progress} answers "in progress" to twins, slowest answer ` +
         `${Math.round(counts.slowest_ms)} ms; last delivery ${
           seconds.delivered.toFixed(1)
-        } s later, ${redelivered} asked for again`,
+        } s later, ${redelivered} redelivered`,
       findings: [],
     },
     {
       promise: "kill",
       says: Object.entries(faults).map(([kind, count]) => `${kind} ${count}`).join(", "),
-      findings: missing.map(([kind]) => `no ${kind} has happened: a larger run has them all`),
+      findings: missing.map(([kind]) => `no ${kind} happened; a larger run has every kind`),
     },
-    { promise: "well", says: `longest until well again: ${slowest.join(", ")}`, findings: [] },
+    { promise: "well", says: `longest recovery: ${slowest.join(", ")}`, findings: [] },
   ];
 }
 

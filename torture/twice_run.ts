@@ -1,23 +1,23 @@
 /**
- * R10: the sandbox is deterministic. The same stories are told twice, by one client and by many, each
- * in a sandbox of its own; but for ids and times every answer and every event is the same.
+ * R10: the sandbox is deterministic. One client and then many clients send the same stories to two
+ * sandboxes. Except for ids and times every answer and every event must be the same.
  */
 
 import { callApi } from "./api_call.ts";
 import type { Verdict } from "./evidence.ts";
-import { untilWell } from "./main_run.ts";
 import { planOf, type Story } from "./plan.ts";
 import { requestOf } from "./request.ts";
-import type { SandboxKey, Stage } from "./stage.ts";
+import type { SandboxKey } from "./sandbox.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 const MANY = 64;
-/** What differs from run to run by its nature: ids and times. */
+/** Ids and times: they differ between the two sandboxes. */
 const VARYING =
   /\b(pay|re|tr|evt|req|le|txn|env|key)_[0-9a-z]{26}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
-/** Answered from what others do too. */
+/** Actions whose answer depends on other stories. */
 const SHARED: ReadonlySet<string> = new Set(["list", "balance", "reset"]);
 
-/** Runs it. */
+/** Runs the stories twice and compares. */
 export async function runTwice(
   stage: Stage,
   seed: number,
@@ -25,7 +25,7 @@ export async function runTwice(
 ): Promise<Verdict[]> {
   const server = await stage.startServer();
   await untilWell(server);
-  // Of transfers only what the balance has no say in: none, since it depends on who comes first.
+  // Without transfers: their order decides which of them finds money.
   const stories = planOf(seed, operations, 0).stories
     .filter(({ sandbox }) => sandbox === "payments" || sandbox === "mixed");
   const [one, many] = [await stage.makeSandbox("one"), await stage.makeSandbox("many")];
@@ -41,17 +41,17 @@ export async function runTwice(
   }
   const events = [await eventsOf(stage, one, first), await eventsOf(stage, many, second)];
   const differing = events[0]!.findIndex((text, i) => text !== events[1]![i]);
-  if (differing !== -1) findings.push(`story ${stories[differing]!.number} has other events`);
+  if (differing !== -1) findings.push(`story ${stories[differing]!.number} has different events`);
   const count = events[0]!.join("").split("evt").length - 1;
   if (answers === 0 || count === 0) findings.push("nothing was compared");
   return [{
     promise: "R10",
-    says: `${answers} requests told twice, by 1 and by ${MANY} clients; ${count} events the same`,
+    says: `${answers} requests sent twice, by 1 and by ${MANY} clients; ${count} equal events`,
     findings,
   }];
 }
 
-/** What was answered in a story, and the payment that it made. */
+/** The answers of a story, and its payment. */
 interface ToldStory {
   id: string;
   told: string[];
@@ -73,7 +73,7 @@ async function tellAll(
   return told;
 }
 
-/** One request after the other: what is sent at once may come in any order. */
+/** Sends the requests one after another, because simultaneous requests may arrive in any order. */
 async function tellOne(base_url: string, api_key: string, story: Story): Promise<ToldStory> {
   let id = "none";
   const told: string[] = [];
@@ -90,7 +90,7 @@ async function tellOne(base_url: string, api_key: string, story: Story): Promise
   return { id, told };
 }
 
-/** The events of each story's payment as one text. */
+/** The events of the payment of each story, as one text. */
 async function eventsOf(
   { sql }: Stage,
   { environment_id }: SandboxKey,

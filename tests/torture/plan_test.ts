@@ -1,4 +1,4 @@
-/** The plan of a torture run is its seed's, and holds what the promises need. */
+/** The plan of a torture run depends on its seed only, and has every kind of operation and kill. */
 
 import assert from "node:assert/strict";
 import { isRead, planOf, SANDBOXES, VICTIMS } from "../../torture/plan.ts";

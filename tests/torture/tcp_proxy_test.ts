@@ -6,7 +6,7 @@ import { type FaultRates, TcpProxy } from "../../torture/tcp_proxy.ts";
 const NONE: FaultRates = { reset: 0, stall: 0, halve: 0, stall_ms: [0, 0] };
 const BODY = "x".repeat(1_000);
 
-/** A server behind a proxy; what a fetch through it comes to. */
+/** Runs `work` with a server behind a proxy. */
 async function through(rates: FaultRates, work: (url: string, proxy: TcpProxy) => Promise<void>) {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
