@@ -1,6 +1,4 @@
-/**
- * API keys over HTTP, and the rate limit of each.
- */
+/** API keys over HTTP, and the rate limit of each. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service.ts";
@@ -8,13 +6,13 @@ import { startService } from "../support/service.ts";
 const KEYS = "/api-v1-payments/v1/api_keys";
 const PAYMENTS = "/api-v1-payments/v1/payments";
 
-Deno.test("api keys", async (t) => {
+Deno.test("API keys", async (t) => {
   const service = await startService();
   const make = (body: Record<string, unknown> = {}, options = {}) =>
     service.call("POST", KEYS, { body: { name: "made", ...body }, ...options });
   const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;
   try {
-    await t.step("POST /v1/api_keys makes a key that works, and replays it", async () => {
+    await t.step("POST /v1/api_keys creates a key that works, and replays the answer", async () => {
       const made = await make({}, { idempotency_key: "k" });
       assert.equal(made.status, 201, made.text);
       assert.match(made.body.secret, /^sk_test_[0-9A-Za-z]{49}$/);
@@ -24,7 +22,7 @@ Deno.test("api keys", async (t) => {
       const rows = await service.sql`select body from pay.idempotency_keys`;
       assert.ok(rows.every(({ body }) => !body.includes(made.body.secret)));
     });
-    await t.step("rotation adds a secret; the older one ends", async () => {
+    await t.step("rotate adds a secret and the older one expires; DELETE ends both", async () => {
       const made = await make();
       const path = `${KEYS}/${made.body.id}`;
       const turned = await service.call("POST", `${path}/rotate`, { body: { expires_in: 60 } });
@@ -42,7 +40,7 @@ Deno.test("api keys", async (t) => {
       assert.equal((await service.call("DELETE", path)).status, 404);
       assert.equal((await service.call("GET", path)).body.id, made.body.id);
     });
-    await t.step("idempotency survives rotation", async () => {
+    await t.step("an idempotency key stays valid after a rotation", async () => {
       const made = await make();
       const first = await service.pay({}, { key: made.body.secret, idempotency_key: "p" });
       const path = `${KEYS}/${made.body.id}/rotate`;
@@ -50,7 +48,7 @@ Deno.test("api keys", async (t) => {
       const again = await service.pay({}, { key: turned.body.secret, idempotency_key: "p" });
       assert.equal(again.text, first.text);
     });
-    await t.step("a key cannot widen its scopes", async () => {
+    await t.step("a key cannot create a key with more scopes", async () => {
       const narrow = await make({ scopes: ["keys:write", "payments:read"] });
       const key = narrow.body.secret;
       const cases: [Record<string, unknown>, number][] = [
@@ -78,7 +76,7 @@ Deno.test("api keys", async (t) => {
         assert.equal(refused.body.error.param, param);
       });
     }
-    await t.step("a name that looks like a kept secret stays a name", async () => {
+    await t.step("a name that looks like a stored secret is returned as the name", async () => {
       const name = `key_reference:${"0".repeat(32)}:abcd`;
       const made = await make({ name }, { idempotency_key: "name" });
       assert.equal(made.status, 201, made.text);
@@ -86,7 +84,7 @@ Deno.test("api keys", async (t) => {
       assert.equal(await works(made.body.secret), 200);
       assert.equal((await make({ name }, { idempotency_key: "name" })).text, made.text);
     });
-    await t.step("a key that expires makes none that lives longer", async () => {
+    await t.step("an expiring key cannot create a key that ends later", async () => {
       const expires_at = new Date(Date.now() + 60_000).toISOString();
       const short = await make({ expires_at });
       const key = short.body.secret;
@@ -95,16 +93,16 @@ Deno.test("api keys", async (t) => {
       const child = await make({}, { key });
       assert.equal(child.body.secrets[0].expires_at, expires_at, child.text);
     });
-    await t.step("a live key makes none", async () => {
+    await t.step("a live key cannot create keys", async () => {
       assert.equal((await make({}, { key: service.live.text })).status, 403);
     });
-    await t.step("another environment's key is unknown", async () => {
+    await t.step("a key of another environment is 404", async () => {
       const path = `${KEYS}/${service.other.id}`;
       assert.equal((await service.call("GET", path)).status, 404);
       assert.equal((await service.call("DELETE", path)).status, 404);
       assert.equal((await service.call("POST", `${path}/rotate`)).status, 404);
     });
-    await t.step("the last use is noted", async () => {
+    await t.step("last_used_at is set by use", async () => {
       const list = await service.call("GET", `${KEYS}?limit=100`);
       // deno-lint-ignore no-explicit-any
       const own = list.body.data.find((key: any) => key.id === service.key.id);
@@ -115,12 +113,12 @@ Deno.test("api keys", async (t) => {
   }
 });
 
-Deno.test("rate limit", async (t) => {
+Deno.test("rate limit of an API key", async (t) => {
   const service = await startService({ rate_limit: 5 });
   try {
     const start = Math.ceil(Date.now() / 2000) * 2000;
     await service.setClock(start);
-    await t.step("ten in two seconds, then 429 with Retry-After", async () => {
+    await t.step("ten requests in two seconds succeed, then 429 with Retry-After", async () => {
       for (let i = 0; i < 10; i++) {
         const made = await service.pay({}, { idempotency_key: `r${i}` });
         assert.equal(made.status, 201, made.text);
@@ -134,23 +132,23 @@ Deno.test("rate limit", async (t) => {
       assert.equal((await service.call("GET", PAYMENTS)).status, 429);
       assert.equal((await service.pay({ amount: "x" })).status, 429);
     });
-    await t.step("replays are free", async () => {
+    await t.step("replays do not count", async () => {
       for (let i = 0; i < 20; i++) {
         const replay = await service.pay({}, { idempotency_key: "r0" });
         assert.equal(replay.status, 201);
       }
     });
-    await t.step("another key is not touched", async () => {
+    await t.step("another key has a limit of its own", async () => {
       const page = await service.call("GET", PAYMENTS, { key: service.other.text });
       assert.equal(page.status, 200);
     });
-    await t.step("later there is room again", async () => {
+    await t.step("the limit allows requests again three seconds later", async () => {
       await service.setClock(start + 3000);
       const answers = [];
       for (let i = 0; i < 8; i++) answers.push((await service.pay()).status);
       assert.deepEqual(answers, [201, 201, 201, 201, 201, 429, 429, 429]);
     });
-    await t.step("strangers are limited without the database", async () => {
+    await t.step("requests without a known key are limited without a database call", async () => {
       service.forgetStatements();
       const answers = [];
       for (let i = 0; i < 120; i++) {

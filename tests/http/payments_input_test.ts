@@ -1,6 +1,6 @@
 /**
- * What `POST /v1/payments` takes and what it refuses, field by field (contract §2): a refusal is
- * 400, names the field, and leaves no row.
+ * The fields of `POST /v1/payments`: the accepted and the refused values of each (contract §2). A
+ * refusal is 400, names the field, and stores nothing.
  */
 
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { APPROVED, assertRefused, card, PAYMENTS, serviceCase } from "./service_
 
 const MAX = 999_999_999_999;
 
-/** The text of `amount`, and what it leads to: the amount, or "refused". */
+/** The text of `amount`, and the resulting amount or "refused". */
 const AMOUNTS: [literal: string, result: number | "refused"][] = [
   ["1", 1],
   ["1000", 1000],
@@ -35,7 +35,7 @@ const AMOUNTS: [literal: string, result: number | "refused"][] = [
   ["{}", "refused"],
 ];
 
-serviceCase("POST /v1/payments judges an amount by its text", async (t, service) => {
+serviceCase("POST /v1/payments checks the literal text of an amount", async (t, service) => {
   for (const path of [PAYMENTS, "/api-v1-sandbox/payments"]) {
     for (const field of ["amount", "amount_minor"]) {
       for (const [literal, result] of AMOUNTS) {
@@ -68,7 +68,7 @@ serviceCase("POST /v1/payments judges an amount by its text", async (t, service)
   }
 });
 
-/** Fields that are taken, and what the answer shows of them. */
+/** Accepted fields, and the members of the answer that show them. */
 const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ["currency in lower case", { currency: "eur" }, { currency: "EUR" }],
   ["currency in mixed case", { currency: "uSd" }, { currency: "USD" }],
@@ -97,7 +97,7 @@ const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ["an empty description", { description: "" }, { description: "" }],
 ];
 
-/** Fields that are refused, and the field that is named. */
+/** Refused fields, and the field that the error names. */
 const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["no currency", { currency: undefined }, "currency"],
   ["an unknown currency", { currency: "ABC" }, "currency"],
@@ -172,7 +172,7 @@ const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["an unknown asset", { wallet: { ...wallet(), asset: "DAI" } }, "wallet.asset"],
 ];
 
-serviceCase("POST /v1/payments takes these fields", async (t, service) => {
+serviceCase("POST /v1/payments accepts these fields", async (t, service) => {
   for (const [name, body, shown] of TAKEN) {
     await t.step(name, async () => {
       const answer = await service.pay(body);
@@ -191,14 +191,14 @@ serviceCase("POST /v1/payments refuses these fields", async (t, service) => {
       assert.deepEqual(await rowCounts(service), before);
     });
   }
-  await t.step("a metadata key of 41", async () => {
+  await t.step("a metadata key of 41 characters is refused", async () => {
     const answer = await service.pay({ metadata: { ["k".repeat(41)]: "v" } });
     assert.match(answer.body.error.param, /^metadata/);
     assertRefused(answer, 400, "invalid_parameter", answer.body.error.param);
   });
 });
 
-serviceCase("POST /v1/payments names unknown fields", async (t, service) => {
+serviceCase("POST /v1/payments names unknown fields in a header", async (t, service) => {
   const cases: [string, Record<string, unknown>, header: string | null][] = [
     ["none", {}, null],
     ["one", { colour: "red" }, "colour"],

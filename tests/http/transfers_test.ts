@@ -1,6 +1,4 @@
-/**
- * Transfers and balances over HTTP.
- */
+/** Transfers and balances over HTTP. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service.ts";
@@ -8,7 +6,7 @@ import { startService } from "../support/service.ts";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "DE89 3704 0044 0532 0130 00";
 
-Deno.test("transfers", async (t) => {
+Deno.test("transfers and balances", async (t) => {
   const service = await startService();
   const send = (body: Record<string, unknown> = {}, options = {}) =>
     service.call("POST", TRANSFERS, {
@@ -57,7 +55,7 @@ Deno.test("transfers", async (t) => {
       ],
     ];
     for (const [name, destination, code] of failing) {
-      await t.step(`${name} gives the money back`, async () => {
+      await t.step(`${name} returns the money to the balance`, async () => {
         const sent = await send({ destination });
         assert.equal(sent.status, 201, sent.text);
         assert.equal(sent.body.status, "failed");
@@ -65,7 +63,7 @@ Deno.test("transfers", async (t) => {
         assert.equal((await balance())["EUR available"], 900);
       });
     }
-    await t.step("a manual transfer waits, and is cancelled or advanced", async () => {
+    await t.step("a manual transfer stays pending until it is cancelled or advanced", async () => {
       const waiting = await send({ settlement: "manual", amount: 900 });
       assert.equal(waiting.body.status, "pending");
       assert.equal((await balance())["EUR available"], 0);
@@ -80,14 +78,14 @@ Deno.test("transfers", async (t) => {
       assert.equal(done.body.status, "completed", done.text);
       assert.equal((await balance())["EUR available"], 800);
     });
-    await t.step("racing transfers never overdraw", async () => {
+    await t.step("concurrent transfers never overdraw the balance", async () => {
       const answers = await Promise.all(Array.from({ length: 40 }, () => send({ amount: 100 })));
       const made = answers.filter(({ status }) => status === 201).length;
       assert.equal(made, 8);
       assert.ok(answers.every(({ status }) => status === 201 || status === 402));
       assert.equal((await balance())["EUR available"], 0);
     });
-    await t.step("the balance is the sum of the entries", async () => {
+    await t.step("GET /v1/balance is the sum of the entries", async () => {
       const sums = await service.sql`
         select currency || ' ' || account as account,
           sum(case direction when 'credit' then amount_minor else -amount_minor end)::int as n
@@ -104,7 +102,7 @@ Deno.test("transfers", async (t) => {
       const one = await service.call("GET", `${TRANSFERS}/${page.body.data[0].id}`);
       assert.deepEqual(one.body, page.body.data[0]);
     });
-    await t.step("reset leaves nothing", async () => {
+    await t.step("POST /reset deletes all transfers", async () => {
       const { body } = await service.call("POST", "/api-v1-sandbox/reset");
       assert.ok(body.deleted.transfers > 0);
       assert.deepEqual(await balance(), {});
