@@ -1,6 +1,6 @@
 /**
- * Secrets of endpoints: shown byte for byte by replays, in the database not at all, and how older
- * ones sign for a while after a rotation.
+ * Secrets of endpoints: replays show them byte for byte, the database does not contain them, and
+ * older ones sign for a while after a rotation.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { webhookCase } from "./webhook_case.ts";
 const URL = "https://hooks.example.com/payments";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 
-serviceCase("a replay shows the same bytes", async (t, service) => {
+serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   const body = { url: URL };
   const first: Record<string, TestAnswer> = {};
   const requests: [name: string, method: string, suffix: string, body: unknown][] = [
@@ -30,7 +30,7 @@ serviceCase("a replay shows the same bytes", async (t, service) => {
     return service.call(method, path, { body, idempotency_key: name });
   };
   for (const [name] of requests) {
-    await t.step(`${name}, and every earlier one again`, async () => {
+    await t.step(`${name}, and a replay of every earlier one`, async () => {
       first[name] = await send(name);
       assert.equal(first[name].headers.get("Idempotent-Replayed"), null);
       for (const [earlier, answer] of Object.entries(first)) {
@@ -40,14 +40,14 @@ serviceCase("a replay shows the same bytes", async (t, service) => {
       }
     });
   }
-  await t.step("create and rotate show a secret each, the others none", () => {
+  await t.step("only create and rotate show a secret, each its own", () => {
     const secrets = requests.map(([name]) => first[name]!.body.secret);
     assert.match(secrets[0], /^whsec_/);
     assert.match(secrets[2], /^whsec_/);
     assert.notEqual(secrets[0], secrets[2]);
     assert.deepEqual([secrets[1], secrets[3]], [undefined, undefined]);
   });
-  await t.step("another body under the key is a conflict", async () => {
+  await t.step("another body under the same idempotency key is a conflict", async () => {
     const answer = await service.call("POST", ENDPOINTS, {
       body: { url: `${URL}/2` },
       idempotency_key: "create",
@@ -83,7 +83,7 @@ serviceCase("twins get one answer", async (t, service) => {
   }
 });
 
-/** Every row of every table, as a dump shows it. */
+/** Every row of every table, as a dump of the database contains it. */
 async function dump({ sql }: TestService): Promise<string> {
   const tables = await sql`select tablename from pg_tables where schemaname = 'pay'`;
   const rows = [];
@@ -93,7 +93,7 @@ async function dump({ sql }: TestService): Promise<string> {
   return rows.map(({ row }) => row).join("\n");
 }
 
-webhookCase("a dump of the database can sign nothing", async (t, service, receiver) => {
+webhookCase("a dump of the database is not enough to sign", async (t, service, receiver) => {
   const made = await service.call("POST", ENDPOINTS, {
     body: { url: receiver.url("/") },
     idempotency_key: "create",
@@ -107,10 +107,10 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
   await settle(service);
   const [arrival] = receiver.arrivals;
   const text = await dump(service);
-  await t.step("the dump is one", () => {
+  await t.step("the dump contains the endpoint and its events", () => {
     assert.ok(text.includes(id) && text.includes("payment.created"));
   });
-  await t.step("holds no secret in any form", () => {
+  await t.step("the dump contains no secret in any form", () => {
     for (const { body: { secret } } of [made, rotated]) {
       const bytes = atob(secret.slice("whsec_".length));
       const hex = Array.from(bytes, (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
@@ -120,7 +120,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
     }
     assert.deepEqual(text.match(/whsec_(?!reference:)\S+/g), null);
   });
-  await t.step("holds no text that signs", () => {
+  await t.step("the dump contains no text that verifies", () => {
     const content = `${arrival!.headers.get("Webhook-Timestamp")}.${arrival!.text}`;
     const signatures = arrival!.headers.get("Payment-Signature")!;
     const signs = (key: string) =>
@@ -130,7 +130,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
     assert.ok(tokens.size > 50);
     for (const token of tokens) assert.ok(!signs(token) && !signs(`whsec_${token}`));
   });
-  await t.step("with another master secret it makes other secrets", async () => {
+  await t.step("another master secret derives other secrets", async () => {
     const [row] = await service.sql`select secrets from pay.webhook_endpoints where id = ${id}`;
     const derive = (master_secret: string, { version, salt }: { version: number; salt: string }) =>
       deriveEndpointSecret({ master_secret, endpoint_id: id, version, salt });
@@ -141,7 +141,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
   });
 });
 
-/** Signatures of an arrival, and whether each secret verifies it. */
+/** The signatures of an arrival, and for each secret whether it verifies the arrival. */
 async function verifiedBy(arrival: Arrival, secrets: string[]) {
   const header = arrival.headers.get("Payment-Signature");
   const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;
@@ -192,7 +192,7 @@ webhookCase(
         assert.equal(arrival.headers.get("Webhook-Signature")!.split(" ").length, expected.length);
       });
     }
-    await t.step("without expires_in the older one is dead at once", async () => {
+    await t.step("without expires_in the older secret ends at once", async () => {
       const fourth = await rotate();
       assert.deepEqual(await verifiedBy(await deliver(), [fourth, third]), [true, false]);
     });

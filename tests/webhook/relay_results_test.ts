@@ -6,7 +6,7 @@ import { webhookCase } from "./webhook_case.ts";
 
 const RETRY_MS = 60_000;
 
-webhookCase("relay_turn() a failed delivery keeps its retry beside the success before it", async (
+webhookCase("relay_turn() records a failure and its retry beside a success", async (
   _,
   service,
 ) => {
