@@ -23,7 +23,7 @@ for (const reader of READERS) {
 
 Deno.test("createPaymentsFunction() takes linear time for addresses and headers", async () => {
   const dependencies = createDependencies({
-    // No request has a valid key, so none uses the database.
+    // No request has a valid key, so no request uses the database.
     database_url: "postgres://nobody@127.0.0.1:1/none",
     base_url: "http://127.0.0.1:1/functions/v1",
     allowed_origins: ["http://localhost:*", "https://console.example.com"],

@@ -1,6 +1,6 @@
 /**
- * pay.commit() with transfers of one balance in one list: a transfer that is a replay, or the twin
- * of another one in the list, draws nothing, so its neighbours get what the balance has.
+ * pay.commit() with transfers of one balance in one list. A transfer that is a replay, or the twin
+ * of another one in the list, takes nothing from the balance.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ import { type Asked, commit, NOW } from "./commit_list.ts";
 
 type Case = [name: string, lists: [amount: number, key: string | null, outcome: string][][]];
 
-/** The lists of a case are committed one after the other. The balance is 100 before. */
+/** The lists of a case are committed one after the other. The balance before them is 100. */
 const CASES: Case[] = [
   ["without keys the balance is used up in the order of the list", [
     [[60, null, "committed"], [50, null, "insufficient"], [40, null, "committed"]],
@@ -68,7 +68,7 @@ async function emptySandbox(sql: postgres.Sql): Promise<string> {
   return id;
 }
 
-/** A new transfer; the fingerprint of its key tells its amount. */
+/** A new transfer. The fingerprint of its key depends on its amount. */
 async function transferred(key: string, amount: number, name: string | null): Promise<Asked> {
   const mint = idMint(NOW);
   const change = await decideTransfer(

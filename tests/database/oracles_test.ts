@@ -1,6 +1,6 @@
 /**
- * The oracles (`pay.oracle_*`): silent after ordinary work of every kind, and each speaks when its
- * promise is broken on purpose, past every other guard.
+ * The oracles (`pay.oracle_*`) find nothing after ordinary work of every kind. Each finds a
+ * violation of its promise that the test writes past all other guards.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ const MONTH_MS = 30 * 86_400_000;
 
 const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
 
-/** What breaks one promise, and the oracles that must say so. */
+/** Statements that break one promise, and the oracles that must find it. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
     "a movement of another amount",
@@ -204,7 +204,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   ],
 ];
 
-/** What breaks a promise about payments of a live environment that are older than the retention. */
+/** Statements that break a promise about live payments older than the retention period. */
 const OLD_BREAKS: typeof BREAKS = [
   [
     "a payment that is gone",
@@ -254,8 +254,8 @@ Deno.test("oracles", async (t) => {
     await sql`update pay.webhook_endpoints set created_at = created_at - interval '1 minute'`;
     await work(service);
     const verdicts = await checkBooks(sql);
-    await t.step("are silent after ordinary work", () => assertSilent(sql));
-    await t.step("are silent about a queue that moves", async () => {
+    await t.step("find nothing after ordinary work", () => assertSilent(sql));
+    await t.step("find nothing in a queue with progress", async () => {
       await afterwards(
         sql,
         `update pay.webhook_deliveries set status = 'pending',
@@ -264,7 +264,7 @@ Deno.test("oracles", async (t) => {
         assertSilent,
       );
     });
-    await t.step("are each broken once below, and each names its promises", () => {
+    await t.step("are all in BREAKS, and name their promises", () => {
       const broken = new Set(BREAKS.flatMap(([, , oracles]) => oracles));
       assert.deepEqual(verdicts.map(({ oracle }) => oracle).sort(), [...broken].sort());
       for (const { promise } of verdicts) assert.match(promise, /^R\d+(, R\d+)*: /);
@@ -274,7 +274,7 @@ Deno.test("oracles", async (t) => {
         assert.deepEqual(await afterwards(sql, statements, saidBy), oracles);
       });
     }
-    await t.step("note_findings() keeps a finding once, forget_findings() none", async () => {
+    await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
       await afterwards(sql, BREAKS[2]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
         const [again] = await session`select pay.note_findings() as findings`;
@@ -289,7 +289,7 @@ Deno.test("oracles", async (t) => {
       const [row] = await sql`select pay.note_findings() as findings`;
       assert.equal(row!.findings, "0");
     });
-    await t.step("redeliveries and triggers break no promise", async () => {
+    await t.step("find nothing after redeliveries and triggers", async () => {
       const [late] = await sql`
         select id, subject_id from pay.webhook_deliveries where event_type = 'payment.completed'`;
       await service.call("POST", `${DELIVERIES}/${late!.id}/redeliver`, {
@@ -304,7 +304,7 @@ Deno.test("oracles", async (t) => {
       assert.equal(triggered.status, 200, triggered.text);
       await assertSilent(sql);
     });
-    await t.step("a change of the endpoint and its end break no promise", async () => {
+    await t.step("find nothing after an update and a deletion of the endpoint", async () => {
       const path = `${ENDPOINTS}/${endpoint_id}`;
       for (const [method, more] of [["POST", "/rotate_secret"], ["PUT", ""], ["DELETE", ""]]) {
         const changed = await service.call(method!, path + more, {
@@ -315,7 +315,7 @@ Deno.test("oracles", async (t) => {
       }
       await assertSilent(sql);
     });
-    await t.step("a reset breaks no promise", async () => {
+    await t.step("find nothing after a reset", async () => {
       const reset = await service.call("POST", "/api-v1-sandbox/reset", {
         idempotency_key: "reset",
       });
@@ -324,7 +324,7 @@ Deno.test("oracles", async (t) => {
       await work(service);
       await assertSilent(sql);
     });
-    await t.step("the purge of old data breaks no promise", async () => {
+    await t.step("find nothing after a purge of old rows", async () => {
       await sql`update pay.environments set created_at = created_at - interval '31 days'`;
       await service.setClock(Date.now() - MONTH_MS - 1_000);
       await work(service);
@@ -334,7 +334,7 @@ Deno.test("oracles", async (t) => {
       while (await service.deps.webhook_store.purge(Date.now()) > 0);
       await assertSilent(sql);
     });
-    await t.step("of an old payment in a live environment that changes today, too", async () => {
+    await t.step("find nothing after a change of an old payment of a live account", async () => {
       const { environment_id, text: key } = service.other;
       await setLivemode(service, false);
       const paid = await sql<{ id: string; status: string }[]>`
@@ -361,7 +361,9 @@ Deno.test("oracles", async (t) => {
   }
 });
 
-/** A payment of every kind, refunds, transfers, their kept answers and their deliveries. */
+/**
+ * Creates a payment of every kind, refunds, transfers, their stored answers and their deliveries.
+ */
 async function work(service: TestService, key = service.key.text): Promise<void> {
   const paid = await service.pay({ card: APPROVED_CARD }, { key, idempotency_key: "kept" });
   await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, {
@@ -412,10 +414,10 @@ async function work(service: TestService, key = service.key.text): Promise<void>
   await settle(service);
 }
 
-/** What the other sandbox holds is money that is never purged. */
+/** Makes the other sandbox live, so that its payments are never purged, or a sandbox again. */
 async function setLivemode({ sql, other }: TestService, livemode: boolean): Promise<void> {
   await sql.begin(async (sql) => {
-    // Its keys stay test keys.
+    // Replication mode skips the foreign key, so the keys stay test keys.
     await sql`set local session_replication_role = replica`;
     await sql`update pay.environments set livemode = ${livemode} where id = ${other.environment_id}`;
   });
@@ -425,14 +427,14 @@ async function assertSilent(sql: TestService["sql"]): Promise<void> {
   assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
 }
 
-/** The oracles that have found something. */
+/** The oracles with a finding. */
 async function saidBy(sql: TestService["sql"]): Promise<string[]> {
   const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
   for (const { examples } of found) assert.ok(examples.length > 0);
   return found.map(({ oracle }) => oracle).sort();
 }
 
-/** What is so after some statements; all undone. The deferred check of the ledger is never reached. */
+/** The result of `look` after some statements, which are rolled back before any deferred check. */
 async function afterwards<T>(
   sql: TestService["sql"],
   statements: string,

@@ -1,7 +1,7 @@
 /**
- * The generated migration, on a small project of its own: it holds what has changed and no more,
- * and the migrations alone then make what the schema files say (writeRelease() applies them before
- * it writes).
+ * The generated migration, in a small project of its own. It contains only the changes, and the
+ * migrations alone then produce the state of the schema files. writeRelease() applies the
+ * migrations before it writes the file.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ import {
   withReleased,
 } from "./schema_project.ts";
 
-/** Changes of the files, with the drops and creates of the migration, in order. */
+/** Changes of the files, and the drops and creates of the migration in order. */
 const CHANGES: [
   name: string,
   files: Record<string, string | null>,
@@ -112,7 +112,7 @@ for (const [name, files, dropped, created] of CHANGES) {
     }));
 }
 
-Deno.test("writeRelease() names what the HTTP functions of older releases may call", () =>
+Deno.test("writeRelease() names functions that older HTTP functions may call", () =>
   withReleased(async (project) => {
     await project.change({
       one: ONE_WITH_MORE,
@@ -121,7 +121,7 @@ Deno.test("writeRelease() names what the HTTP functions of older releases may ca
     assert.deepEqual((await project.release()).change.withdrawn, ["function pay.one()"]);
   }));
 
-Deno.test("writeRelease() writes an unreleased migration anew in its place", () =>
+Deno.test("writeRelease() replaces an unreleased migration", () =>
   withReleased(async (project) => {
     const released = await project.migrations();
     await project.change({ one: FILES.one.replace("select 1", "select 11") });
@@ -164,7 +164,7 @@ Deno.test("writeRelease() leaves released migrations as they are", () =>
     assert.deepEqual(await Promise.all(released.map(project.read)), texts);
   }));
 
-Deno.test("writeRelease() gives a new migration a version after all others", () =>
+Deno.test("writeRelease() gives a new migration the latest version", () =>
   withReleased(async (project) => {
     await project.write("30000101000000_by_hand.sql", "select 1;");
     await project.change({ one: FILES.one.replace("select 1", "select 11") });
@@ -172,7 +172,7 @@ Deno.test("writeRelease() gives a new migration a version after all others", () 
     assert.equal((await project.migrations()).at(-1), "30000101000001_change.sql");
   }));
 
-/** Changes that are refused, each with the message. */
+/** Refused changes, each with the message. */
 const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, message: RegExp][] = [
   [
     "a function that a policy uses and that has to be dropped",
@@ -259,7 +259,7 @@ Deno.test("writeRelease() refuses two unreleased migrations of its own", () =>
     await assert.rejects(project.release("b"), /are both generated and unreleased: delete all but/);
   }));
 
-Deno.test("compareWithFiles() shows what the migrations alone do not make", () =>
+Deno.test("compareWithFiles() shows differences between migrations and files", () =>
   withReleased(async (project) => {
     const server = scratchServer(testServer().superuser_url);
     assert.equal(await compareWithFiles(server, project.folders), "");
