@@ -1,6 +1,6 @@
 /**
- * Two lists of changes whose idempotency keys are all older than 24 hours, in opposite orders: each
- * deletes the old answers, and neither waits for the other in a circle.
+ * Two lists of changes have the same idempotency keys, all older than 24 hours, in opposite orders.
+ * Each list deletes the old answers, and there is no deadlock.
  */
 
 import assert from "node:assert/strict";
@@ -8,10 +8,10 @@ import postgres from "postgres";
 import { commit, created, DAY, NOW } from "../database/commit_list.ts";
 import { startService } from "../support/service.ts";
 
-/** A deadline for what takes milliseconds. */
+/** A deadline for work that takes milliseconds. */
 const PATIENCE_MS = 10_000;
 
-Deno.test("two lists delete the same expired keys in opposite orders", async () => {
+Deno.test("pay.commit() of two lists deletes expired keys in opposite orders", async () => {
   const service = await startService();
   const { sql, key } = service;
   const pools = [0, 1].map(() =>
@@ -35,7 +35,8 @@ Deno.test("two lists delete the same expired keys in opposite orders", async () 
       await holders[i]!`select from pay.idempotency_keys where key = ${name} for update`;
     }
     const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
-    // Both wait. When the holder of "a" ends, a list that deletes "a" first goes on to "b".
+    // Both lists wait. When the holder of "a" ends, a list that deletes "a" first goes on to wait
+    // for "b".
     await untilWaiting(sql, 2);
     await holders[0]!`rollback`;
     await holders[1]!`rollback`;
@@ -56,7 +57,7 @@ Deno.test("two lists delete the same expired keys in opposite orders", async () 
   }
 });
 
-/** Resolves when so many sessions of this database wait for a lock. */
+/** Resolves when this number of sessions of the database wait for a lock. */
 async function untilWaiting(sql: postgres.Sql, sessions: number): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   while (performance.now() < deadline) {
@@ -65,5 +66,5 @@ async function untilWaiting(sql: postgres.Sql, sessions: number): Promise<void> 
       where datname = current_database() and wait_event_type = 'Lock'`;
     if (row!.waiting >= sessions) return;
   }
-  throw new Error("nobody waits");
+  throw new Error("no session waits");
 }
