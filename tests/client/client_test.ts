@@ -139,7 +139,7 @@ Deno.test("create() throws UnexpectedResponseError at once for a page with 200",
     assert.equal(asked.length, 1);
   }));
 
-Deno.test("a redirect is not followed", () =>
+Deno.test("the client does not follow a redirect", () =>
   withServer(
     [() => new Response(null, { status: 301, headers: { Location: "/canary" } })],
     async ({ client, asked }) => {

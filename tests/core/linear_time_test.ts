@@ -71,7 +71,7 @@ const CARELESS: NamedReader[] = [
     read: (text: string) => /^([a-z]+):[ \t]*(.*?)[ \t]*$/i.exec(text),
   },
   {
-    name: "a loop that begins anew at each character",
+    name: "a loop that restarts at each character",
     samples: ["4242 4242"],
     longest: ANSWER_BYTES_MAX,
     read(text: string) {

@@ -53,7 +53,7 @@ Deno.test("signDelivery() signs with every secret in the order given", () => {
 const WRONG_SECRETS: readonly [string, string[]][] = [
   ["no secret", []],
   ["an empty secret", [""]],
-  ["an empty secret after a good one", [NEW_SECRET, ""]],
+  ["an empty secret after a valid one", [NEW_SECRET, ""]],
   ["a secret without its prefix", [NEW_SECRET.slice(6)]],
   ["a secret with a line feed", [`${NEW_SECRET}\n`]],
   ["a secret of 31 bytes", ["whsec_" + btoa("x".repeat(31))]],

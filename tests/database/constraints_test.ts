@@ -102,7 +102,7 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["settings_name_known", "settings", { name: "other" }],
 ];
 
-Deno.test("constraints", async (t) => {
+Deno.test("constraints of the tables in pay", async (t) => {
   const tenants = await startTenants();
   const { sql } = tenants.service;
   try {

@@ -57,7 +57,7 @@ type Query = (text: string) => Promise<Record<string, unknown>[]>;
 /** Catalogue queries that must find nothing, each with a change that it must find. */
 const NOTHING: [what: string, query: string, violation: string][] = [
   [
-    "a role of ours that can log in or pass over security",
+    "a role of the service that can log in or bypass row-level security",
     `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator')
      and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb
        or rolreplication)`,

@@ -35,13 +35,13 @@ const CHANGES: [
   ],
   ["a changed comment", { one: FILES.one.replace("'One.'", "'Uno.'") }, [], ["pay.one"]],
   [
-    "a comment that is gone",
+    "a dropped comment",
     { items: FILES.items.replace("comment on column pay.items.two is 'Two.';", "") },
     ["function pay.item_of(integer)", "view pay.items"],
     ["pay.items", "pay.item_of"],
   ],
   [
-    "a grant that is gone",
+    "a dropped grant",
     { one: FILES.one.replace("grant execute on function pay.one() to pay_api;", "") },
     ["function pay.one()"],
     ["pay.one"],
@@ -53,7 +53,7 @@ const CHANGES: [
     ["pay.one"],
   ],
   [
-    "another return type, with what depends on it",
+    "another return type, with the dependent objects",
     { two: FILES.two.replace("returns integer", "returns bigint") },
     ["function pay.item_of(integer)", "view pay.items", "function pay.two(integer)"],
     ["pay.two", "pay.items", "pay.item_of"],
@@ -77,7 +77,7 @@ const CHANGES: [
     ["pay.items"],
   ],
   [
-    "a column of a view that is gone",
+    "a dropped column of a view",
     {
       items: FILES.items.replace(", pay.two(1) as two", "")
         .replace("comment on column pay.items.two is 'Two.';", ""),
@@ -85,7 +85,7 @@ const CHANGES: [
     ["function pay.item_of(integer)", "view pay.items"],
     ["pay.items", "pay.item_of"],
   ],
-  ["a function that is gone", { item_of: null }, ["function pay.item_of(integer)"], []],
+  ["a dropped function", { item_of: null }, ["function pay.item_of(integer)"], []],
   [
     "functions that use one another",
     { item_of: null, items: null, two: null },
@@ -191,12 +191,12 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /one\.sql: pay\.one: column "nothing" does not exist/,
   ],
   [
-    "a body that calls what is gone",
+    "a body that calls a dropped function",
     (project) => project.change({ one: null }),
     /two\.sql: pay\.two: function pay\.one\(\) does not exist/,
   ],
   [
-    "a plpgsql body that calls what is gone",
+    "a plpgsql body that calls a dropped function",
     (project) =>
       project.change({
         one: null,
@@ -206,7 +206,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /two\.sql: pay\.two: pay\.one does not exist/,
   ],
   [
-    "dynamic SQL that calls what is gone",
+    "dynamic SQL that calls a dropped function",
     (project) =>
       project.change({
         one: null,
@@ -218,7 +218,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /two\.sql: pay\.two: pay\.one does not exist/,
   ],
   [
-    "a view of what is not there",
+    "a view of a missing table",
     (project) =>
       project.change({
         items: "create or replace view pay.items as select * from pay.n;",
@@ -227,7 +227,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /items\.sql: pay\.items: relation "pay\.n" does not exist/,
   ],
   [
-    "anything else than functions and views",
+    "an object that is neither a function nor a view",
     (project) => project.change({ more: "\ncreate table pay.more (id integer);" }),
     /^more\.sql:2: a file of supabase\/schemas makes each function and view once/,
   ],

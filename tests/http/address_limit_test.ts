@@ -77,7 +77,7 @@ const ipv4 = (i: number) => `10.${i >> 16 & 255}.${i >> 8 & 255}.${i & 255}`;
 Deno.test("AddressLimit counts a /64 as one network", () => {
   const limit = new AddressLimit();
   assert.equal(ask(limit, 5_000, inOne64), MAX_FAILURES + MAX_UNKNOWN);
-  assert.equal(ask(limit, 10, ipv4), 10, "others are not touched");
+  assert.equal(ask(limit, 10, ipv4), 10, "other networks are not affected");
 });
 
 for (const [name, address] of [["/64s", inMany64], ["IPv4 addresses", ipv4]] as const) {
@@ -99,7 +99,7 @@ Deno.test("AddressLimit counts an unknown key before the database has answered",
   assert.equal(
     ask(limit, 10, (i) => ipv4(i + 10_000)),
     10,
-    "those without a verdict are given back",
+    "requests without a verdict do not count",
   );
 });
 
@@ -110,7 +110,7 @@ Deno.test("AddressLimit admits a known valid key in a flood, until the database 
   ask(limit, 5_000, () => "192.0.2.1");
   for (let i = 0; i < 5_000; i++) limit.admit("192.0.2.1", "good", START)!("admitted");
   limit.admit("192.0.2.1", "good", START)!("refused");
-  assert.equal(limit.admit("192.0.2.1", "good", START), null, "a revoked key is a stranger's");
+  assert.equal(limit.admit("192.0.2.1", "good", START), null, "a revoked key counts as unknown");
 });
 
 Deno.test("AddressLimit admits new valid keys during a flood from 100 networks", () => {
@@ -118,7 +118,7 @@ Deno.test("AddressLimit admits new valid keys during a flood from 100 networks",
   ask(limit, 50_000, (i) => inMany64(i % 100));
   for (let i = 0; i < 50; i++) {
     const settle = limit.admit(ipv4(i), `new ${i}`, START);
-    assert.ok(settle, "a good key that is new here gets through");
+    assert.ok(settle, "a new valid key is admitted");
     settle("admitted");
     limit.admit(ipv4(i), `new ${i}`, START)!("admitted");
   }

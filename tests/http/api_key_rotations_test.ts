@@ -74,7 +74,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
     const before = new Map((await versions()).map(({ hash, xmin }) => [hash, xmin]));
     await rotate(service, id, LONGEST_OVERLAP_S);
     const kept = (await versions()).filter(({ hash, xmin }) => before.get(hash) === xmin);
-    assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} rows as they were`);
+    assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} unchanged rows`);
   });
   await t.step("expires_in 0 ends all older secrets now, and no answer shows them", async () => {
     const last = await rotate(service, id, 0);
@@ -106,7 +106,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
     const [row] = await service.sql`
       select count(*)::int as rows, max(last_used_at) as used from pay.api_key_secrets
       where api_key_id = ${made.id} and last_used_at is not null`;
-    assert.equal(row!.rows, 0, "the used secret is gone");
+    assert.equal(row!.rows, 0, "retention has deleted the used secret");
     assert.equal((await service.call("GET", `${KEYS}/${made.id}`)).body.last_used_at, used);
   });
 });

@@ -65,7 +65,7 @@ Deno.test("API keys", async (t) => {
     });
     const bad: [string, Record<string, unknown>, string][] = [
       ["an unknown scope", { scopes: ["everything"] }, "scopes[0]"],
-      ["no scope at all", { scopes: [] }, "scopes"],
+      ["no scope", { scopes: [] }, "scopes"],
       ["an expiry in the past", { expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
       ["no name", { name: "" }, "name"],
     ];
@@ -158,7 +158,7 @@ Deno.test("rate limit of an API key", async (t) => {
       assert.equal(answers.filter((status) => status === 429).length, 20);
       service.assertStatements(0);
       await service.setClock(start + 8000);
-      assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");
+      assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a valid key is admitted");
       const cold = await service.issueKey(service.key.environment_id);
       const first = await service.call("GET", PAYMENTS, { key: cold.text });
       assert.equal(first.status, 200, "so does one that was not seen before");

@@ -93,7 +93,7 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
   for (const [cause, told, statements, make] of REFUSED) {
     const same = bodies.get(told) ?? new Set();
     bodies.set(told, same);
-    await t.step(`${cause}: tells "${told}", ${statements} statements`, async () => {
+    await t.step(`${cause}: 401 with "${told}", ${statements} statements`, async () => {
       const header = await make(service);
       for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
         service.forgetStatements();

@@ -104,7 +104,7 @@ async function followHint(service: TestService, message: string): Promise<void> 
   assert.doesNotMatch(text, /Nothing is served/, message);
 }
 
-serviceCase("a method", async (t, service) => {
+serviceCase("the method of a request", async (t, service) => {
   const paths = [...new Set(ROUTES.map(([, path]) => path))];
   for (const path of paths) {
     const allowed = ROUTES.filter((route) => route[1] === path).map(([method]) => method).sort();

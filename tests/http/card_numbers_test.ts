@@ -247,7 +247,7 @@ function carriers(written: string, is_ascii: boolean): Carrier[] {
     },
     {
       ...create,
-      name: "a query beside a good body",
+      name: "a query beside a valid body",
       path: `${PAYMENTS}?note=${encoded}`,
       options: good,
       status: 400,

@@ -47,7 +47,7 @@ Deno.test("a database that freezes and answers again", async (t) => {
      * now.
      */
     const assertWithin = (promised_ms: number, ms: number) =>
-      assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms when all is well`);
+      assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms without an outage`);
 
     await t.step(`${REQUESTS} requests on open connections get 503 within 2 s`, async () => {
       proxy.freeze();

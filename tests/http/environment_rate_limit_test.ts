@@ -154,7 +154,7 @@ serviceCase("the rate limit of an environment is not renewed by", async (t, serv
   });
 }, LIMITS);
 
-serviceCase("rate limits within one list of changes", async (t, service) => {
+serviceCase("pay.commit() counts a list against both rate limits", async (t, service) => {
   const keys = [service.key, ...await issue(service, 7)];
   const list = async (rate_limits: { key: number; environment: number }, at_ms: number) =>
     await commit(

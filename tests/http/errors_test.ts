@@ -154,7 +154,7 @@ serviceCase("an unexpected database error reveals nothing to the caller", async 
       assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
       const [{ n }] = await service
         .sql`select count(*)::int as n from pay.idempotency_keys` as unknown as [{ n: number }];
-      assert.equal(n, 0, "a failure is not kept");
+      assert.equal(n, 0, "a failure is not stored");
     });
   }
 });

@@ -6,7 +6,7 @@ import { assertCommonHeaders } from "./error_envelope.ts";
 import { pathOf, ROUTES } from "./routes.ts";
 import { PAYMENTS, serviceCase } from "./service_case.ts";
 
-serviceCase("every answer", async (t, service) => {
+serviceCase("headers of every answer", async (t, service) => {
   const ids = new Set<string>();
   let answers = 0;
   const keys = { "a key": service.key.text, "no key": null, "a live key": service.live.text };

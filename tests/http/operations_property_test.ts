@@ -178,7 +178,7 @@ async function audit({ sql }: TestService): Promise<void> {
       where p.id is null or e.id is null`,
     ],
     [
-      "payments whose refunds do not add up",
+      "payments whose amount_refunded is not the sum of their refunds",
       sql`
       select p.id from pay.payments p
       left join pay.refunds r on r.payment_id = p.id
@@ -187,7 +187,7 @@ async function audit({ sql }: TestService): Promise<void> {
         or p.amount_refunded > p.amount_minor`,
     ],
     [
-      "payments whose money is not where their status says",
+      "payments whose ledger movements do not match their status",
       sql`
       select p.id, p.status from pay.payments p
       left join pay.ledger_entries e on e.subject_id = p.id and e.account = 'available'
@@ -198,7 +198,7 @@ async function audit({ sql }: TestService): Promise<void> {
           then p.amount_minor - p.amount_refunded else 0 end`,
     ],
     [
-      "payments whose body is not their row, or not their newest event",
+      "payments whose body differs from their row or their newest event",
       sql`
       select p.id from pay.payments p
       join pay.events e on e.subject_id = p.id and e.sequence = p.sequence

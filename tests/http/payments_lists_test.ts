@@ -201,7 +201,7 @@ const REFUSED_FILTERS: [query: string, param: string][] = [
   ["created_before=2026-02-01T00:00:00", "created_before"],
 ];
 
-serviceCase("GET /v1/payments filters", async (t, service) => {
+serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
   const all = await variety(service);
   await service.pay({ reference: "order 1" }, { key: service.other.text });
   for (const [query, keep] of FILTERS) {

@@ -62,7 +62,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
     A_AND_B,
   ],
   ["amount_minor with customer", { ...B, payer: undefined, customer: PERSON }, A_AND_B],
-  ["both of everything", { ...A, ...B }, A_AND_B],
+  ["both names of every field", { ...A, ...B }, A_AND_B],
   ["a person without a name", { ...A, customer: { email: "a@b.co" } }, {
     ...A_AND_B,
     customer: { email: "a@b.co" },

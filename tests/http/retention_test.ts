@@ -78,7 +78,7 @@ async function purgeAll(service: TestService, batch: number): Promise<number> {
   }
 }
 
-serviceCase("purge", async (t, service) => {
+serviceCase("pay.purge()", async (t, service) => {
   const hook = { url: "http://127.0.0.1:47999/hook" };
   await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", { body: hook });
   const { environment_id } = service.key;

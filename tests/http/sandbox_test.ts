@@ -93,7 +93,7 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const before = await rowCounts(service);
   for (const [path, body] of ROUTES) {
     const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
-      ["a body that would do", payment.id, body],
+      ["a valid body", payment.id, body],
       ["an unknown payment", UNKNOWN, body],
       ["no JSON", payment.id, "{"],
       ["a wrong media type", payment.id, "x", { "Content-Type": "text/plain" }],

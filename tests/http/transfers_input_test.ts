@@ -32,7 +32,7 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
     "destination.iban",
   ],
   [
-    "an IBAN that is none",
+    "an invalid IBAN",
     { destination: { iban: { iban: "hello" } } },
     400,
     "invalid_parameter",

@@ -56,7 +56,7 @@ serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   });
 });
 
-serviceCase("twins get one answer", async (t, service) => {
+serviceCase("twins of a request on endpoints get one answer", async (t, service) => {
   const twins = async (method: string, path: string, body: unknown) => {
     const answers = await Promise.all(
       Array.from(

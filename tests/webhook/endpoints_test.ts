@@ -78,7 +78,7 @@ const BAD_BODIES: [name: string, body: Record<string, unknown>, param: string][]
   ["a long description", { url: URL, description: "x".repeat(501) }, "description"],
   ["metadata that is no text", { url: URL, metadata: { a: 1 } }, "metadata.a"],
 ];
-serviceCase("POST and PUT /v1/webhook_endpoints refuse", async (t, service) => {
+serviceCase("POST and PUT /v1/webhook_endpoints refuse invalid bodies", async (t, service) => {
   const { id } = await addEndpoint(service, URL);
   for (const [name, body, param] of BAD_BODIES) {
     await t.step(name, async () => {

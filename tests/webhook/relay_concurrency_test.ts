@@ -64,7 +64,7 @@ webhookCase("a new endpoint has 4 attempts in progress", async (_, service, hook
   hooks.judge = gate.judge;
   await addEndpoint(service, hooks.url("/new"));
   await makeDue(service, 20);
-  await until("4 are under way", () => gate.count("/new") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/new") === MAX_OF_NEW);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.most.get("/new"), MAX_OF_NEW);
   hooks.judge = () => 200;
@@ -92,7 +92,7 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
   hooks.judge = gate.judge;
   await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
   await service.make({ outcome: "pending" });
-  await until("the first is under way", () => gate.count("/bad") === 1);
+  await until("the first is in progress", () => gate.count("/bad") === 1);
   gate.release("/bad", 1, 500);
   await until("the failure is recorded", async () => {
     const [row] = await service.sql`select failing_since from pay.webhook_endpoints`;
@@ -101,11 +101,11 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
   gate.most.clear();
   for (let i = 0; i < 20; i++) await service.make({ outcome: "pending" });
   for (let ended = 0; ended < 10; ended++) {
-    await until("2 are under way", () => gate.count("/bad") >= MAX_OF_FAILING);
+    await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
     gate.release("/bad", 1, 500);
   }
   // A further claim would have arrived by now.
-  await until("2 are under way", () => gate.count("/bad") >= MAX_OF_FAILING);
+  await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.most.get("/bad"), MAX_OF_FAILING);
   hooks.judge = () => 500;
@@ -129,7 +129,7 @@ webhookCase("a failing endpoint counts as healthy after one success", async (
   await settle(service);
   hooks.judge = gate.judge;
   await makeDue(service, 20);
-  await until("4 are under way", () => gate.count("/back") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/back") === MAX_OF_NEW);
   hooks.judge = () => 200;
   gate.release("/back", 100);
   await settle(service);
@@ -145,7 +145,7 @@ webhookCase("a new environment has 16 attempts in progress over all endpoints", 
   const paths = Array.from({ length: 8 }, (_, i) => `/${i}`);
   for (const path of paths) await addEndpoint(service, hooks.url(path));
   await makeDue(service, 20);
-  await until("16 are under way", () => gate.total() === MAX_OF_NEW_ENVIRONMENT);
+  await until("16 are in progress", () => gate.total() === MAX_OF_NEW_ENVIRONMENT);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.total(), MAX_OF_NEW_ENVIRONMENT);
   hooks.judge = () => 200;
@@ -161,7 +161,7 @@ webhookCase("a claim that waited long for a place is renewed", async (_, service
   await service.setClock(at_ms);
   await addEndpoint(service, hooks.url("/slow"));
   await makeDue(service, 8);
-  await until("4 are under way", () => gate.count("/slow") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/slow") === MAX_OF_NEW);
   await until("all are claimed", async () => {
     const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
       where leased_until = ${new Date(at_ms + 25_000)}`;

@@ -133,7 +133,7 @@ Deno.test("RelayLanes.enter() counts a long attempt as slow before it ends", () 
   make(opened, 20, 1);
   opened.lanes.add(many(40), 0);
   const begun = [...opened.lanes.enter()];
-  assert.equal(begun.length, 4, "an endpoint that had nothing left begins anew");
+  assert.equal(begun.length, 4, "an endpoint without claims starts again with 4");
   opened.clock.now_ms += 4_000;
   for (const chain of begun.slice(0, 2)) finish(opened.lanes, chain);
   assert.equal([...opened.lanes.enter()].length, 0);
@@ -148,7 +148,7 @@ Deno.test("RelayLanes.enter() admits 2 of a failing endpoint", () => {
 /** [name, earlier fast attempts, attempts of one environment that then begin] */
 const OF_ENVIRONMENT: [string, number, number][] = [
   ["16 of a new environment", 0, 16],
-  ["64 of one that was quick", 100, 64],
+  ["64 of a fast one", 100, 64],
 ];
 
 for (const [name, quick, expected] of OF_ENVIRONMENT) {

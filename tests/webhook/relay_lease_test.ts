@@ -247,7 +247,7 @@ webhookCase("a relay keeps results while the database is away, without a busy lo
   hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
   await service.make({ outcome: "pending" });
   await service.make({ outcome: "pending" });
-  await until("both are under way", () => answers.length === 2);
+  await until("both are in progress", () => answers.length === 2);
   const { pathname } = new URL(service.database.url);
   const name = pathname.slice(1);
   const server = new URL(service.database.url);

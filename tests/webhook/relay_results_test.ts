@@ -1,4 +1,4 @@
-/** Results that one turn records together. */
+/** The results of attempts that one turn of the relay records together. */
 
 import assert from "node:assert/strict";
 import { AT, insertEndpoint, NO_RELAY, resultOf, turn } from "./relay_turns.ts";

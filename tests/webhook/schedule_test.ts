@@ -169,7 +169,7 @@ Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t
         await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
       });
     }
-    await t.step("null", async () => {
+    await t.step("a URL that is null", async () => {
       await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
       await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
     });

@@ -264,7 +264,7 @@ webhookCase("slow suspects of one account do not delay another's", async (_, ser
   await service.deps.webhooks!.relay.stop(Promise.resolve());
   await settled;
   // If accounts took turns by number, as many slow suspects would have arrived.
-  assert.ok(slow < SUSPECTS / 2, `${slow} slow ones have come meanwhile`);
+  assert.ok(slow < SUSPECTS / 2, `${slow} slow ones arrived meanwhile`);
 });
 
 webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
@@ -272,7 +272,7 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
-  await until("some are under way, and some wait for a place", async () => {
+  await until("some are in progress, and some wait for a place", async () => {
     const [row] = await service.sql`
       select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
     return held.length >= 4 && row!.leased > held.length;

@@ -28,7 +28,7 @@ import { webhookCase } from "./webhook_case.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";
 
-webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hooks) => {
+webhookCase("POST /webhooks/trigger delivers every event type", async (t, service, hooks) => {
   // The endpoint subscribes to none of these events. A trigger ignores the subscription.
   const { id: endpoint_id, secret } = await addEndpoint(service, hooks.url("/"), {
     events: ["transfer.created"],
@@ -146,7 +146,7 @@ webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, ser
   });
 });
 
-webhookCase("POST /webhooks/trigger refuses", async (t, service, hooks) => {
+webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const foreign = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
     key: service.other.text,
@@ -218,7 +218,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   const body = { endpoint_id, event: "ping", payment_id: payment.id };
   const options = { body, idempotency_key: "twins" };
   const first = service.call("POST", TRIGGER, options);
-  await until("the attempt is under way", () => hooks.arrivals.length === 1);
+  await until("the attempt is in progress", () => hooks.arrivals.length === 1);
 
   await t.step("a twin gets an answer that tells it to retry", async () => {
     const twin = await service.call("POST", TRIGGER, options);
@@ -228,7 +228,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   await t.step("the claim of a dead request ends after a minute", async () => {
     await service.setClock(AT + 60_000);
     const later = service.call("POST", TRIGGER, options);
-    await until("another attempt is under way", () => hooks.arrivals.length === 2);
+    await until("another attempt is in progress", () => hooks.arrivals.length === 2);
     gate.resolve(200);
     const [one, other] = [await first, await later];
     assert.deepEqual([one.status, other.status], [200, 200]);
@@ -258,7 +258,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
     while (held.length < count) {
       const before = held.length;
       answers.push(service.call("POST", TRIGGER, { body, key }));
-      await until("another attempt is under way", () => held.length > before);
+      await until("another attempt is in progress", () => held.length > before);
     }
   };
   await fill(MAX_TRIGGERS_OF_ENVIRONMENT, service.key.text, body);

@@ -281,7 +281,7 @@ const REFUSALS: [name: string, change: (port: number) => Partial<WebhookRequest>
   })],
   ["an answer in another notation", () => ({ resolve: () => Promise.resolve(["127.1"]) })],
   ["an answer that is a name", () => ({ resolve: () => Promise.resolve(["localhost"]) })],
-  ["our own host", () => ({ own_hosts: ["hooks.example.com"] })],
+  ["a host of the service", () => ({ own_hosts: ["hooks.example.com"] })],
 ];
 for (const [name, change] of REFUSALS) {
   Deno.test(`sendWebhook() ${name}: connection_failed, the receiver gets no request`, async () => {
