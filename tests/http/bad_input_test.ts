@@ -1,7 +1,4 @@
-/**
- * Malformed paths, queries and headers. Each is answered with a documented 4xx, never with a 500,
- * and stores nothing.
- */
+/** Malformed paths, queries and headers get a documented 4xx, never a 500, and store nothing. */
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";

@@ -44,7 +44,7 @@ serviceCase("Idempotency-Key replays the first answer of endpoint routes", async
       assert.equal(again.headers.get("Idempotent-Replayed"), "true");
       assert.equal(again.headers.get("Location"), first.headers.get("Location"));
       assert.equal(await rows(service), before);
-      // The limit on endpoints of an environment is lower than the number of these cases.
+      // Keeps the environment below its limit on endpoints.
       await service.sql`delete from pay.webhook_endpoints`;
     });
   }

@@ -186,8 +186,8 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
     const unhindered = await Promise.all(twins.map(() => timed(service.pay())));
     const usual_ms = Math.max(...unhindered.map(({ waited_ms }) => waited_ms));
     const before = await rowCounts(service);
-    // All twins wait at the same time, so the test takes as long as one of them. The reset comes
-    // last, because a reset admits no other changes.
+    // The twins wait at the same time, so the test takes as long as one of them. The reset follows,
+    // because a reset admits no other changes.
     const wait = ({ key, send }: typeof twins[number]) => timed(send(key));
     const [reset, ...others] = twins.toReversed();
     const answers = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];

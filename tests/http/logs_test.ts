@@ -1,6 +1,6 @@
 /**
  * Logs and stored data: a log line has the fields of its allow-list and no others. Confidential
- * values of a request appear in no log and in no table, whatever the answer.
+ * values of a request appear in no log, and tables contain only those that the service stores.
  */
 
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ const CANARY = {
 };
 
 const CARD = { number: CANARY.test_card, exp_month: 12, exp_year: 2034, cvc: CANARY.cvc };
-// An American Express card has a four-digit CVC, which other numbers rarely contain.
+// American Express has a CVC of four digits, which occurs in other numbers less often than three.
 const AMEX = { ...CARD, number: "378282246310005" };
 const PERSON = { email: CANARY.email, name: CANARY.name };
 const GOOD = { amount: 1000, currency: "EUR", customer: PERSON, description: CANARY.description };

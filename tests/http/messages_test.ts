@@ -1,7 +1,7 @@
 /**
  * Error messages are for people. The test makes a mistake in each field of each operation, and in
- * headers, paths and bodies. It writes all messages to one page, messages.md, which a reviewer
- * reads as a user would. `UPDATE_MESSAGES=1` writes the page again.
+ * headers, paths and bodies. The page messages.md shows all messages, so that a reviewer can read
+ * them as a user would. `UPDATE_MESSAGES=1` writes it again.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * An endpoint with more pending deliveries than one statement can cancel is disabled, deleted, and
- * enabled again. None of these deliveries is sent afterwards.
+ * An endpoint with more pending deliveries than one statement can cancel can be disabled, deleted
+ * and enabled again. None of these deliveries is sent afterwards.
  */
 
 import assert from "node:assert/strict";

@@ -90,7 +90,7 @@ webhookCase("POST /redeliver 30 times keeps the attempts small", async (t, servi
   const [{ id }] = await deliveriesOf(service);
   const read = async () => (await service.call("GET", `${DELIVERIES}/${id}`)).body.attempts;
   const [first] = await read();
-  // As after an hour of redeliveries.
+  // The state after 100 000 attempts.
   const attempt = 100_000;
   const long = { ...first, duration_ms: 15_000, error: "connection_failed" };
   const numbers = Array.from({ length: 50 }, (_, i) => attempt - 49 + i);
