@@ -140,7 +140,7 @@ const CASES: [name: string, run: Case][] = [
       [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
     ];
   }],
-  ["an answer of 24 hours ago in the way, and a create", async ({ key, setClock }, sql) => {
+  ["a stored answer of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "old" };
     await setClock(NOW - DAY);
     await commit(sql, [{ ...asked, change: await created() }]);

@@ -18,17 +18,17 @@ const CASES: Case[] = [
   ["without keys the balance is used up in the order of the list", [
     [[60, null, "committed"], [50, null, "insufficient"], [40, null, "committed"]],
   ]],
-  ["a replay draws nothing", [
+  ["a replay takes nothing", [
     [[30, "a", "committed"]],
     [[30, "a", "replay"], [70, "b", "committed"], [1, "c", "insufficient"]],
   ]],
-  ["a twin in the list draws nothing", [
+  ["a twin in the list takes nothing", [
     [[40, "a", "committed"], [40, "a", "replay"], [60, "b", "committed"]],
   ]],
-  ["a twin of a transfer that is too large is as large", [
+  ["a twin of a refused transfer is refused too", [
     [[101, "a", "insufficient"], [101, "a", "insufficient"], [100, "b", "committed"]],
   ]],
-  ["a key of another request draws nothing", [
+  ["a key of another request takes nothing", [
     [[40, "a", "committed"]],
     [[50, "a", "conflict"], [60, "b", "committed"]],
   ]],

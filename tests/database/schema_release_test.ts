@@ -175,7 +175,7 @@ Deno.test("writeRelease() gives a new migration the latest version", () =>
 /** Refused changes, each with the message. */
 const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, message: RegExp][] = [
   [
-    "a function that a policy uses and that has to be dropped",
+    "a function that must be dropped but is used by a policy",
     async (project) => {
       await project.write(
         "30000101000000_policy.sql",
@@ -186,7 +186,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /one\.sql: pay\.one: cannot change return type of existing function\n.* a policy.* by hand/s,
   ],
   [
-    "a body that is wrong",
+    "an invalid body",
     (project) => project.change({ one: FILES.one.replace("select 1", "select nothing") }),
     /one\.sql: pay\.one: column "nothing" does not exist/,
   ],

@@ -113,7 +113,7 @@ const UPDATES: [name: string, body: Record<string, unknown>, changed?: Record<st
     ["the metadata", { metadata: { b: "2" } }],
     ["off", { status: "disabled" }, { status: "disabled", disabled_reason: "manual" }],
     ["off again", { status: "disabled" }, { status: "disabled", disabled_reason: "manual" }],
-    ["another field while off", { description: "off" }],
+    ["another field while disabled", { description: "off" }],
     ["on", { status: "enabled" }, { status: "enabled", disabled_reason: null }],
   ];
 serviceCase("PUT /v1/webhook_endpoints/{id} changes the given fields", async (t, service) => {

@@ -52,7 +52,7 @@ function openHostile(canary: RecordingReceiver): [string, LoopbackReceiver][] {
       }),
     ],
     [
-      "one byte of a head a while",
+      "one byte of the head at a time",
       openReceiver(async (conn) => {
         for (const character of "HTTP/1.1 200 OK\r\nX-Slow: ".padEnd(500, "x")) {
           await writeAll(conn, new TextEncoder().encode(character));
@@ -119,7 +119,7 @@ Deno.test("hostile receivers delay no other delivery, and no redirect is followe
         "302": 302,
         "307": 307,
         "streams without end": 200,
-        "one byte of a head a while": "timeout",
+        "one byte of the head at a time": "timeout",
         "resets": "connection_failed",
       });
     });

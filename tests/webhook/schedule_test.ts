@@ -79,13 +79,13 @@ Deno.test("the jobs of pg_cron", async (t) => {
     await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
     await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
     const cases: [name: string, due_in_ms: number, status: string, calls: number][] = [
-      ["nothing is there", NaN, "", 0],
-      ["something is due", -1000, "pending", 1],
-      ["a lease or a wait has run out", -86_400_000, "pending", 1],
-      ["all is due later", 60_000, "pending", 0],
-      ["all is delivered", 0, "delivered", 0],
-      ["all has failed", 0, "failed", 0],
-      ["all is cancelled", 0, "cancelled", 0],
+      ["no delivery", NaN, "", 0],
+      ["a due delivery", -1000, "pending", 1],
+      ["an ended lease or wait", -86_400_000, "pending", 1],
+      ["only later deliveries", 60_000, "pending", 0],
+      ["only delivered ones", 0, "delivered", 0],
+      ["only failed ones", 0, "failed", 0],
+      ["only cancelled ones", 0, "cancelled", 0],
     ];
     for (const [name, due_in_ms, status, calls] of cases) {
       await t.step(`${name}: pay-relay makes ${calls} calls`, async () => {

@@ -49,7 +49,7 @@ async function attack(service: TestService, port: number): Promise<void> {
 for (
   const [name, is_known, share] of [
     ["a new tenant", false, SHARE.new],
-    ["a tenant that was quick before", true, SHARE.quick],
+    ["a tenant that was fast before", true, SHARE.quick],
   ] as const
 ) {
   Deno.test(`${name} keeps within its share after resets and deletions`, async (t) => {

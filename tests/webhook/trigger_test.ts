@@ -109,7 +109,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
 const FAILURES: [name: string, judge: () => number, response_status: number][] = [
   ["500", () => 500, 500],
   ["302", () => 302, 302],
-  ["410, which turns nothing off here", () => 410, 410],
+  ["410, which does not disable the endpoint", () => 410, 410],
 ];
 webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
