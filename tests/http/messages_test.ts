@@ -25,7 +25,7 @@ interface Line {
   message: string;
 }
 
-serviceCase("messages of errors say what is wrong and what to send", async (t, service) => {
+serviceCase("messages of errors name the fault and the value to send", async (t, service) => {
   const sections: [title: string, lines: Line[]][] = [];
   const shown = new Set<string>();
   for (const { operation, path, alias_of } of ADDRESSES) {

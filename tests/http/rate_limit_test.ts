@@ -66,7 +66,7 @@ serviceCase("the rate limit of a key", async (t, service) => {
     await exhaust(service, made.body.secret);
     assert.equal(await exhaust(service, turned.body.secret), 0);
   });
-  await t.step("every authenticated answer states the policy and what remains of it", async () => {
+  await t.step("every authenticated answer states the policy and the remainder", async () => {
     const { text: narrow } = await service.issueKey(service.key.environment_id, {
       scopes: ["payments:read"],
     });

@@ -12,7 +12,7 @@ import { RELAY_TOKEN, type TestService } from "../support/service.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "./service_case.ts";
 
 const DAY_MS = 86_400_000;
-/** How far the clock is ahead; negative: behind. */
+/** The lead of the clock; a negative one is a delay. */
 const WRONG: [name: string, by_ms: number][] = [
   ["a day ahead", DAY_MS + 1_000],
   ["ten years ahead", 3_653 * DAY_MS],
