@@ -1,6 +1,6 @@
 /**
- * The benchmark: its audits notice books that are off, and a quick run measures every line, finds
- * the books in order and prints the table. Nothing is said about speed.
+ * The benchmark: its audits find missing rows and events, and a quick run measures every line,
+ * finds the books in order and prints the table. The tests check no speed.
  */
 
 import assert from "node:assert/strict";
@@ -40,10 +40,16 @@ Deno.test("auditBooks()", async (t) => {
     const books = await read();
 
     const cases: [string, Books, number, Rows, RegExp | null][] = [
-      ["finds nothing where all is well", books, 3, KEYED_ROWS, null],
-      ["misses a row that was acknowledged", books, 4, KEYED_ROWS, /^payments: 3 .*acknowledged 4/],
-      ["sees a row that was not", books, 2, KEYED_ROWS, /^payments: 3 .*acknowledged 2/],
-      ["sees kept answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
+      ["finds nothing in correct books", books, 3, KEYED_ROWS, null],
+      ["finds a missing acknowledged row", books, 4, KEYED_ROWS, /^payments: 3 .*acknowledged 4/],
+      [
+        "finds a row that was not acknowledged",
+        books,
+        2,
+        KEYED_ROWS,
+        /^payments: 3 .*acknowledged 2/,
+      ],
+      ["finds stored answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
     ];
     for (const [name, books, answers, each, problem] of cases) {
       await t.step(name, () => {
@@ -52,17 +58,17 @@ Deno.test("auditBooks()", async (t) => {
         else assert.match(found!, problem);
       });
     }
-    await t.step("reads everything when asked for", async () => {
+    await t.step("reads every table if asked to", async () => {
       assert.equal((await readBooks(service.sql, ALL_BOOKS)).payments, 4);
     });
 
-    await t.step("sees a missing event", async () => {
+    await t.step("finds a missing event", async () => {
       await service.sql`delete from pay.events where subject_id = ${first!.body.id}
         and type = 'payment.created'`;
       const problems = auditBooks(await read(), 3, KEYED_ROWS);
       assert.ok(problems.includes("events: 5, but the payments tell of 6"), problems.join());
     });
-    await t.step("sees money that went nowhere", async () => {
+    await t.step("finds a missing ledger movement", async () => {
       await service.sql`delete from pay.ledger_movements where subject_id = ${first!.body.id}`;
       const problems = auditBooks(await read(), 3, KEYED_ROWS);
       assert.ok(problems.includes("payments_without_ledger: 1"), problems.join());
@@ -85,13 +91,23 @@ Deno.test("auditDeliveries()", async (t) => {
   const [a1, a2, b1, b2] = [arrival("a", 1), arrival("a", 2), arrival("b", 1), arrival("b", 2)];
   const due = new Set([a1, a2, b1, b2].map(({ id }) => id));
   const cases: [string, typeof a1[], Record<string, number>, string][] = [
-    ["finds nothing where all is well", [a1, b1, b2, a2], { delivered: 4 }, ""],
-    ["misses an event", [a1, b1, b2], { delivered: 4 }, "arrivals: 1 missing"],
-    ["sees an event twice", [a1, a2, b1, b2, a1], { delivered: 4 }, "arrivals: 1 twice"],
-    ["sees one that was not due", [a1, a2, b1, b2, arrival("c", 1)], { delivered: 4 }, "strangers"],
-    ["sees a payment out of order", [a2, b1, a1, b2], { delivered: 4 }, "arrivals: 1 too_early"],
-    ["sees one that is not recorded", [a1, a2, b1, b2], { delivered: 3, pending: 1 }, "1 pending"],
-    ["misses a delivery", [a1, a2, b1, b2], { delivered: 3 }, "outbox: 3 delivered, due 4"],
+    ["finds nothing in correct deliveries", [a1, b1, b2, a2], { delivered: 4 }, ""],
+    ["finds a missing event", [a1, b1, b2], { delivered: 4 }, "arrivals: 1 missing"],
+    [
+      "finds an event that arrived twice",
+      [a1, a2, b1, b2, a1],
+      { delivered: 4 },
+      "arrivals: 1 twice",
+    ],
+    [
+      "finds an event that was not due",
+      [a1, a2, b1, b2, arrival("c", 1)],
+      { delivered: 4 },
+      "strangers",
+    ],
+    ["finds a payment out of order", [a2, b1, a1, b2], { delivered: 4 }, "arrivals: 1 too_early"],
+    ["finds an unrecorded arrival", [a1, a2, b1, b2], { delivered: 3, pending: 1 }, "1 pending"],
+    ["finds a missing delivery", [a1, a2, b1, b2], { delivered: 3 }, "outbox: 3 delivered, due 4"],
   ];
   for (const [name, arrivals, outbox, problem] of cases) {
     await t.step(name, () => {
@@ -129,7 +145,7 @@ Deno.test("runLoad()", async (t) => {
     }
   };
   await t.step(
-    "sends at the asked rate in an open loop",
+    "sends at the requested rate in an open loop",
     () =>
       serve(() => new Response("x"), async (port) => {
         const { measured, errors } = await runLoad({ ...order, port, rate_per_s: 100 });
@@ -137,9 +153,9 @@ Deno.test("runLoad()", async (t) => {
         assert.ok(measured >= 45 && measured <= 50, `${measured} of 50`);
       }),
   );
-  await t.step("counts latency from when a request was due, though nothing could send it", () => {
+  await t.step("measures latency from the due time, also when all connections are busy", () => {
     let count = 0;
-    // The first two answers keep both connections busy; 50 requests a second become due meanwhile.
+    // The first two answers keep both connections busy. Meanwhile 50 requests a second become due.
     const stall = async () => {
       if (count++ < 2) await new Promise((resolve) => setTimeout(resolve, 400));
       return new Response("x");
@@ -149,7 +165,7 @@ Deno.test("runLoad()", async (t) => {
       assert.ok(p50_ms > 100, `p50 ${p50_ms} ms: the requests that waited were not counted`);
     });
   });
-  await t.step("ends after so many requests", () =>
+  await t.step("ends at requests_max", () =>
     serve(() => new Response("x"), async (port) => {
       const { answered, answers_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
       assert.equal(answered, 7);
@@ -183,7 +199,7 @@ Deno.test("judgeStandard()", async (t) => {
     ["is not reached below", 300, "create, 64 connections, × pgbench", false],
     ["is not judged without a floor", null, "create, 64 connections, × pgbench", null],
     ["compares lines within a repetition", 200, "replay × create", true],
-    ["holds from above", 200, "create at half the peak, p99 / p50", false],
+    ["is an upper bound", 200, "create at half the peak, p99 / p50", false],
     ["knows figures", 200, "growth of its memory", false],
     ["is not judged without its line", 200, "get × pgbench", null],
   ];
@@ -194,7 +210,7 @@ Deno.test("judgeStandard()", async (t) => {
   }
 });
 
-Deno.test("renderChanges() marks what lies beyond both spreads", () => {
+Deno.test("renderChanges() marks differences beyond the spread of both runs", () => {
   const results = (get: number[], list: number[]): RunResults => {
     const line = (name: string, values: number[]) => ({
       name,
@@ -233,7 +249,7 @@ Deno.test("renderChanges() marks what lies beyond both spreads", () => {
   assert.match(list!, /\| -50 % \| yes \|$/);
 });
 
-Deno.test("topCosts() counts each function's own time, without idle", () => {
+Deno.test("topCosts() counts each function's own time, without idle time", () => {
   const frame = (id: number, functionName: string) => ({
     id,
     callFrame: { functionName, url: "file:///a/b/c.ts", lineNumber: 4 },
@@ -250,11 +266,14 @@ Deno.test("topCosts() counts each function's own time, without idle", () => {
   ]);
 });
 
-/** Duration of each line; measured again, and longer, if other programs took the machine. */
+/**
+ * The duration of each line in seconds. The run is repeated, and longer, if other programs took the
+ * machine.
+ */
 const QUICK_SECONDS = [0.5, 1, 2];
 const BUSY_MACHINE = "OTHER PROGRAMS took";
 
-/** Runs the quick benchmark until the machine leaves it enough time. */
+/** Repeats the quick benchmark until other programs leave it enough time. */
 async function runQuickly(
   [seconds, ...longer] = QUICK_SECONDS,
 ): Promise<{ code: number; table: string; errors: string }> {
