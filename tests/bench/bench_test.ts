@@ -146,7 +146,7 @@ Deno.test("runLoad()", async (t) => {
     }
   };
   await t.step(
-    "sends at the asked rate in an open loop",
+    "sends at the requested rate in an open loop",
     () =>
       serve(() => new Response("x"), async (port) => {
         const { measured, errors } = await runLoad({ ...order, port, rate_per_s: 100 });
@@ -154,9 +154,9 @@ Deno.test("runLoad()", async (t) => {
         assert.ok(measured >= 45 && measured <= 50, `${measured} of 50`);
       }),
   );
-  await t.step("counts latency from when a request was due, though nothing could send it", () => {
+  await t.step("measures latency from the due time, also when all connections are busy", () => {
     let count = 0;
-    // The first two answers keep both connections busy; 50 requests a second become due meanwhile.
+    // The first two answers keep both connections busy. Meanwhile 50 requests a second become due.
     const stall = async () => {
       if (count++ < 2) await new Promise((resolve) => setTimeout(resolve, 400));
       return new Response("x");
@@ -166,7 +166,7 @@ Deno.test("runLoad()", async (t) => {
       assert.ok(p50_ms > 100, `p50 ${p50_ms} ms: the requests that waited were not counted`);
     });
   });
-  await t.step("ends after so many requests", () =>
+  await t.step("ends at requests_max", () =>
     serve(() => new Response("x"), async (port) => {
       const { answered, answers_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
       assert.equal(answered, 7);
@@ -200,7 +200,7 @@ Deno.test("judgeStandard()", async (t) => {
     ["is not reached below", 300, "create, 64 connections, × pgbench", false],
     ["is not judged without a floor", null, "create, 64 connections, × pgbench", null],
     ["compares lines within a repetition", 200, "replay × create", true],
-    ["holds from above", 200, "create at half the peak, p99 / p50", false],
+    ["is an upper bound", 200, "create at half the peak, p99 / p50", false],
     ["knows figures", 200, "growth of its memory", false],
     ["is not judged without its line", 200, "get × pgbench", null],
   ];
@@ -227,7 +227,7 @@ Deno.test("replaceParts() replaces the named parts and keeps the rest", async ()
 const QUICK_SECONDS = [0.5, 1, 2];
 const BUSY_MACHINE = "OTHER PROGRAMS took";
 
-/** Runs the quick benchmark until the machine leaves it enough time. */
+/** Repeats the quick benchmark until other programs leave it enough time. */
 async function runQuickly(
   [seconds, ...longer] = QUICK_SECONDS,
 ): Promise<{ code: number; table: string; errors: string }> {

@@ -1,4 +1,4 @@
-/** The client against a real HTTP server that misbehaves: retries, timeouts, errors, aborts. */
+/** The client with a real HTTP server that misbehaves: retries, timeouts, errors, aborts. */
 
 import assert from "node:assert/strict";
 import {
@@ -19,7 +19,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 /** Longer than a request takes to arrive, also on a busy machine. */
 const TIMEOUT_MS = 500;
 
-/** The error that a promise rejects with. */
+/** The error with which a promise rejects. */
 async function failure(promise: PromiseLike<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -29,7 +29,7 @@ async function failure(promise: PromiseLike<unknown>): Promise<unknown> {
   assert.fail("it did not fail");
 }
 
-/** Never answers, until the client has gone. */
+/** Never answers. The client has to close the connection. */
 function silence(): Promise<Response> {
   return new Promise(() => {});
 }
@@ -48,7 +48,7 @@ Deno.test("create() sends key, type, body and a new idempotency key", () =>
     assert.notEqual(keys[0], keys[1]);
   }));
 
-Deno.test("create() sends the same again, with the same key, after 500", () =>
+Deno.test("create() retries with the same body and key after 5xx", () =>
   withServer(
     [error(500, "internal_error"), error(503, "service_unavailable"), json(201, PAYMENT)],
     async ({ client, asked, waits }) => {
@@ -76,7 +76,7 @@ Deno.test("update() and delete() carry idempotency keys, retrieve() does not", (
   }));
 
 for (const status of [400, 401, 402, 403, 404, 409, 415]) {
-  Deno.test(`create() is not sent again after ${status}`, () =>
+  Deno.test(`create() does not retry after ${status}`, () =>
     withServer([error(status, "invalid_parameter")], async ({ client, asked }) => {
       const thrown = await failure(client.payments.create(INPUT));
       assert.ok(thrown instanceof ApiError);
@@ -84,7 +84,7 @@ for (const status of [400, 401, 402, 403, 404, 409, 415]) {
     }));
 }
 
-Deno.test("create() gives up after maxRetries with the last error and the key", () =>
+Deno.test("create() throws the last error and the key after maxRetries", () =>
   withServer([error(429, "rate_limited"), error(500, "internal_error")], async (server) => {
     const { client, asked } = server;
     const thrown = await failure(client.payments.create(INPUT));
@@ -98,7 +98,7 @@ Deno.test("create() gives up after maxRetries with the last error and the key", 
     assert.equal(asked.length, 4);
   }));
 
-Deno.test("a twin in progress is asked for again", () =>
+Deno.test("create() retries while its twin is in progress", () =>
   withServer(
     [error(409, "idempotency_in_progress", { "Retry-After": "1" }), json(201, PAYMENT)],
     async ({ client, waits }) => {
@@ -107,7 +107,7 @@ Deno.test("a twin in progress is asked for again", () =>
     },
   ));
 
-Deno.test("Retry-After as a date is obeyed", () =>
+Deno.test("retrieve() waits for a Retry-After that is a date", () =>
   withServer([
     error(503, "service_unavailable", { "Retry-After": "Fri, 20 Nov 2026 12:00:05 GMT" }),
     json(200, PAYMENT),
@@ -116,7 +116,7 @@ Deno.test("Retry-After as a date is obeyed", () =>
     assert.deepEqual(waits, [5_250]);
   }));
 
-Deno.test("Retry-After beyond a minute is not waited for", () =>
+Deno.test("retrieve() does not wait for a Retry-After beyond a minute", () =>
   withServer([error(503, "service_unavailable", { "Retry-After": "3600" })], async (server) => {
     const thrown = await failure(server.client.payments.retrieve("pay_1"));
     assert.ok(thrown instanceof ApiError);
@@ -124,7 +124,7 @@ Deno.test("Retry-After beyond a minute is not waited for", () =>
     assert.deepEqual([server.asked.length, server.waits], [1, []]);
   }));
 
-Deno.test("a proxy's page is sent for again, then an UnexpectedResponseError", () =>
+Deno.test("retrieve() retries after a proxy's page, then throws UnexpectedResponseError", () =>
   withServer([() => new Response("<h1>Bad gateway</h1>", { status: 502 })], async (server) => {
     const thrown = await failure(server.client.payments.retrieve("pay_1"));
     assert.ok(thrown instanceof UnexpectedResponseError && thrown instanceof PaymentsError);
@@ -132,14 +132,14 @@ Deno.test("a proxy's page is sent for again, then an UnexpectedResponseError", (
     assert.equal(thrown.body, "<h1>Bad gateway</h1>");
   }));
 
-Deno.test("a page with 200 is an UnexpectedResponseError at once", () =>
+Deno.test("create() throws UnexpectedResponseError at once for a page with 200", () =>
   withServer([() => new Response("<h1>It works</h1>")], async ({ client, asked }) => {
     const thrown = await failure(client.payments.create(INPUT));
     assert.ok(thrown instanceof UnexpectedResponseError);
     assert.equal(asked.length, 1);
   }));
 
-Deno.test("a redirect is not followed", () =>
+Deno.test("the client does not follow a redirect", () =>
   withServer(
     [() => new Response(null, { status: 301, headers: { Location: "/canary" } })],
     async ({ client, asked }) => {
@@ -150,7 +150,7 @@ Deno.test("a redirect is not followed", () =>
     },
   ));
 
-Deno.test("a connection that breaks within the answer is a ConnectionError, sent again", async () => {
+Deno.test("create() retries a broken answer, then throws ConnectionError", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let connections = 0;
   const serving = (async () => {
@@ -178,14 +178,14 @@ Deno.test("a connection that breaks within the answer is a ConnectionError, sent
   assert.ok(refused instanceof ConnectionError && refused.attempts === 3);
 });
 
-Deno.test("no answer in time is a TimeoutError, sent again", () =>
+Deno.test("create() retries after a timeout, then throws TimeoutError", () =>
   withServer([silence], async ({ client, asked }) => {
     const thrown = await failure(client.payments.create(INPUT, { maxRetries: 1 }));
     assert.ok(thrown instanceof TimeoutError);
     assert.deepEqual([thrown.timeoutMs, thrown.attempts, asked.length], [TIMEOUT_MS, 2, 2]);
   }, { timeoutMs: TIMEOUT_MS }));
 
-Deno.test("an answer that never ends is a TimeoutError", () =>
+Deno.test("create() throws TimeoutError for an answer that never ends", () =>
   withServer([
     () => new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array(1)) })),
   ], async ({ client }) => {
@@ -194,14 +194,14 @@ Deno.test("an answer that never ends is a TimeoutError", () =>
     assert.ok(thrown instanceof TimeoutError);
   }));
 
-Deno.test("a signal that is aborted already sends nothing", () =>
+Deno.test("create() with an aborted signal sends nothing", () =>
   withServer([json(200, PAYMENT)], async ({ client, asked }) => {
     const signal = AbortSignal.abort("stop");
     assert.equal(await failure(client.payments.retrieve("pay_1", { signal })), "stop");
     assert.equal(asked.length, 0);
   }));
 
-Deno.test("a signal ends a request under way with its reason, and nothing is sent again", async () => {
+Deno.test("an abort ends a request in progress with its reason and without a retry", async () => {
   const controller = new AbortController();
   const reason = new Error("the user has left");
   const abort = () => {
@@ -215,7 +215,7 @@ Deno.test("a signal ends a request under way with its reason, and nothing is sen
   });
 });
 
-Deno.test("a signal ends a wait between attempts", async () => {
+Deno.test("an abort ends a wait between attempts", async () => {
   const controller = new AbortController();
   const exchanges: Exchange[] = [];
   await withServer([error(503, "service_unavailable", { "Retry-After": "60" })], async (server) => {
@@ -233,7 +233,7 @@ Deno.test("a signal ends a wait between attempts", async () => {
   });
 });
 
-Deno.test("onExchange is told of each attempt, without the key", async () => {
+Deno.test("onExchange gets each attempt, without the key", async () => {
   const exchanges: Exchange[] = [];
   await withServer([error(500, "internal_error"), json(201, PAYMENT)], async (server) => {
     await server.client.payments.create(INPUT);
@@ -255,7 +255,7 @@ Deno.test("onExchange is told of each attempt, without the key", async () => {
   }, { onExchange: (exchange) => exchanges.push(exchange) });
 });
 
-Deno.test("onExchange is told why there was no answer", async () => {
+Deno.test("onExchange gets the error when there is no answer", async () => {
   const exchanges: Exchange[] = [];
   await withServer([silence], async ({ client }) => {
     await failure(client.payments.retrieve("pay_1", { maxRetries: 0, timeoutMs: TIMEOUT_MS }));
@@ -264,7 +264,7 @@ Deno.test("onExchange is told why there was no answer", async () => {
   }, { onExchange: (exchange) => exchanges.push(exchange) });
 });
 
-Deno.test("onExchange that throws does not make a payment fail", () =>
+Deno.test("onExchange may throw without an effect on the payment", () =>
   withServer([json(201, PAYMENT)], async ({ client }) => {
     assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
   }, {
@@ -273,7 +273,7 @@ Deno.test("onExchange that throws does not make a payment fail", () =>
     },
   }));
 
-Deno.test("a client names itself, but not in a browser", () =>
+Deno.test("the client sends a User-Agent, but not in a browser", () =>
   withServer([json(200, PAYMENT)], async ({ client, asked }) => {
     await client.payments.retrieve("pay_1");
     assert.equal(asked[0]!.headers.get("User-Agent"), `payments-client/${VERSION}`);
@@ -283,7 +283,7 @@ Deno.test("a client names itself, but not in a browser", () =>
     assert.deepEqual(userAgentHeader("Mozilla/5.0 (X11; Linux x86_64) Chrome/130"), {});
   }));
 
-Deno.test("a client shows its key to nobody who prints it", () =>
+Deno.test("the client and its errors do not print the key", () =>
   withServer([error(401, "unauthorized")], async ({ client }) => {
     const thrown = await failure(client.payments.create(INPUT));
     for (const value of [client, client.payments, thrown]) {
@@ -319,7 +319,7 @@ for (const [name, options] of WRONG) {
   });
 }
 
-Deno.test("a call refuses options that cannot work, and sends nothing", () =>
+Deno.test("a call with invalid options throws and sends nothing", () =>
   withServer([json(200, PAYMENT)], async ({ client, asked }) => {
     const wrong: [string, PromiseLike<unknown>][] = [
       ["maxRetries", client.payments.retrieve("pay_1", { maxRetries: NaN })],
@@ -338,7 +338,7 @@ Deno.test("a call refuses options that cannot work, and sends nothing", () =>
     assert.equal(asked.length, 0);
   }));
 
-Deno.test("an id stays within its segment of the path", () =>
+Deno.test("an id is encoded as one segment of the path", () =>
   withServer([json(200, PAYMENT)], async ({ client, asked }) => {
     await client.payments.retrieve("../refunds/re_1?x#y");
     assert.equal(

@@ -1,10 +1,10 @@
-/** Lists: awaited, a page; iterated, every item, with no request more than needed. */
+/** Lists: awaited they give a page, iterated every item, with no more requests than needed. */
 
 import assert from "node:assert/strict";
 import { ApiError } from "../../client/mod.ts";
 import { type Asked, error, withServer } from "../support/client/scripted_server.ts";
 
-/** A server's list of five, by pages. */
+/** Serves a list of five items by pages. */
 function pages({ path }: Asked): Response {
   const query = new URL(path, "http://localhost").searchParams;
   const limit = Number(query.get("limit") ?? 10);
@@ -16,7 +16,7 @@ function pages({ path }: Asked): Response {
   return Response.json({ object: "list", url: "/v1/payments", data, has_more, next_cursor });
 }
 
-Deno.test("list() awaited is its first page, fetched once", () =>
+Deno.test("list() awaited is its first page, in one request", () =>
   withServer([pages], async ({ client, asked }) => {
     const list = client.payments.list({ limit: 2 });
     assert.equal(asked.length, 0);
@@ -27,7 +27,7 @@ Deno.test("list() awaited is its first page, fetched once", () =>
     assert.equal(asked.length, 1);
   }));
 
-Deno.test("list() iterated is every item, a request for each page", () =>
+Deno.test("list() iterated gives every item, with a request for each page", () =>
   withServer([pages], async ({ client, asked }) => {
     const ids: string[] = [];
     for await (const { id } of client.payments.list({ limit: 2, currency: "EUR" })) ids.push(id);
@@ -39,7 +39,7 @@ Deno.test("list() iterated is every item, a request for each page", () =>
     ]);
   }));
 
-Deno.test("list() iterated goes on after pages that are short or empty", async (t) => {
+Deno.test("list() iterated continues after short and empty pages", async (t) => {
   const answers: Record<string, { data: number[]; next: string | null }> = {
     "": { data: [9], next: "pay_7" },
     "pay_7": { data: [], next: "pay_5" },
@@ -58,20 +58,20 @@ Deno.test("list() iterated goes on after pages that are short or empty", async (
       next_cursor: next,
     });
   };
-  await t.step("every item", () =>
+  await t.step("items", () =>
     withServer([gaps], async ({ client, asked }) => {
       const items = await Array.fromAsync(client.payments.list({ limit: 3 }));
       assert.deepEqual(items.map(({ id }) => id), ["pay_9", "pay_2", "pay_1"]);
       assert.equal(asked.length, 5);
     }));
-  await t.step("every page", () =>
+  await t.step("pages", () =>
     withServer([gaps], async ({ client }) => {
       const pages = await Array.fromAsync(client.payments.list({ limit: 3 }).pages());
       assert.deepEqual(pages.map(({ data }) => data.length), [1, 0, 0, 2, 0]);
     }));
 });
 
-Deno.test("list() iterated goes on from starting_after, and from a page that was awaited", () =>
+Deno.test("list() iterated starts at starting_after, and reuses an awaited page", () =>
   withServer([pages], async ({ client, asked }) => {
     const list = client.payments.list({ limit: 2, starting_after: "pay_1" });
     await list;
@@ -80,13 +80,13 @@ Deno.test("list() iterated goes on from starting_after, and from a page that was
     assert.equal(asked.length, 2);
   }));
 
-Deno.test("list() that is left early fetches no further page", () =>
+Deno.test("list() sends no further request after a break", () =>
   withServer([pages], async ({ client, asked }) => {
     for await (const { id } of client.payments.list({ limit: 2 })) if (id === "pay_2") break;
     assert.equal(asked.length, 1);
   }));
 
-Deno.test("list() pages", () =>
+Deno.test("list().pages() iterates over pages", () =>
   withServer([pages], async ({ client }) => {
     const sizes: number[] = [];
     for await (const { data } of client.payments.list({ limit: 2 }).pages()) {
@@ -95,7 +95,7 @@ Deno.test("list() pages", () =>
     assert.deepEqual(sizes, [2, 2, 1]);
   }));
 
-Deno.test("list() sends no parameter that is undefined, and encodes the others", () =>
+Deno.test("list() omits undefined parameters and encodes the others", () =>
   withServer([pages], async ({ client, asked }) => {
     await client.payments.list({ status: undefined, reference: "a&b=c d" });
     assert.equal(asked[0]!.path.split("?")[1], "reference=a%26b%3Dc+d");
@@ -103,7 +103,7 @@ Deno.test("list() sends no parameter that is undefined, and encodes the others",
     assert.equal(asked[1]!.path, "/functions/v1/api-v1-payments/v1/payments");
   }));
 
-Deno.test("list() rejects where it is awaited, iterated or caught", () =>
+Deno.test("list() rejects when it is awaited, iterated or caught", () =>
   withServer([error(400, "invalid_parameter")], async ({ client }) => {
     const list = () => client.payments.list({ limit: 0 });
     assert.ok(await list().catch((error) => error) instanceof ApiError);

@@ -1,4 +1,4 @@
-/** When the client sends again, and after how long: pure, as tables. */
+/** The conditions and the delays of retries, as tables. */
 
 import assert from "node:assert/strict";
 import {
@@ -11,7 +11,7 @@ import {
 } from "../../client/retry.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 
-/** Codes that another attempt can turn into a result; all others of the catalogue cannot. */
+/** Codes for which a retry can succeed. A retry after any other code of the catalogue cannot. */
 const TRANSIENT = [
   "idempotency_in_progress",
   "rate_limited",
@@ -44,7 +44,7 @@ for (const [status, transient] of STATUSES) {
   });
 }
 
-Deno.test("retryDelayMs() doubles up to its limit, its upper half by chance", () => {
+Deno.test("retryDelayMs() doubles up to its limit, and half of each delay is random", () => {
   for (let attempt = 1; attempt <= 12; attempt++) {
     const backoff = Math.min(BASE_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
     assert.equal(retryDelayMs(attempt, undefined, 0), backoff / 2);
@@ -63,7 +63,7 @@ const ASKED: [asked_ms: number, random: number, delay_ms: number | null][] = [
   [3_600_000, 0, null],
 ];
 for (const [asked_ms, random, delay_ms] of ASKED) {
-  Deno.test(`retryDelayMs() asked for ${asked_ms} ms at ${random} is ${delay_ms}`, () => {
+  Deno.test(`retryDelayMs() after Retry-After ${asked_ms} ms at ${random}: ${delay_ms}`, () => {
     assert.equal(retryDelayMs(1, asked_ms, random), delay_ms);
   });
 }

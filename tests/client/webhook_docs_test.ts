@@ -1,11 +1,12 @@
 /**
- * Runs the code of `docs/webhook_verification.md` as it stands there: the functions against every
- * vector, the handlers against deliveries signed now. A language whose interpreter is not installed
- * is skipped and named; with `CI` set that is a failure.
+ * Runs the code of `docs/webhook_verification.md` unchanged: its functions on every vector, its
+ * handlers on newly signed deliveries. A language whose interpreter is not installed is skipped and
+ * named; with `CI` set this is a failure.
  */
 
 import assert from "node:assert/strict";
-// Only so that its files can be found: a package that is not imported resolves to `npm:…`.
+// This import makes the package's files findable. A package that is not imported resolves to
+// `npm:…`.
 import "stripe";
 import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
 import { FOREIGN_SECRET, NEW_SECRET, OLD_SECRET } from "../support/client/endpoint_secrets.ts";
@@ -29,7 +30,7 @@ function codeBlock(heading: string, fence: string): string {
   return `${block}\n`;
 }
 
-/** Runs a command to its end in a folder; fails on a nonzero status. */
+/** Runs a command in a folder until it exits. Fails on a nonzero status. */
 async function run(cwd: string, command: readonly string[], env = {}): Promise<string> {
   const [name, ...args] = command as [string, ...string[]];
   const { code, stdout, stderr } = await new Deno.Command(name, { args, cwd, env }).output();
@@ -47,7 +48,7 @@ async function isInstalled(name: string): Promise<boolean> {
   }
 }
 
-/** A test that needs an interpreter and a folder of its own. */
+/** Registers a test that needs an interpreter and a folder of its own. */
 async function testWith(
   interpreter: string,
   name: string,
@@ -107,7 +108,7 @@ await testWith(
   },
 );
 
-/** Deliveries signed now, each with the expected outcome. */
+/** Newly signed deliveries, each with its expected outcome. */
 function liveCases() {
   const event_id = "evt_00000000000000000000000001";
   const body = `{"id":"${event_id}","object":"event","type":"payment.completed","note":"Größe"}`;
@@ -129,7 +130,7 @@ function liveCases() {
   ];
 }
 
-/** Runs a program that reads live cases from `cases.json`; compares what it prints. */
+/** Runs a program that reads the cases from `cases.json`, and compares its output. */
 async function runLiveCases(folder: string, files: Record<string, string>, command: string[]) {
   const cases = liveCases();
   await Deno.writeTextFile(`${folder}/cases.json`, JSON.stringify(cases));
@@ -140,7 +141,7 @@ async function runLiveCases(folder: string, files: Record<string, string>, comma
   assert.deepEqual(printed, cases.map((one) => one.expected));
 }
 
-/** Calls the document's `readWebhook` for each case. */
+/** Calls `readWebhook` of the document for each case. */
 const PACKAGE_CALLER = `
 import { readFileSync } from "node:fs";
 import { readWebhook } from "./read_webhook.mjs";

@@ -1,6 +1,6 @@
 /**
- * Deliveries as they are signed here, read by the unmodified npm packages `stripe` and
- * `standardwebhooks`, and the other way round. Both packages read the machine's clock.
+ * Our signatures, verified by the unmodified npm packages `stripe` and `standardwebhooks`, and
+ * their signatures, verified by our client. Both packages read the machine's clock.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { signWebhook, verifyWebhook } from "../../client/webhook_signature.ts";
 import { signDelivery } from "../../shared/core/webhook_signature.ts";
 import { FOREIGN_SECRET, NEW_SECRET, OLD_SECRET } from "../support/client/endpoint_secrets.ts";
 
-/** The package's build for Node, whose `constructEvent` is synchronous. */
+/** The build of the package for Node, which has a synchronous `constructEvent`. */
 const node_build = new URL("./stripe.esm.node.js", import.meta.resolve("stripe")).href;
 const { default: StripeNode } = await import(node_build) as { default: typeof StripeWorker };
 
@@ -22,7 +22,7 @@ const BODIES = [
 ];
 const now_seconds = () => Math.floor(Date.now() / 1000);
 
-/** Headers of one delivery; `age_seconds` moves its time into the past. */
+/** The headers of one delivery. `age_seconds` moves its time into the past. */
 function deliver(body: string, secrets: string[], age_seconds = 0): Record<string, string> {
   return signDelivery({ event_id, body, secrets, timestamp_seconds: now_seconds() - age_seconds });
 }
@@ -48,7 +48,7 @@ const VERIFIERS: readonly [string, Verifier][] = [
 ];
 
 for (const [name, verify] of VERIFIERS) {
-  Deno.test(`${name} accepts what signDelivery() signs`, async () => {
+  Deno.test(`${name} accepts signatures of signDelivery()`, async () => {
     for (const body of BODIES) {
       const event = await verify(body, deliver(body, [NEW_SECRET]), NEW_SECRET);
       assert.deepEqual(event, JSON.parse(body));
@@ -76,14 +76,14 @@ for (const [name, verify] of VERIFIERS) {
   });
 }
 
-Deno.test("verifyWebhook() accepts what stripe signs", async () => {
+Deno.test("verifyWebhook() accepts signatures of stripe", async () => {
   for (const payload of BODIES) {
     const header = StripeNode.webhooks.generateTestHeaderString({ payload, secret: NEW_SECRET });
     assert.deepEqual(await verifyWebhook(payload, header, NEW_SECRET), JSON.parse(payload));
   }
 });
 
-Deno.test("signDelivery() makes the header that stripe makes", () => {
+Deno.test("signDelivery() makes the same header as stripe", () => {
   for (const payload of BODIES) {
     const headers = deliver(payload, [NEW_SECRET]);
     const timestamp = Number(headers["Webhook-Timestamp"]);
@@ -94,7 +94,7 @@ Deno.test("signDelivery() makes the header that stripe makes", () => {
   }
 });
 
-Deno.test("signDelivery() makes the header that standardwebhooks makes", () => {
+Deno.test("signDelivery() makes the same header as standardwebhooks", () => {
   for (const body of BODIES) {
     const headers = deliver(body, [NEW_SECRET, OLD_SECRET]);
     const at = new Date(Number(headers["Webhook-Timestamp"]) * 1000);

@@ -1,7 +1,7 @@
 /**
- * No header that an attacker without the secret can write is accepted, and none makes
- * `verifyWebhook` throw anything but its own error (security.md, forged deliveries). The seed of a
- * failure is in its message; `SEED` sets it.
+ * verifyWebhook() accepts no header that an attacker without the secret can write, and throws only
+ * its own error (security.md, forged deliveries). The message of a failure has the seed; `SEED`
+ * sets it.
  */
 
 import assert from "node:assert/strict";
@@ -40,7 +40,7 @@ const timestamp = fc.oneof(
   fc.double().map(String),
   fc.string({ unit: fc.constantFrom(..."0123456789+-. eE"), maxLength: 14 }),
 );
-/** Mostly well-formed, so that many reach the comparison. */
+/** Mostly well-formed parts, so that many headers reach the comparison. */
 const part = fc.oneof(
   { weight: 3, arbitrary: timestamp.map((value) => `t=${value}`) },
   { weight: 5, arbitrary: hex.map((value) => `v1=${value}`) },
@@ -74,12 +74,12 @@ Deno.test(`verifyWebhook() refuses ${HEADERS} forged headers and throws nothing 
     });
   });
   await fc.assert(property, { numRuns: HEADERS, seed: SEED });
-  // The run is worth something only if many headers got as far as the comparison.
+  // The test is useful only if many headers reach the comparison.
   assert.ok((reasons.get("no_matching_signature") ?? 0) > HEADERS / 5, Deno.inspect(reasons));
   assert.ok((reasons.get("malformed_header") ?? 0) > HEADERS / 5, Deno.inspect(reasons));
 });
 
-Deno.test("verifyWebhook() accepts what signWebhook() signs, whatever the body", async () => {
+Deno.test("verifyWebhook() accepts signatures of signWebhook() for any body", async () => {
   const property = fc.asyncProperty(
     fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue()),
     fc.string({ minLength: 1 }),

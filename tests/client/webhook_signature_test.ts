@@ -1,4 +1,4 @@
-/** The receivers' module against the committed vectors, and what vectors cannot say. */
+/** The receivers' module: the committed vectors, and cases that vectors cannot express. */
 
 import assert from "node:assert/strict";
 import {
@@ -16,7 +16,7 @@ const NOW = { now_ms: T * 1000 };
 const BODY = '{"id":"evt_1"}';
 const HEADER = await signWebhook({ body: BODY, secret: SECRET, timestamp_seconds: T });
 
-/** "valid" or the reason; anything else thrown fails the test. */
+/** "valid", or the reason of the error. Any other error fails the test. */
 async function outcome(...given: Parameters<typeof verifyWebhook>): Promise<string> {
   try {
     await verifyWebhook(...given);
@@ -86,14 +86,14 @@ for (const [options, expected] of TOLERANCES) {
   });
 }
 
-Deno.test("verifyWebhook() reads the machine's clock when none is given", async () => {
+Deno.test("verifyWebhook() reads the machine's clock by default", async () => {
   const timestamp_seconds = Math.floor(Date.now() / 1000);
   const fresh = await signWebhook({ body: BODY, secret: SECRET, timestamp_seconds });
   assert.equal(await outcome(BODY, fresh, SECRET), "valid");
   assert.equal(await outcome(BODY, HEADER, SECRET), "timestamp_outside_tolerance");
 });
 
-// What callers without type checking pass.
+// Arguments of callers without type checking.
 const WRONG_TYPES: readonly [string, unknown, unknown, unknown, string][] = [
   ["a parsed body", { id: "evt_1" }, HEADER, SECRET, "invalid_payload"],
   ["an undefined body", undefined, HEADER, SECRET, "invalid_payload"],
@@ -114,14 +114,14 @@ Deno.test("verifyWebhook() reads a view of a larger buffer within its bounds", a
   assert.equal((await verifyWebhook(bytes, HEADER, SECRET, NOW)).id, "evt_1");
 });
 
-Deno.test("verifyWebhook() returns what it verified though the buffer changes", async () => {
+Deno.test("verifyWebhook() returns the verified text if the buffer changes meanwhile", async () => {
   const bytes = new TextEncoder().encode(BODY);
   const pending = verifyWebhook(bytes, HEADER, SECRET, NOW);
   bytes.fill(0x20);
   assert.equal((await pending).id, "evt_1");
 });
 
-Deno.test("WebhookVerificationError tells the probable mistake and no secret", async () => {
+Deno.test("WebhookVerificationError names the probable mistake and no secret", async () => {
   const attempts: [Parameters<typeof verifyWebhook>, RegExp][] = [
     [[`${BODY} `, HEADER, SECRET, NOW], /raw bytes.*another endpoint's/],
     [[BODY, HEADER, `${SECRET}\n`, NOW], /does not look like one/],
@@ -141,7 +141,7 @@ Deno.test("WebhookVerificationError tells the probable mistake and no secret", a
   }
 });
 
-Deno.test("signWebhook() makes the known answer", () => {
+Deno.test("signWebhook() makes the known signature", () => {
   // printf '1767225600.{"id":"evt_1"}' | openssl dgst -sha256 -hmac 'whsec_AAECAw…Hh8='
   assert.equal(
     HEADER,

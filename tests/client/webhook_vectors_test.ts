@@ -1,5 +1,5 @@
 /**
- * Keeps the committed test vectors equal to what their generator makes. After changing the cases:
+ * The committed test vectors equal the output of their generator. After a change of the cases run
  * `UPDATE_VECTORS=1 deno test -A tests/client/webhook_vectors_test.ts`, then read the difference.
  */
 
@@ -12,7 +12,7 @@ import { webhookVectors } from "../support/client/webhook_vector_cases.ts";
 
 const FILE = new URL("../../client/test_vectors/webhook_signatures.json", import.meta.url);
 
-/** The whole file: its own description, then the vectors. */
+/** The whole file: its description, then the vectors. */
 function makeFile(): string {
   const file = {
     description:
@@ -31,7 +31,7 @@ Deno.test("webhookVectors() makes the committed file, byte for byte", async () =
   assert.equal(await Deno.readTextFile(FILE), makeFile());
 });
 
-Deno.test("webhookVectors() has at least 60 vectors and no name twice", () => {
+Deno.test("webhookVectors() has at least 60 vectors, and no name twice", () => {
   const names = webhookVectors().map((vector) => vector.name);
   assert.ok(names.length >= 60, `${names.length} vectors`);
   assert.equal(new Set(names).size, names.length);

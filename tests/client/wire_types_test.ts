@@ -1,6 +1,6 @@
 /**
- * The client's types are those of the schemas that the service is made of. Most of this file is
- * judged by the type checker: `true satisfies Equal<…>` does not compile where they differ.
+ * The client's types equal the types of the service's schemas. The type checker tests most of this
+ * file: `true satisfies Equal<…>` does not compile if they differ.
  */
 
 import assert from "node:assert/strict";
@@ -17,26 +17,26 @@ import type * as refund from "../../shared/schema/refund.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
 
-/** One level of an intersection as one object. */
+/** One level of an intersection, as one object. */
 type Flat<T> = T extends object ? { [K in keyof T]: T[K] } : T;
-/** Whether two types are the same, optional and undefined members told apart. */
+/** True if two types are the same. Optional and undefined members are different. */
 type Equal<A, B> = (<T>() => T extends Flat<A> ? 1 : 2) extends (<T>() => T extends Flat<B> ? 1 : 2)
   ? true
   : false;
-/** Whether each of two types can stand for the other. */
+/** True if two types are assignable to each other. */
 type Mutual<A, B> = [A] extends [B] ? [B] extends [A] ? true : false : false;
-/** What a schema takes, but instruments: to their schemas the plain text is `unknown`. */
+/** The input of a schema without its instruments, which the schema preprocesses from `unknown`. */
 type Taken<S extends z.ZodType, Preprocessed extends string = never> = Omit<
   z.input<S>,
   Preprocessed
 >;
 type Without<T, Names extends string> = Omit<T, Names>;
-/** What a query takes: on the wire all of it is text, in the client `limit` is a number. */
+/** The input of a query, where `limit` is text on the wire and a number in the client. */
 type Query<S extends z.ZodType> = Omit<z.input<S>, "limit"> & { limit?: number | undefined };
-/** An answer without the secret that only some have. */
+/** An answer without `secret`, which only some answers have. */
 type Public<S extends z.ZodType> = Omit<z.infer<S>, "secret">;
 
-Deno.test("client types answers are those of the schemas", () => {
+Deno.test("client types of answers equal those of the schemas", () => {
   true satisfies Equal<client.Payment, z.infer<typeof payment.Payment>>;
   true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
   true satisfies Equal<client.PaymentStatus, payment.PaymentStatus>;
@@ -58,7 +58,7 @@ Deno.test("client types answers are those of the schemas", () => {
   >;
 });
 
-Deno.test("client types an event is that of the schema, its object known by its type", () => {
+Deno.test("client types of events equal those of the schemas, their objects by type", () => {
   type Wire = event.Event;
   true satisfies Equal<client.EventType, EventType>;
   true satisfies Mutual<
@@ -70,7 +70,7 @@ Deno.test("client types an event is that of the schema, its object known by its 
   true satisfies Equal<ReturnType<typeof read>, client.Transfer | undefined>;
 });
 
-Deno.test("client types bodies are those of the schemas", () => {
+Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<
     Without<client.PaymentFields, "iban" | "wallet">,
     Without<Taken<typeof payment.CreatePaymentBody, "iban" | "wallet">, "amount" | "amount_minor">
@@ -118,7 +118,7 @@ Deno.test("client types bodies are those of the schemas", () => {
   true satisfies Equal<client.Scope, keys.Scope>;
 });
 
-Deno.test("client types a create needs an amount, by either name", () => {
+Deno.test("client types of a create require an amount, by either name", () => {
   type Amounts = Pick<z.input<typeof payment.CreatePaymentBody>, "amount" | "amount_minor">;
   true satisfies [client.AmountInput] extends [Amounts] ? true : false;
   false satisfies [{ currency: string }] extends [client.CreatePaymentInput] ? true : false;
@@ -128,7 +128,7 @@ Deno.test("client types a create needs an amount, by either name", () => {
   >;
 });
 
-Deno.test("client types queries are those of the schemas", () => {
+Deno.test("client types of queries equal those of the schemas", () => {
   true satisfies Equal<client.ListPaymentsParams, Query<typeof list.ListPaymentsQuery>>;
   true satisfies Equal<client.ListRefundsParams, Query<typeof list.ListRefundsQuery>>;
   true satisfies Equal<client.ListParams, Query<typeof list.ListPaymentRefundsQuery>>;
@@ -143,12 +143,12 @@ Deno.test("client types queries are those of the schemas", () => {
   true satisfies Equal<client.ListParams, Query<typeof keys.ListApiKeysQuery>>;
 });
 
-Deno.test("ERROR_CODES are the catalogue", () => {
+Deno.test("ERROR_CODES equals the service's catalogue", () => {
   assert.deepEqual(client.ERROR_CODES, ERROR_CATALOGUE);
   true satisfies Equal<typeof client.ERROR_CODES, typeof ERROR_CATALOGUE>;
 });
 
-Deno.test("ApiError.is() narrows by code", () => {
+Deno.test("ApiError.is() narrows the type by code", () => {
   const read = (error: client.ApiError) => {
     if (error.is("payment_declined", "insufficient_funds")) return error.payment;
     if (error.is("invalid_state")) return error.body.allowed;

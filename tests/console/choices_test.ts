@@ -1,4 +1,7 @@
-/** What the console offers is what the service has: test values, outcomes, kinds of events. */
+/**
+ * The choices in the console are those of the service: test values, outcomes, event types. Also the
+ * check and the mask of a key.
+ */
 
 import assert from "node:assert/strict";
 import { EVENT_TYPES } from "../../console/event_types.ts";
@@ -21,7 +24,7 @@ Deno.test("IBANS and WALLETS are published test values, with their rail", () => 
   for (const { value } of WALLETS) assert.ok(testWallet(value), value);
 });
 
-Deno.test("OUTCOMES, METHOD_KINDS and EVENT_TYPES are those of the schema", () => {
+Deno.test("OUTCOMES, METHOD_KINDS and EVENT_TYPES equal those of the schema", () => {
   const values = OUTCOMES.map(({ value }) => value);
   assert.deepEqual(values.sort(), [...payment_schema.OUTCOMES].sort());
   assert.deepEqual(METHOD_KINDS.map(([kind]) => kind), [...payment_schema.METHOD_KINDS]);

@@ -1,4 +1,7 @@
-/** When things go wrong: errors stand at their fields, nothing typed is lost, nothing is sent twice. */
+/**
+ * Failures in the console: an error appears at its field, the form keeps its input, and no request
+ * has an effect twice.
+ */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
@@ -8,7 +11,7 @@ const PAYMENTS = "/api-v1-payments/v1/payments";
 const submit = (page: Page) => page.getByRole("button", { name: "Create payment" }).click();
 const count = (body: unknown) => (body as { data: unknown[] }).data.length;
 
-/** What to type into which field, and the words of the fault that then stands there. */
+/** The input of a field, and the error that must appear at it. */
 const FIELD_FAULTS: [instrument: string, label: string | RegExp, typed: string, fault: RegExp][] = [
   ["Test card", "Amount", "0", /invalid_parameter/],
   ["Test card", "Amount", "-5", /invalid_parameter/],
@@ -31,13 +34,13 @@ const FIELD_FAULTS: [instrument: string, label: string | RegExp, typed: string, 
   ["Wallet", "Address", "0x0000000000000000000000000000000000000000", /invalid_parameter/],
 ];
 
-consoleCase("an API error stands at its field, with its code", async (step, { enter, start }) => {
+consoleCase("an API error appears at its field, with its code", async (step, { enter, start }) => {
   const { page } = await enter("#/payments");
   const base = page.url().replace(/#.*/, "");
   for (const [index, [instrument, label, typed, fault]] of FIELD_FAULTS.entries()) {
     const variant = index % 2 === 0 ? "A" : "B";
     await step(`${label} "${typed.slice(0, 20)}" in variant ${variant}`, async () => {
-      // A form that is left and opened again is a new one.
+      // Opens a new, empty form.
       await page.goto(`${base}#/payments`);
       await page.getByRole("heading", { name: "Payments" }).waitFor();
       await page.goto(`${base}#/payments/new`);
@@ -56,7 +59,7 @@ consoleCase("an API error stands at its field, with its code", async (step, { en
       assert.ok(await field.evaluate((element) => element.matches(":focus")), "has no focus");
     });
   }
-  await step("a refund of too much, at the amount", async () => {
+  await step("a refund above the rest: at the amount", async () => {
     const { body } = await start.call("POST", PAYMENTS, {
       amount: 500,
       outcome: "success",
@@ -70,7 +73,7 @@ consoleCase("an API error stands at its field, with its code", async (step, { en
     assert.equal(await page.getByLabel("Amount in EUR").inputValue(), "5.01");
     await page.keyboard.press("Escape");
   });
-  await step("an endpoint's URL and its events", async () => {
+  await step("an endpoint: at its URL and at its events", async () => {
     await page.goto(`${base}#/webhooks/new`);
     await page.getByLabel("URL").fill("ftp://example.com");
     await page.getByRole("button", { name: "Add endpoint" }).click();
@@ -81,7 +84,7 @@ consoleCase("an API error stands at its field, with its code", async (step, { en
     await page.getByRole("button", { name: "Add endpoint" }).click();
     await page.locator(".boxes .fault").getByText("invalid_parameter").waitFor();
   });
-  await step("a move that somebody else has made impossible", async () => {
+  await step("a move that another client has made impossible", async () => {
     const { body } = await start.call("POST", PAYMENTS, { amount: 500, currency: "EUR" });
     const { id } = body as { id: string };
     await page.goto(`${base}#/payments/${id}`);
@@ -95,7 +98,7 @@ consoleCase("an API error stands at its field, with its code", async (step, { en
   });
 });
 
-consoleCase("a network failure says so, loses nothing, pays once", async (step, place) => {
+consoleCase("a lost answer is shown, keeps the input, and pays once", async (step, place) => {
   const { start } = place;
   const { page } = await place.enter("#/payments/new");
   await page.getByLabel("Amount", { exact: true }).fill("77.70");
@@ -103,12 +106,12 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
   const keys: (string | null)[] = [];
 
   await step(
-    "the answer is lost on the way: the page says so and keeps what was typed",
+    "the answer is lost on the way: the page says so and keeps the input",
     async () => {
       await page.route("**/v1/payments", async (route) => {
         if (route.request().method() !== "POST") return route.continue();
         keys.push(await route.request().headerValue("idempotency-key"));
-        // It has arrived and had its effect; its answer has not.
+        // The request arrives and has its effect. Only its answer is lost.
         await route.fetch();
         await route.abort("connectionreset");
       });
@@ -121,14 +124,14 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
   );
   const TURNED_AWAY = [[409, "idempotency_in_progress"], [429, "rate_limited"]] as const;
   for (const [status, code] of TURNED_AWAY) {
-    await step(`${code} tells nothing of the first try: the key stays`, async () => {
+    await step(`${code} does not settle the first attempt: the idempotency key stays`, async () => {
       await page.unroute("**/v1/payments");
       await page.route("**/v1/payments", async (route) => {
         if (route.request().method() !== "POST") return route.continue();
         keys.push(await route.request().headerValue("idempotency-key"));
         await route.fulfill({
           status,
-          // More than the client waits for.
+          // Longer than the client waits.
           headers: { "Retry-After": "61" },
           json: { error: { type: "api", code, message: "Not now", request_id: "req_1" } },
         });
@@ -137,7 +140,7 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
       await page.getByRole("alert").getByText(code).waitFor();
     });
   }
-  await step("sent again by the reader, it carries the same key: one payment", async () => {
+  await step("a second click sends the same key: one payment", async () => {
     await page.unroute("**/v1/payments");
     const sent = page.waitForRequest((request) => request.method() === "POST");
     await submit(page);
@@ -147,7 +150,7 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
     assert.equal(new Set(keys).size, 1);
     assert.equal(count((await start.call("GET", PAYMENTS)).body), 1);
   });
-  await step("another payment after it has a key of its own", async () => {
+  await step("the next payment has a new key", async () => {
     await page.goBack();
     await page.getByRole("heading", { name: "Create a payment" }).waitFor();
     await submit(page);
@@ -155,7 +158,7 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
     assert.equal(count((await start.call("GET", PAYMENTS)).body), 2);
   });
   await step(
-    "while the API is away what was read stays, and it says that it asks again",
+    "while the API is away the page keeps its data and says that it retries",
     async () => {
       await page.context().setOffline(true);
       await page.getByText("The API cannot be reached.").first().waitFor();
@@ -166,7 +169,7 @@ consoleCase("a network failure says so, loses nothing, pays once", async (step, 
   );
 });
 
-consoleCase("polling rests while nobody looks, and honours Retry-After", async (step, place) => {
+consoleCase("polling stops in a hidden tab and follows Retry-After", async (step, place) => {
   const { page, requests } = await place.enter("#/payments");
   await page.getByText("No payments yet").waitFor();
   const hide = (hidden: boolean) =>
@@ -177,13 +180,13 @@ consoleCase("polling rests while nobody looks, and honours Retry-After", async (
       document.dispatchEvent(new Event("visibilitychange"));
     }, hidden);
 
-  await step("a list costs a request every two seconds", async () => {
+  await step("a list sends a request every two seconds", async () => {
     const before = requests.length;
     await page.waitForTimeout(4_500);
     const made = requests.length - before;
     assert.ok(made >= 1 && made <= 3, `${made} requests in 4.5 s`);
   });
-  await step("none while the tab is hidden, one at once when it is back", async () => {
+  await step("a hidden tab sends none, and one at once when it is visible again", async () => {
     await hide(true);
     await page.waitForTimeout(300);
     const before = requests.length;
@@ -193,7 +196,7 @@ consoleCase("polling rests while nobody looks, and honours Retry-After", async (
     await hide(false);
     await next;
   });
-  await step("after 429 it waits as long as it is asked to", async () => {
+  await step("after a 429 it waits for the Retry-After", async () => {
     let limited = 0;
     await page.route("**/v1/payments?*", (route) => {
       limited++;
@@ -218,12 +221,12 @@ consoleCase("polling rests while nobody looks, and honours Retry-After", async (
   });
 });
 
-consoleCase("a key that ends leads back to the first page", async (step, place) => {
+consoleCase("an invalid key leads to the page for the key", async (step, place) => {
   const { start } = place;
   const made = await start.call("POST", "/api-v1-payments/v1/api_keys", { name: "short" });
   const key = made.body as { id: string; secret: string };
   const { page } = await place.open("#/balance");
-  await step("revoked while the console is open", async () => {
+  await step("a key that is revoked while the console is open", async () => {
     await page.getByLabel("Test key").last().fill(key.secret);
     await page.getByRole("button", { name: "Open the sandbox" }).click();
     await page.getByRole("heading", { name: "Balance" }).waitFor();
@@ -235,7 +238,7 @@ consoleCase("a key that ends leads back to the first page", async (step, place) 
     await page.getByRole("heading", { name: "Open your sandbox" }).waitFor();
     await page.getByRole("alert").getByText("unauthorized").waitFor();
   });
-  await step("a key with few rights sees what it lacks, where it lacks it", async () => {
+  await step("a key without a scope: the error appears where the scope is needed", async () => {
     const { body } = await start.call("POST", "/api-v1-payments/v1/api_keys", {
       name: "few",
       scopes: ["payments:read"],

@@ -1,4 +1,7 @@
-/** The whole path: from pasting a key to a delivered webhook, and everything between. */
+/**
+ * The path of a user through the whole console, from the API key to a delivered webhook, refunds,
+ * the balance and a reset.
+ */
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
@@ -14,7 +17,7 @@ const section = (page: Page, name: string) => page.getByRole("region", { name, e
 const status = (page: Page) => page.locator(".under-title .status");
 const said = (page: Page) => page.locator("[aria-live] .notice");
 
-/** Runs a program that reads its script, and returns what it printed. */
+/** Runs a program with a script on standard input. Returns its output. */
 async function runText(
   program: string,
   args: string[],
@@ -31,17 +34,17 @@ async function runText(
   return new TextDecoder().decode(stdout);
 }
 
-consoleCase("from a pasted key to a delivered webhook", async (step, { enter, start }) => {
+consoleCase("from an API key to a delivered webhook", async (step, { enter, start }) => {
   const receiver = openRecorder(() => 204);
   const url = receiver.url("/hook");
   const { page } = await enter("", { permissions: ["clipboard-read", "clipboard-write"] });
   let secret = "";
 
-  await step("an empty sandbox says what to do", async () => {
+  await step("an empty sandbox shows the next step", async () => {
     await page.getByText("No payments yet").waitFor();
   });
 
-  await step("an endpoint is made, and its secret shown once", async () => {
+  await step("an endpoint is created, and its secret is shown once", async () => {
     await page.getByRole("link", { name: "Webhooks" }).click();
     await page.getByRole("link", { name: "Add the first endpoint" }).click();
     await page.getByLabel("URL").fill(url);
@@ -54,7 +57,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     assert.match(details, /All events/);
   });
 
-  await step("a payment by test card in variant A completes", async () => {
+  await step("a payment by test card in variant A is completed", async () => {
     await page.getByRole("link", { name: "Payments", exact: true }).click();
     await page.getByRole("link", { name: "Create payment" }).click();
     await page.getByLabel("Amount", { exact: true }).fill("1234.56");
@@ -65,7 +68,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     assert.match(await said(page).innerText(), /Payment created: completed/);
   });
 
-  await step("its events, ledger entries and deliveries fill in by themselves", async () => {
+  await step("its events, ledger entries and deliveries appear without a reload", async () => {
     await section(page, "Timeline").getByText("payment.completed", { exact: true }).waitFor();
     const capture = page.getByRole("table", { name: /^Capture/ });
     assert.match(await capture.innerText(), /processor\s+1,234\.56\s+available\s+1,234\.56/i);
@@ -75,7 +78,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await keepScreenshot(page, "journey-payment");
   });
 
-  await step("what arrived was signed with the secret that was shown", async () => {
+  await step("the delivery is signed with the secret that was shown", async () => {
     const types = [];
     for (const { bytes, headers } of receiver.arrivals) {
       const event = await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);
@@ -85,7 +88,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
   });
 
   await step(
-    "the copied curl and TypeScript ask for the same, and get the same answer",
+    "the copied curl and TypeScript send the same request and get the same answer",
     async () => {
       await page.getByRole("button", { name: /^API calls/ }).click();
       await page.getByRole("button", { name: /^POST \/v1\/payments 201/ }).click();
@@ -130,13 +133,13 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await page.locator(".under-title").getByText("Refunded", { exact: true }).waitFor();
     await page.getByText("Refunded is final: nothing can follow.").waitFor();
     assert.equal(await button(page, "Refund…").count(), 0);
-    // The list, and the ledger's two; each comes with an answer of its own.
+    // One table in the list and two in the ledger, each filled by an answer of its own.
     const tables = page.getByRole("table", { name: /^Refund/ });
     await tables.nth(2).waitFor();
     assert.equal(await tables.count(), 3);
   });
 
-  await step("an event is triggered, and redelivered", async () => {
+  await step("an event is triggered and redelivered", async () => {
     const before = receiver.arrivals.length;
     await button(page, "Trigger an event…").click();
     await page.getByLabel("Event", { exact: true }).selectOption("payment.chargeback");
@@ -151,7 +154,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     assert.ok(receiver.arrivals.length >= before + 2);
   });
 
-  await step("variant B, 3-D Secure: authenticated by the reader", async () => {
+  await step("a 3-D Secure payment in variant B is authenticated by the user", async () => {
     await page.goto(`${page.url().split("#")[0]}#/payments/new`);
     await page.getByRole("radio", { name: /^3-D Secure/ }).check();
     await page.getByRole("radio", { name: /^B / }).check();
@@ -169,7 +172,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await page.locator(".under-title").getByText("Completed").waitFor();
   });
 
-  await step("a declined card: the code, and the stored payment", async () => {
+  await step("a declined card shows the code and the stored payment", async () => {
     await page.goto(`${page.url().split("#")[0]}#/payments/new`);
     await page.getByRole("radio", { name: /^Insufficient funds/ }).check();
     await button(page, "Create payment").click();
@@ -197,7 +200,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     }
   });
 
-  await step("a pending payment advances, another is cancelled", async () => {
+  await step("one pending payment is advanced, another is cancelled", async () => {
     await section(page, "Advance").getByRole("button", { name: /^Processing/ }).click();
     await page.locator(".under-title").getByText("Processing").waitFor();
     assert.equal(await button(page, "Cancel payment").count(), 0);
@@ -213,7 +216,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await page.locator(".under-title").getByText("Cancelled").waitFor();
   });
 
-  await step("the list fills while it is open, filters and pages", async () => {
+  await step("the open list shows new payments, filters and pages", async () => {
     await page.getByRole("link", { name: "Payments", exact: true }).click();
     const rows = page.getByRole("table", { name: "Payments" }).locator("tbody tr");
     await rows.first().waitFor();
@@ -244,7 +247,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await page.getByText("0.20 EUR").waitFor();
   });
 
-  await step("the balance adds up per currency", async () => {
+  await step("the balance is shown by currency", async () => {
     await page.getByRole("link", { name: "Balance" }).click();
     const accounts = page.getByRole("table", { name: "Accounts in EUR" });
     await accounts.getByText("available").waitFor();
@@ -259,7 +262,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     assert.equal(shown.replace(/[^\d]/g, ""), String(amount_minor).padStart(3, "0"));
   });
 
-  await step("a reload keeps the place and asks for the key again", async () => {
+  await step("a reload stays on the page and asks for the key again", async () => {
     await page.getByRole("link", { name: "Webhooks" }).click();
     await page.getByRole("link", { name: url }).click();
     await section(page, "Deliveries").getByText("204").first().waitFor();
@@ -272,7 +275,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await heading(page, url).waitFor();
   });
 
-  await step("the endpoint: disabled, enabled, edited, its secret rolled, deleted", async () => {
+  await step("the endpoint: disabled, enabled, edited, secret rotated, deleted", async () => {
     await button(page, "Disable").click();
     await page.locator(".under-title").getByText("Disabled").waitFor();
     await button(page, "Enable").click();
@@ -292,7 +295,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
     await page.getByText("No endpoints yet").waitFor();
   });
 
-  await step("a reset asks, and can be called off", async () => {
+  await step("a reset asks for confirmation, and can be cancelled", async () => {
     await button(page, "Reset sandbox").click();
     await button(page, "Keep everything").click();
     await page.getByRole("link", { name: "Payments", exact: true }).click();
@@ -308,7 +311,7 @@ consoleCase("from a pasted key to a delivered webhook", async (step, { enter, st
   await receiver.close();
 });
 
-consoleCase("what a payment has too much of is cut, and said so", async (step, place) => {
+consoleCase("a long ledger is cut, and the page says so", async (step, place) => {
   const path = "/api-v1-payments/v1/payments";
   const { body } = await place.start.call("POST", path, {
     amount: 500,
@@ -321,11 +324,11 @@ consoleCase("what a payment has too much of is cut, and said so", async (step, p
   const { page } = await place.enter(`#/payments/${id}`);
   const ledger = page.getByRole("region", { name: "Ledger" });
   const cut = ledger.getByText("The newest 100 are shown");
-  await step("nothing is said while all of it is shown", async () => {
+  await step("the page says nothing while it shows all entries", async () => {
     await ledger.getByText("Capture").waitFor();
     assert.equal(await cut.count(), 0);
   });
-  await step("the ledger entries beyond a page of the API", async () => {
+  await step("the page says so when entries do not fit on a page of the API", async () => {
     await refundOnce();
     await cut.waitFor();
     assert.equal(await ledger.getByText("Capture").count(), 0);

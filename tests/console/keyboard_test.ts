@@ -1,21 +1,21 @@
-/** The way to a first payment and its refund without a pointer: Tab, arrows, Space, Enter, Escape. */
+/** A first payment and its refund by keyboard alone: Tab, arrows, Space, Enter, Escape. */
 
 import assert from "node:assert/strict";
 import { consoleCase } from "../support/console/console_case.ts";
 
-/** More than any page has to be gone through. */
+/** More than the number of elements on any page. */
 const MAX_TABS = 60;
 
-consoleCase("a payment is made and refunded by keyboard alone", async (step, { open, start }) => {
+consoleCase("the keyboard is enough to pay and to refund", async (step, { open, start }) => {
   const { page } = await open();
   const press = (key: string) => page.keyboard.press(key);
-  /** Name and role of what has the focus, and whether people can see that it has. */
+  /** The name of the focused element, and whether its focus is visible. */
   const focused = () =>
     page.evaluate(() => {
       // deno-lint-ignore no-explicit-any
       const { document, getComputedStyle } = globalThis as any;
       const element = document.activeElement;
-      // Between the last element and the first the browser's own controls have their turn.
+      // After the last element the focus passes through the browser's own controls.
       if (element === document.body) return { name: "", visible: true };
       const label = element.labels?.[0]?.textContent ?? element.textContent;
       const marks = [element, element.nextElementSibling].filter(Boolean)
@@ -27,7 +27,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
         visible: marks.some((style: any) => style.outlineStyle !== "none"),
       };
     });
-  /** Presses Tab until the focus is on what is called so. */
+  /** Presses Tab until an element of this name has the focus. */
   const tabTo = async (name: string | RegExp) => {
     const passed: string[] = [];
     for (let tabs = 0; tabs < MAX_TABS; tabs++) {
@@ -46,20 +46,20 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
   const headingHasFocus = (name: string) =>
     page.getByRole("heading", { name }).and(page.locator(":focus")).waitFor();
 
-  await step("the key: the field has the focus, Enter sends it", async () => {
+  await step("the key: the field has the focus, and Enter sends it", async () => {
     await page.locator("#key:focus").waitFor();
     await page.keyboard.insertText(start.test_key);
     await press("Enter");
     await page.getByRole("heading", { name: "Payments" }).waitFor();
   });
 
-  await step("the skip link leads past the navigation", async () => {
+  await step("the skip link skips the navigation", async () => {
     await tabTo("Skip to the content");
     await press("Enter");
     await tabTo("Create payment");
   });
 
-  await step("a payment: test value by arrow, amount typed, sent by Enter", async () => {
+  await step("a payment: arrows choose the test value, Enter sends the form", async () => {
     await press("Enter");
     await page.getByRole("heading", { name: "Create a payment" }).waitFor();
     await tabTo("Amount");
@@ -76,7 +76,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await headingHasFocus("48.00 EUR");
   });
 
-  await step("Escape closes a dialog and gives the focus back", async () => {
+  await step("Escape closes a dialog and returns the focus", async () => {
     await tabTo("Refund…");
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
@@ -85,7 +85,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await hasFocus("Refund…");
   });
 
-  await step("so does its own button", async () => {
+  await step("the dialog's own button does the same", async () => {
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
     await tabTo("Keep the money");
@@ -94,7 +94,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await hasFocus("Refund…");
   });
 
-  await step("a refund from the dialog, which keeps the keyboard inside", async () => {
+  await step("a refund in the dialog, which keeps the focus inside", async () => {
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
     await press("Control+A");
@@ -106,7 +106,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await page.locator(".under-title").getByText("Partially refunded").waitFor();
   });
 
-  await step("the calls open, and their tabs go by arrows", async () => {
+  await step("the API calls open, and arrows change their tabs", async () => {
     await tabTo("API calls");
     await press("Enter");
     await tabTo("Request");
@@ -117,7 +117,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
   });
 
   await step(
-    "an action that takes its own button away leaves the focus on the heading",
+    "the focus moves to the heading when an action removes its button",
     async () => {
       const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
         amount: 700,
@@ -133,7 +133,7 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     },
   );
 
-  await step("so does a dialog whose opener is gone", async () => {
+  await step("the focus moves to the heading when a dialog's opener is gone", async () => {
     await tabTo("Refund…");
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
@@ -142,17 +142,18 @@ consoleCase("a payment is made and refunded by keyboard alone", async (step, { o
     await headingHasFocus("7.00 EUR");
   });
 
-  await step("a new page's heading has the focus before anything is drawn", async () => {
+  await step("a new page's heading has the focus before the first paint", async () => {
     const at = await page.evaluate(() => {
       // deno-lint-ignore no-explicit-any
       const { addEventListener, document, location } = globalThis as any;
       return new Promise<string>((resolve) => {
-        // After the console's own listener, and after what it has queued, but in the same task.
+        // This runs after the console's own listener and its queued work, but in the same task.
         addEventListener("hashchange", async () => {
           for (let queued = 0; queued < 100; queued++) await null;
           resolve(document.activeElement.textContent);
         }, { once: true });
-        // What stays: for what goes with its page the focus is found another place anyway.
+        // The link stays on the page. If an element is removed with its page, the browser moves the
+        // focus anyway.
         document.querySelector("nav a").focus();
         location.hash = "#/balance";
       });

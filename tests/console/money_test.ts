@@ -1,3 +1,8 @@
+/**
+ * Amounts in the console: formatMinor() and parseAmount() are exact, and refuse amounts that a
+ * currency cannot have.
+ */
+
 import assert from "node:assert/strict";
 import { formatMinor, parseAmount, plainMinor } from "../../console/money.ts";
 
@@ -16,7 +21,7 @@ const EXACT: [amount_minor: number, currency: string, shown: string, typed: stri
 ];
 
 for (const [amount_minor, currency, shown, typed] of EXACT) {
-  Deno.test(`formatMinor() ${amount_minor} ${currency} is ${shown}, and back`, () => {
+  Deno.test(`formatMinor() ${amount_minor} ${currency} is ${shown}, and can be parsed`, () => {
     assert.equal(formatMinor(amount_minor, currency), shown);
     assert.equal(plainMinor(amount_minor, currency), typed);
     assert.equal(parseAmount(typed, currency), amount_minor);
@@ -29,7 +34,7 @@ const TYPED: [text: string, currency: string, amount_minor: number][] = [
   ["19.", "EUR", 1900],
   [".5", "EUR", 50],
   [" 7 ", "eur", 700],
-  // A float would say 113.99999999999999 and 1998.9999999999998.
+  // A float would give 113.99999999999999 and 1998.9999999999998.
   ["1.14", "EUR", 114],
   ["19.99", "EUR", 1999],
   ["4.35", "EUR", 435],

@@ -1,11 +1,14 @@
-/** What must never happen: a live key on the wire, text taken for markup, a page that can be abused. */
+/**
+ * Safety of the console: it sends no live key, shows no text as markup, and sends requests only to
+ * its own origin.
+ */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { readCredentials } from "../support/local/local_start.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 
-/** Runs a script wherever it is taken for markup; the quote breaks out of attributes. */
+/** Runs a script if it is read as markup. The quote breaks out of attributes. */
 const MARKUP =
   `"><img src=x onerror="document.title='taken'"><script>document.title='taken'</script>`;
 
@@ -14,7 +17,7 @@ async function assertOnlyText(page: Page): Promise<void> {
   assert.equal(await page.locator("img, script:not([src])").count(), 0);
 }
 
-consoleCase("a live key is refused before any request", async (step, { open, start }) => {
+consoleCase("the console refuses a live key before any request", async (step, { open, start }) => {
   const { live_key } = await readCredentials(start.data_dir);
   const { page, requests } = await open();
   const calls = () => requests.filter((request) => !request.includes("/console/"));
@@ -27,7 +30,7 @@ consoleCase("a live key is refused before any request", async (step, { open, sta
       assert.deepEqual(calls(), []);
     });
   }
-  await step("what is no key is not sent either", async () => {
+  await step("a text that is not a key is not sent either", async () => {
     for (const text of ["", "sk_test_short", `${start.test_key}x`, "pk_test"]) {
       await page.getByLabel("Test key").last().fill(text);
       await page.getByRole("button", { name: "Open the sandbox" }).click();
@@ -35,7 +38,7 @@ consoleCase("a live key is refused before any request", async (step, { open, sta
     }
     assert.deepEqual(calls(), []);
   });
-  await step("an unknown test key is refused by the API, at the field", async () => {
+  await step("an unknown test key is refused by the API, shown at the field", async () => {
     const unknown = start.test_key.slice(0, -1) + (start.test_key.endsWith("a") ? "b" : "a");
     await page.getByLabel("Test key").last().fill(unknown);
     await page.getByRole("button", { name: "Open the sandbox" }).click();
@@ -44,9 +47,9 @@ consoleCase("a live key is refused before any request", async (step, { open, sta
   });
 });
 
-consoleCase("requests go to the own origin, and the key into one header", async (step, place) => {
+consoleCase("requests go to one origin, with the key in one header", async (step, place) => {
   const { page, requests } = await place.enter("#/payments");
-  await step("no other origin, no key in an address", async () => {
+  await step("no request goes to another origin, and no URL contains the key", async () => {
     await page.getByText("No payments yet").waitFor();
     for (const request of requests) {
       const [, url] = request.split(" ");
@@ -54,7 +57,7 @@ consoleCase("requests go to the own origin, and the key into one header", async 
       assert.ok(!url!.includes(place.start.test_key));
     }
   });
-  await step("the key is nowhere in the document", async () => {
+  await step("the document does not contain the key", async () => {
     assert.ok(!(await page.content()).includes(place.start.test_key));
     await page.getByRole("button", { name: /^API calls/ }).click();
     for (const tab of ["Request", "curl", "TypeScript"]) {
@@ -62,7 +65,7 @@ consoleCase("requests go to the own origin, and the key into one header", async 
       assert.ok(!(await page.content()).includes(place.start.test_key), tab);
     }
   });
-  await step("a forgotten key is gone from the page", async () => {
+  await step("the page drops a forgotten key", async () => {
     await page.getByRole("button", { name: "Forget key" }).click();
     assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
     const before = requests.length;
@@ -71,7 +74,7 @@ consoleCase("requests go to the own origin, and the key into one header", async 
   });
 });
 
-consoleCase("markup in every field stays text", async (step, { enter, start }) => {
+consoleCase("the console shows markup in every field as text", async (step, { enter, start }) => {
   const { page } = await enter("#/payments/new");
   const fill = async (label: string | RegExp, text: string) =>
     await page.getByLabel(label, { exact: typeof label === "string" }).fill(text);
@@ -90,7 +93,7 @@ consoleCase("markup in every field stays text", async (step, { enter, start }) =
     }
   });
 
-  await step("in a stored payment, wherever it is shown", async () => {
+  await step("in a stored payment, on every page that shows it", async () => {
     await page.goto(page.url().replace(/#.*/, "#/payments"));
     await page.getByRole("heading", { name: "Payments" }).waitFor();
     await page.goto(page.url().replace(/#.*/, "#/payments/new"));
@@ -116,7 +119,7 @@ consoleCase("markup in every field stays text", async (step, { enter, start }) =
     await assertOnlyText(page);
   });
 
-  await step("in an endpoint and in the address of the page", async () => {
+  await step("in an endpoint and in the URL of the page", async () => {
     const { body } = await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
       url: "http://127.0.0.1:4343/%3Cimg%20src=x%3E",
       description: MARKUP,
@@ -140,8 +143,8 @@ consoleCase("markup in every field stays text", async (step, { enter, start }) =
   });
 });
 
-consoleCase("the page's policy holds", async (step, { origin, open }) => {
-  // It would answer anybody: only the page's own policy keeps the page from asking.
+consoleCase("the content security policy of the page", async (step, { origin, open }) => {
+  // This server allows every origin, so only the page's own policy can block the request.
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     () => new Response("", { headers: { "Access-Control-Allow-Origin": "*" } }),
@@ -150,7 +153,7 @@ consoleCase("the page's policy holds", async (step, { origin, open }) => {
   const { page } = await open("", {
     provoked: /Content Security Policy|TrustedHTML|TrustedScript/,
   });
-  await step("no script, no style, no markup, no foreign request is let in", async () => {
+  await step("blocks scripts, styles, markup and requests to other origins", async () => {
     const let_in = await page.evaluate(async (foreign) => {
       // deno-lint-ignore no-explicit-any
       const { document, fetch, getComputedStyle } = globalThis as any;
@@ -180,7 +183,7 @@ consoleCase("the page's policy holds", async (step, { origin, open }) => {
     }, foreign);
     assert.deepEqual(let_in, []);
   });
-  await step("it cannot be framed", async () => {
+  await step("forbids framing", async () => {
     const { headers } = await fetch(`${origin}/console/`);
     assert.match(headers.get("Content-Security-Policy")!, /frame-ancestors 'none'/);
   });

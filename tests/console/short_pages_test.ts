@@ -1,15 +1,15 @@
-/** Lists of the console with pages that are empty before the end of the list. */
+/** Lists in the console with pages that are empty before the end of the list. */
 
 import { consoleCase } from "../support/console/console_case.ts";
 
-consoleCase("an empty page leads on to the older ones", async (step, { start, enter }) => {
+consoleCase("an empty page has a link to the older ones", async (step, { start, enter }) => {
   const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
     amount: 777,
     currency: "CHF",
   });
   const first = `pay_${"1".repeat(26)}`;
   const { page } = await enter("#/payments");
-  // The first page of the filtered list finds nothing, the second one does.
+  // The first page of the filtered list has no match, the second one has.
   await page.route("**/v1/payments?*currency=CHF*", async (route) => {
     const cursor = new URL(route.request().url()).searchParams.get("starting_after");
     await route.fulfill({
@@ -19,12 +19,12 @@ consoleCase("an empty page leads on to the older ones", async (step, { start, en
         : { object: "list", url: "/v1/payments", data: [], has_more: true, next_cursor: first },
     });
   });
-  await step("it says that none was found yet, not that there is none", async () => {
+  await step("the page says that it has no match yet, not that there is none", async () => {
     await page.getByLabel("Currency").fill("CHF");
     await page.getByLabel("Currency").blur();
     await page.getByText("None found yet").waitFor();
   });
-  await step("the older ones are a link away, and the newest again", async () => {
+  await step("the link leads to the older ones, and another to the newest", async () => {
     await page.getByRole("link", { name: "Older" }).click();
     await page.getByText("7.77 CHF").waitFor();
     await page.getByRole("link", { name: "Newest" }).click();

@@ -1,4 +1,7 @@
-/** The console as files: weight, policy, where the local start serves it, a folder for any host. */
+/**
+ * The built console: its size, its content security policy, its address in the local start, and its
+ * folder for any host.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -9,7 +12,7 @@ import { PROJECT_DIR } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { consoleCase, pasteKey } from "../support/console/console_case.ts";
 
-/** Bytes that a first visit may cost, compressed. */
+/** The maximum of compressed bytes for a first visit. */
 const MAX_WEIGHT = 100_000;
 
 Deno.test("buildConsoleSite() weighs less than 100 kB compressed", async () => {
@@ -20,7 +23,7 @@ Deno.test("buildConsoleSite() weighs less than 100 kB compressed", async () => {
   assert.ok(weight < MAX_WEIGHT, `${weight} bytes`);
 });
 
-Deno.test("buildConsoleSite() writes one policy into page and header", async () => {
+Deno.test("buildConsoleSite() writes one policy into the page and the header", async () => {
   const { files, headers } = await buildConsoleSite("https://ref.supabase.co/functions/v1");
   const page = files.get("index.html")!.body as string;
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(page)![1]!;
@@ -35,12 +38,12 @@ Deno.test("buildConsoleSite() writes one policy into page and header", async () 
   assert.doesNotMatch(page, /<script>|<style|\sstyle=|\son\w+=|\{\{/);
 });
 
-Deno.test("buildConsoleSite() lets no address write into the page", async () => {
+Deno.test("buildConsoleSite() escapes the address in the page", async () => {
   const { files } = await buildConsoleSite(`/x"><script>alert(1)</script>`);
   assert.doesNotMatch(files.get("index.html")!.body as string, /<script>/);
 });
 
-Deno.test("every file that the page names is there", async () => {
+Deno.test("buildConsoleSite() makes every file that the page names", async () => {
   const { files } = await buildConsoleSite("/functions/v1");
   const page = files.get("index.html")!.body as string;
   for (const [, name] of page.matchAll(/(?:href|src)="([^"]+)"/g)) {
@@ -68,7 +71,7 @@ Deno.test("siteHandler() builds once, and again after a failure", async () => {
   assert.deepEqual([moved?.status, moved?.headers.get("Location")], [308, "/x/"]);
 });
 
-Deno.test("task console refuses an address to which keys must not be sent", async () => {
+Deno.test("deno task console refuses an address that must not get keys", async () => {
   for (
     const args of [[], ["--base-url", "http://example.com/functions/v1"], ["--base-url", "no"]]
   ) {
@@ -78,13 +81,13 @@ Deno.test("task console refuses an address to which keys must not be sent", asyn
   }
 });
 
-consoleCase("the folder of task console works on another host", async (step, place) => {
+consoleCase("the folder of deno task console works on another host", async (step, place) => {
   await withTemporaryFolder(async (folder) => {
     const built = await buildFolder(["--base-url", place.start.base_url, "--out", folder]);
     assert.ok(built.success, built.stderr);
     await using host = await serveFolder(folder);
     const { page, requests } = await place.open("", { url: host.url });
-    await step("a payment is made from there", async () => {
+    await step("a payment is created there", async () => {
       await pasteKey(page, place.start.test_key);
       await page.getByRole("link", { name: "Create payment" }).click();
       await page.getByRole("button", { name: "Create payment" }).click();
@@ -93,7 +96,7 @@ consoleCase("the folder of task console works on another host", async (step, pla
       const origins = new Set(requests.map((request) => new URL(request.split(" ")[1]!).origin));
       assert.deepEqual(origins, new Set([new URL(host.url).origin, place.origin]));
     });
-    await step("an answer's headers can be read there", async () => {
+    await step("an answer's headers are readable there", async () => {
       await page.getByRole("button", { name: /^API calls/ }).click();
       await page.getByRole("tab", { name: "Answer" }).click();
       assert.match(await page.getByRole("tabpanel").innerText(), /request-id: req_/);
@@ -111,7 +114,7 @@ async function buildFolder(args: string[]): Promise<{ success: boolean; stderr: 
   return { success, stderr: new TextDecoder().decode(stderr) };
 }
 
-/** A static host that knows nothing of the console: files, types by ending, and `_headers`. */
+/** A static host without settings for the console: files, types by extension, and `_headers`. */
 async function serveFolder(folder: string) {
   const types: Record<string, string> = {
     html: "text/html",

@@ -1,7 +1,12 @@
+/**
+ * Copied snippets: values with quotes, commands or line breaks stay values in the shell and in
+ * TypeScript.
+ */
+
 import assert from "node:assert/strict";
 import { curlOf, typescriptOf } from "../../console/snippets.ts";
 
-/** What a shell or a compiler could take for its own. */
+/** Texts with characters that a shell or a compiler interprets. */
 const HOSTILE = [
   `it's`,
   `'; touch /tmp/taken; '`,
@@ -13,14 +18,14 @@ const HOSTILE = [
 ];
 
 for (const text of HOSTILE) {
-  Deno.test(`curlOf() keeps ${JSON.stringify(text)} one argument`, async () => {
+  Deno.test(`curlOf() quotes ${JSON.stringify(text)} as one argument`, async () => {
     const command = curlOf({
       method: "POST",
       url: "http://127.0.0.1/v1/payments",
       headers: { Authorization: "Bearer sk_test_…", "Content-Type": "application/json" },
       body: JSON.stringify({ text }),
     });
-    // The shell itself says what it makes of the command.
+    // The shell prints the arguments that it reads from the command.
     const { stdout } = await new Deno.Command("sh", {
       args: ["-c", `curl() { printf '%s\\0' "$@"; }\n${command}`],
       env: { API_KEY: "the key" },
@@ -39,7 +44,7 @@ for (const text of HOSTILE) {
     ]);
   });
 
-  Deno.test(`typescriptOf() keeps ${JSON.stringify(text)} one string`, () => {
+  Deno.test(`typescriptOf() quotes ${JSON.stringify(text)} as one string`, () => {
     const call = { resource: "payments", method: "create", args: [{ [text]: text, list: [text] }] };
     const code = typescriptOf(call, "http://127.0.0.1");
     const argument = /create\(([\s\S]*)\);\nconsole/.exec(code)![1]!;
@@ -47,7 +52,7 @@ for (const text of HOSTILE) {
   });
 }
 
-Deno.test("typescriptOf() leaves out what is undefined and lets no name set a prototype", () => {
+Deno.test("typescriptOf() omits undefined members, and no name can set a prototype", () => {
   const args = ["pay_1", JSON.parse('{"__proto__": "x"}'), { idempotencyKey: undefined }];
   const code = typescriptOf({ resource: "payments", method: "refund", args }, "http://127.0.0.1");
   assert.match(code, /refund\("pay_1", \{\n {2}\["__proto__"\]: "x",\n\}, \{\}\);/);

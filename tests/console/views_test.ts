@@ -1,6 +1,6 @@
 /**
- * Every view of the console, with axe in light and dark, and fitting a desk and a phone; pictures of
- * all of them are kept for people to look at.
+ * Every view of the console: axe in light and dark mode, and the width on a desktop and a phone.
+ * The test writes a picture of each.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import {
 const SCHEMES = ["light", "dark"] as const;
 const WIDTHS = { desktop: DESKTOP, phone: PHONE };
 
-/** What is wrong with the page as it stands, in both themes and widths; keeps its pictures. */
+/** The faults of the current page in both themes and widths. Writes its pictures. */
 async function look(page: Page, name: string): Promise<string[]> {
   const faults: string[] = [];
   for (const colorScheme of SCHEMES) {
@@ -26,7 +26,7 @@ async function look(page: Page, name: string): Promise<string[]> {
     for (const [width, viewport] of Object.entries(WIDTHS)) {
       await page.setViewportSize(viewport);
       const at = `${name}-${colorScheme}-${width}`;
-      // The phone has the same elements in the same colours.
+      // The phone shows the same elements in the same colours.
       const found = viewport === DESKTOP ? await violations(page) : [];
       faults.push(...found.map((fault) => `${at}: ${fault}`));
       if (await isTooWide(page)) faults.push(`${at}: wider than the screen`);
@@ -46,7 +46,7 @@ async function violations(page: Page): Promise<string[]> {
   return result.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** Whether people would have to scroll sideways. */
+/** True if people would have to scroll sideways. */
 function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate(() => {
     // deno-lint-ignore no-explicit-any
@@ -55,7 +55,7 @@ function isTooWide(page: Page): Promise<boolean> {
   });
 }
 
-consoleCase("every view is accessible and fits", async (step, { open, start, origin }) => {
+consoleCase("every view is accessible and not too wide", async (step, { open, start, origin }) => {
   const receiver = openRecorder(({ event }) => event.type === "refund.completed" ? 500 : 204);
   const { page } = await open();
   const faults: string[] = [];
@@ -71,7 +71,7 @@ consoleCase("every view is accessible and fits", async (step, { open, start, ori
     });
     return (answer.body as { id: string }).id;
   };
-  /** A view: how to get there, what shows that it is there. */
+  /** Tests a view: `reach` opens it, `sign` waits until it is shown. */
   const view = (name: string, reach: () => Promise<unknown>, sign: () => Promise<unknown>) =>
     step(name, async () => {
       await reach();
@@ -224,7 +224,7 @@ consoleCase("every view is accessible and fits", async (step, { open, start, ori
   );
   await page.keyboard.press("Escape");
   await view("nothing-here", () => go("nowhere"), () => page.getByText("No such page").waitFor());
-  await step("no view has a violation, or is wider than the screen", () => {
+  await step("no view has a violation or is wider than the screen", () => {
     assert.deepEqual(faults, []);
     return Promise.resolve();
   });

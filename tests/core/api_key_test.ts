@@ -1,4 +1,4 @@
-/** API keys: form, randomness, checksum, and what is refused. */
+/** API keys: form, randomness, checksum, and refused texts. */
 
 import assert from "node:assert/strict";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
@@ -6,12 +6,15 @@ import type { RandomSource } from "../../shared/core/ids.ts";
 
 const fill = (byte: number): RandomSource => (bytes) => bytes.fill(byte);
 
-/** All random bits zero; the checksum was computed apart from this code, with zlib in Python. */
+/** All random bits are zero. zlib in Python computed the checksum, independently of this code. */
 const ZERO_KEY = "sk_test_" + "0".repeat(43) + "1NyHUD";
-/** All random bits one, and a CRC-32 whose highest bit is set, which some runtimes give signed. */
+/**
+ * All random bits are one. The highest bit of the CRC-32 is set, which some runtimes return as a
+ * negative number.
+ */
 const ONES_KEY = "live3_live_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp14J9WZG";
 
-Deno.test("generateApiKey() gives the known keys of known bits", () => {
+Deno.test("generateApiKey() makes the known keys from known bits", () => {
   assert.equal(generateApiKey("test", "sk", fill(0)), ZERO_KEY);
   assert.equal(generateApiKey("live", "live3", fill(255)), ONES_KEY);
 });
@@ -28,7 +31,7 @@ Deno.test("generateApiKey() uses each of 256 random bits", () => {
   assert.equal(keys.size, 257);
 });
 
-Deno.test("generateApiKey() gives another key each time, and each can be read", () => {
+Deno.test("generateApiKey() makes a different key each time, and all can be parsed", () => {
   const keys = new Set<string>();
   for (let i = 0; i < 1000; i++) {
     const key = generateApiKey(i % 2 === 0 ? "test" : "live");
@@ -46,12 +49,12 @@ for (const prefix of ["", "Sk", "1sk", "s_k", "s-k", "sk ", "ſk", "a".repeat(17
 }
 
 for (const prefix of ["a", "sk", "z9", "a".repeat(16), "test", "live"]) {
-  Deno.test(`parseApiKey() reads back the prefix "${prefix}"`, () => {
+  Deno.test(`parseApiKey() reads the prefix "${prefix}"`, () => {
     assert.equal(parseApiKey(generateApiKey("live", prefix))?.prefix, `${prefix}_live_`);
   });
 }
 
-Deno.test("parseApiKey() gives mode, prefix, last four and hash", () => {
+Deno.test("parseApiKey() returns mode, prefix, last four and hash", () => {
   assert.deepEqual(parseApiKey(ZERO_KEY), {
     mode: "test",
     prefix: "sk_test_",
@@ -61,7 +64,7 @@ Deno.test("parseApiKey() gives mode, prefix, last four and hash", () => {
   assert.equal(parseApiKey(ONES_KEY)?.mode, "live");
 });
 
-Deno.test("parseApiKey() notices each changed character and each swap of neighbours", () => {
+Deno.test("parseApiKey() refuses every changed character and swap of neighbours", () => {
   const key = generateApiKey("test");
   for (let at = 0; at < key.length; at++) {
     for (const other of "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_") {

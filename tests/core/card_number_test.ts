@@ -1,4 +1,4 @@
-/** Card numbers: check digit, brands, and how they are found in free text. */
+/** Card numbers: check digit, brands, and the search in free text. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -44,7 +44,7 @@ for (const [digits, brand] of BRANDS) {
   Deno.test(`cardBrand() of "${digits}" is ${brand}`, () => assert.equal(cardBrand(digits), brand));
 }
 
-Deno.test("normalizeCardNumber() drops spaces and dashes and nothing else", () => {
+Deno.test("normalizeCardNumber() removes only spaces and dashes", () => {
   assert.equal(normalizeCardNumber(" 4242 4242-4242\u00a04242 "), CARD);
   assert.equal(normalizeCardNumber("4242.4242/a"), "4242.4242/a");
 });
@@ -70,7 +70,7 @@ for (const [text, passes] of LUHN) {
   });
 }
 
-Deno.test("passesLuhn() notices each changed digit", () => {
+Deno.test("passesLuhn() is false for every changed digit", () => {
   for (let at = 0; at < CARD.length; at++) {
     for (const other of "0123456789") {
       const changed = CARD.slice(0, at) + other + CARD.slice(at + 1);
@@ -79,7 +79,7 @@ Deno.test("passesLuhn() notices each changed digit", () => {
   }
 });
 
-/** Each digit as `%34`. */
+/** Writes each digit percent-encoded, as `%34`. */
 function percentEncoded(text: string): string {
   return Array.from(text, (character) => `%${character.charCodeAt(0).toString(16)}`).join("");
 }
@@ -190,7 +190,7 @@ for (const [name, text, contains] of TEXTS) {
   });
 }
 
-/** First digits of payment cards. */
+/** The first digits of payment cards. */
 const LEADS = ["3", "4", "5", "6", "81"];
 const lead = fc.constantFrom(...LEADS);
 
@@ -239,7 +239,7 @@ Deno.test("containsCardNumber() finds a valid number with any separator", () => 
   );
 });
 
-Deno.test("containsCardNumber() finds just the whole groups that make a valid number", () => {
+Deno.test("containsCardNumber() finds only whole groups that make a valid number", () => {
   const group = fc.stringMatching(/^[0-9]{1,21}$/);
   fc.assert(
     fc.property(fc.array(group, { maxLength: 8 }), fc.constantFrom(" ", "-"), (groups, joint) => {
@@ -284,7 +284,7 @@ Deno.test("containsCardNumber() does one pass over hostile texts of 64 KiB", asy
       "1111%20",
       "a0",
       "1+",
-      // Marks of two combining classes: normalization sorts a run of them.
+      // Marks of two combining classes. Normalization sorts a run of them.
       "\u0301\u0316",
     ]
   ) {
@@ -294,8 +294,8 @@ Deno.test("containsCardNumber() does one pass over hostile texts of 64 KiB", asy
   }
 });
 
-Deno.test("containsCardNumber() takes no text of digits much longer than another", () => {
-  // Each text is a run of digits and separators of which very many parts pass the check.
+Deno.test("containsCardNumber() takes similar time for all texts of digits", () => {
+  // Each text is a run of digits and separators. Very many parts of it pass the check.
   const pieces = fc.sample(
     fc.array(fc.constantFrom(..."00004- .,/+|_"), { minLength: 1, maxLength: 6 }),
     { numRuns: 200, seed: 1 },
@@ -307,10 +307,12 @@ Deno.test("containsCardNumber() takes no text of digits much longer than another
     return performance.now() - began;
   };
   for (const piece of pieces) {
-    // In turns, so that a busy machine interrupts both; the shortest times count.
+    // The two measurements alternate, so that a busy machine interrupts both. The shortest times
+    // count.
     let [ms, plain_ms] = [Infinity, Infinity];
     for (let round = 0; round < 30; round++) {
-      // Its digits are never as many as a card has: it is read once, and no part is judged.
+      // This text has too few adjacent digits for a card, so it is read once and no part is
+      // checked.
       plain_ms = Math.min(plain_ms, timeOf("0 0 0 a"));
       ms = Math.min(ms, timeOf(piece));
       if (round > 2 && ms < 12 * plain_ms) break;
@@ -331,12 +333,12 @@ Deno.test("containsCardNumber() knows the value of each digit of other scripts",
   }
 });
 
-/** The test card, or another number, in the digits that begin at a code point. */
+/** The test card, or another number, in the digits that start at a code point. */
 function inDigitsFrom(zero: number, digits = CARD): string {
   return Array.from(digits, (digit) => String.fromCodePoint(zero + Number(digit))).join("");
 }
 
-Deno.test("containsCardNumber() takes no UUID for a card number", () => {
+Deno.test("containsCardNumber() is false for UUIDs", () => {
   for (let i = 0; i < 20_000; i++) {
     const uuid = crypto.randomUUID();
     const has_letter = /[a-f]/.test(uuid);
@@ -346,7 +348,7 @@ Deno.test("containsCardNumber() takes no UUID for a card number", () => {
   assert.ok(containsCardNumber("42424242-4242-4242-0000-000000000000"), "digits in that shape");
 });
 
-/** Typical references and idempotency keys of merchants, from a source of random integers. */
+/** Typical references and idempotency keys of merchants, made from random integers. */
 const REFERENCES: [name: string, make: (random: (below: number) => number) => string][] = [
   ["a UUID without dashes", (r) => text(r, "0123456789abcdef", 31) + "f"],
   ["a ULID", (r) => `01J${text(r, "0123456789ABCDEFGHJKMNPQRSTVWXYZ", 23)}`],
@@ -386,13 +388,13 @@ function time(random: (below: number) => number): string {
 for (const [name, make] of REFERENCES) {
   Deno.test(`containsCardNumber() is false for ${name}`, () => {
     let state = 20_261_122;
-    // A linear congruential generator (Numerical Recipes): the same references in every run.
+    // A linear congruential generator (Numerical Recipes) makes the same references in every run.
     const random = (below: number) => {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
       return Math.floor(state / 2 ** 32 * below);
     };
     const wrong = Array.from({ length: 5_000 }, () => make(random)).filter(containsCardNumber);
-    // A few look like a card number by chance: at most one in a thousand.
+    // At most one in a thousand looks like a card number by chance.
     assert.ok(wrong.length <= 5, `${wrong.length}: ${wrong.slice(0, 3)}`);
   });
 }

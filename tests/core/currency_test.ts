@@ -1,4 +1,4 @@
-/** The table of currencies: known members, known absences, decimals. */
+/** The table of currencies: known members, unknown codes, decimals. */
 
 import assert from "node:assert/strict";
 import {
@@ -52,7 +52,7 @@ for (const text of REFUSED) {
   });
 }
 
-Deno.test("CURRENCIES holds each code once, in order, with known decimals", () => {
+Deno.test("CURRENCIES has each code once, in order, with known decimals", () => {
   const codes = [...CURRENCIES.keys()];
   assert.deepEqual(codes, codes.toSorted());
   const counts = new Map<number, number>();
@@ -60,7 +60,7 @@ Deno.test("CURRENCIES holds each code once, in order, with known decimals", () =
     assert.match(code, digits === 6 ? /^USD[CT]$/ : /^[A-Z]{3}$/);
     counts.set(digits, (counts.get(digits) ?? 0) + 1);
   }
-  // A code listed under two numbers of decimals would lower one of these.
+  // A code in two groups of decimals would lower one of these counts.
   assert.deepEqual(counts, new Map([[2, 132], [3, 7], [0, 16], [6, 2]]));
 });
 
@@ -107,7 +107,7 @@ Deno.test("STABLECOINS are currencies", () => {
   for (const code of STABLECOINS) assert.ok(isCurrency(code));
 });
 
-Deno.test("normalizeCurrency() makes ASCII letters upper case and changes nothing else", () => {
+Deno.test("normalizeCurrency() only changes ASCII letters to upper case", () => {
   assert.equal(normalizeCurrency("eUr"), "EUR");
   assert.equal(normalizeCurrency("usdc"), "USDC");
   assert.equal(normalizeCurrency("uſd"), "UſD");

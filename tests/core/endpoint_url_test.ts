@@ -1,6 +1,6 @@
 /**
- * Runs the vectors of tests/vectors/endpoint_urls.json against the URL rules and address lists.
- * The vectors were written from the registries and the WHATWG rules, not from the code.
+ * The URL rules and address lists with the vectors of tests/vectors/endpoint_urls.json. The vectors
+ * are written from the registries and the WHATWG rules, independently of the code.
  */
 import assert from "node:assert/strict";
 import {
@@ -22,21 +22,21 @@ for (const vector of URL_VECTORS) {
     const url = new URL(href);
     assert.equal(host, url.hostname.replace(/[[\]]/g, ""));
     assert.equal(port, Number(url.port) || (url.protocol === "https:" ? 443 : 80));
-    // What is stored is accepted again, unchanged.
+    // The stored form is accepted again without a change.
     assert.equal(checkEndpointUrl(href, rulesOf(vector)).href, href);
   });
 }
 
-Deno.test("checkEndpointUrl() every reason has a vector", () => {
+Deno.test("checkEndpointUrl() has a vector for every reason", () => {
   const seen = new Set(URL_VECTORS.map(({ result }) => result));
   assert.deepEqual(ENDPOINT_URL_REASONS.filter((reason) => !seen.has(reason)), []);
 });
 
-Deno.test("checkEndpointUrl() a lone surrogate is refused", () => {
+Deno.test("checkEndpointUrl() refuses a lone surrogate", () => {
   assert.equal(judge({ url: "https://example.com/\ud800", result: "" }), "characters");
 });
 
-Deno.test("EndpointUrlError message says what was attempted and why", () => {
+Deno.test("EndpointUrlError names the attempt and the reason", () => {
   assert.throws(
     () => checkEndpointUrl("https://127.1/", { allow_private: false, own_hosts: [] }),
     { message: 'This URL cannot be used for webhooks: "127.0.0.1" is not a public address' },

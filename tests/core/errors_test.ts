@@ -1,4 +1,4 @@
-/** The error catalogue against the table of the contract (§6), and the carrier of a code. */
+/** The error catalogue equals the table of the contract (§6); ApiError carries a code. */
 
 import assert from "node:assert/strict";
 import {
@@ -28,7 +28,7 @@ const CONTRACT: [status: number, type: string, codes: string][] = [
   [503, "api", "service_unavailable provider_not_configured"],
 ];
 
-Deno.test("ERROR_CATALOGUE is the table of the contract, no code more or less", () => {
+Deno.test("ERROR_CATALOGUE equals the table of the contract", () => {
   const expected = Object.fromEntries(
     CONTRACT.flatMap(([status, type, codes]) =>
       codes.split(" ").map((code) => [code, { status, type }])
@@ -53,7 +53,7 @@ Deno.test("ApiError() carries code, message, details and headers", () => {
   assert.deepEqual(error.headers, { "Retry-After": "1" });
 });
 
-Deno.test("ApiError() has no details and no headers unless given", () => {
+Deno.test("ApiError() has no details and no headers by default", () => {
   const error = new ApiError("not_found", "no such payment");
   assert.deepEqual(error.details, {});
   assert.deepEqual(error.headers, {});

@@ -1,4 +1,4 @@
-/** IBANs: published examples, every single-character fault, and the edges of shape and length. */
+/** IBANs: published examples, every error in a single character, and limits of form and length. */
 
 import assert from "node:assert/strict";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../shared/core/iban.ts";
@@ -50,10 +50,10 @@ for (const [text, reason] of REFUSED) {
   Deno.test(`isValidIban() refuses ${reason}`, () => assert.equal(isValidIban(text), false));
 }
 
-Deno.test("isValidIban() notices each changed digit or letter and each swap of neighbours", () => {
+Deno.test("isValidIban() refuses every changed character and swap of neighbours", () => {
   for (const iban of ["DE89370400440532013000", "GB82WEST12345698765432"]) {
     for (let at = 0; at < iban.length; at++) {
-      // A digit in place of a letter, or the reverse, shifts the rest and can go unnoticed.
+      // A digit in place of a letter, or the reverse, shifts the rest and can stay undetected.
       const isDigit = /[0-9]/.test(iban.charAt(at));
       for (const other of isDigit ? "0123456789" : "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
         const changed = iban.slice(0, at) + other + iban.slice(at + 1);
@@ -66,12 +66,12 @@ Deno.test("isValidIban() notices each changed digit or letter and each swap of n
   }
 });
 
-Deno.test("normalizeIban() changes ASCII letters and white space only", () => {
+Deno.test("normalizeIban() changes only ASCII letters and white space", () => {
   assert.equal(normalizeIban(" gb82 west\u00a01234 "), "GB82WEST1234");
   assert.equal(normalizeIban("ıſß-"), "ıſß-");
 });
 
-Deno.test("ibanCountry() and ibanLastFour() give what may be shown", () => {
+Deno.test("ibanCountry() and ibanLastFour() return the parts that may be shown", () => {
   const iban = normalizeIban("FR14 2004 1010 0505 0001 3M02 606");
   assert.equal(ibanCountry(iban), "FR");
   assert.equal(ibanLastFour(iban), "2606");

@@ -1,4 +1,4 @@
-/** Ids: form, order by time and within a change, randomness, and floors for time filters. */
+/** Ids: form, order by time and within a change, randomness, and lower bounds for time filters. */
 
 import assert from "node:assert/strict";
 import { idFloor, idMint, type IdPrefix, isId, type RandomSource } from "../../shared/core/ids.ts";
@@ -30,7 +30,7 @@ for (const prefix of PREFIXES) {
   });
 }
 
-Deno.test("idMint() makes ids that sort by time, whatever their random part", () => {
+Deno.test("idMint() makes ids that sort by time for any random part", () => {
   const times = [0, 1, 31, 32, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.UTC(3000, 0)];
   for (const [at, time] of times.entries()) {
     if (at === 0) continue;
@@ -40,14 +40,14 @@ Deno.test("idMint() makes ids that sort by time, whatever their random part", ()
   }
 });
 
-Deno.test("idMint() makes 32 ids of one change sort in the order they were made", () => {
+Deno.test("idMint() makes 32 ids of one change in ascending order", () => {
   const mint = idMint(NOW);
   const ids = Array.from({ length: 32 }, () => mint("le_"));
   assert.deepEqual(ids, ids.toSorted());
   assert.equal(new Set(ids).size, 32);
 });
 
-Deno.test("idMint() counts ids of different kinds in one order", () => {
+Deno.test("idMint() orders ids of different kinds together", () => {
   const mint = idMint(NOW);
   const suffixes = [mint("pay_"), mint("evt_"), mint("le_")].map((id) => id.slice(-26));
   assert.deepEqual(suffixes, suffixes.toSorted());
@@ -74,7 +74,7 @@ Deno.test("idMint() lets each of 80 random bits change the id", () => {
   assert.equal(ids.size, 81);
 });
 
-Deno.test("idMint() makes distinct ids at one moment from the system's randomness", () => {
+Deno.test("idMint() makes distinct ids at one moment with the system's randomness", () => {
   const ids = Array.from({ length: 10_000 }, () => idMint(NOW)("pay_"));
   assert.equal(new Set(ids).size, ids.length);
   for (let at = 13; at < 29; at++) {
@@ -89,7 +89,7 @@ Deno.test("idMint() leaves reserved ordinals unused, with the same randomness", 
     for (let i = 0; i < before; i++) mint("evt_");
     const id = mint("txn_", 2);
     const next = mint("evt_");
-    // Two ordinals have to follow: after 30 ids the transaction begins with new randomness.
+    // Two ordinals must follow. After 30 ids the transaction starts with new randomness.
     assert.equal(id.at(-1), before < 30 ? [first, ...others][before] : first, id);
     const is_full = before === 29;
     assert.equal(
@@ -101,17 +101,17 @@ Deno.test("idMint() leaves reserved ordinals unused, with the same randomness", 
   }
 });
 
-Deno.test("idFloor() is the least id of its moment", () => {
+Deno.test("idFloor() is the lowest id of its moment", () => {
   assert.equal(idMint(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
   assert.ok(isId("pay_", idFloor("pay_", NOW)));
 });
 
-Deno.test("idFloor() lies above every id of the millisecond before", () => {
+Deno.test("idFloor() is above every id of the millisecond before", () => {
   const earlier = idMint(NOW - 1, fill(255));
   for (let i = 0; i < 32; i++) assert.ok(earlier("pay_") < idFloor("pay_", NOW));
 });
 
-Deno.test("idFloor() of a time before 1970 lies below every id", () => {
+Deno.test("idFloor() of a time before 1970 is below every id", () => {
   assert.ok(idFloor("pay_", -1) <= idMint(0, fill(0))("pay_"));
 });
 

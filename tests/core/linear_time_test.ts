@@ -23,7 +23,7 @@ for (const reader of READERS) {
 
 Deno.test("createPaymentsFunction() takes linear time for addresses and headers", async () => {
   const dependencies = createDependencies({
-    // No request has a valid key, so none uses the database.
+    // No request has a valid key, so no request uses the database.
     database_url: "postgres://nobody@127.0.0.1:1/none",
     base_url: "http://127.0.0.1:1/functions/v1",
     allowed_origins: ["http://localhost:*", "https://console.example.com"],
@@ -71,7 +71,7 @@ const CARELESS: NamedReader[] = [
     read: (text: string) => /^([a-z]+):[ \t]*(.*?)[ \t]*$/i.exec(text),
   },
   {
-    name: "a loop that begins anew at each character",
+    name: "a loop that restarts at each character",
     samples: ["4242 4242"],
     longest: ANSWER_BYTES_MAX,
     read(text: string) {

@@ -1,4 +1,4 @@
-/** `parseStrictJson` against a list of texts, against `JSON.parse`, and against noise. */
+/** `parseStrictJson` with a list of texts, compared with `JSON.parse`, and with random bytes. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -25,7 +25,7 @@ function errorOf(bytes: Uint8Array): StrictJsonError {
   throw new assert.AssertionError({ message: "was accepted" });
 }
 
-Deno.test("parseStrictJson() has a list of at least 120 texts with distinct names", () => {
+Deno.test("the vectors are at least 120 texts with distinct names", () => {
   assert.ok(JSON_VECTORS.length >= 120);
   assert.equal(new Set(JSON_VECTORS.map((vector) => vector.name)).size, JSON_VECTORS.length);
 });
@@ -73,11 +73,11 @@ for (const [text, reason] of REASONS) {
   });
 }
 
-Deno.test("parseStrictJson() gives its reason for invalid UTF-8", () => {
+Deno.test("parseStrictJson() gives a reason for invalid UTF-8", () => {
   assert.equal(errorOf(Uint8Array.of(0x22, 0xff, 0x22)).reason, "it is not UTF-8 text");
 });
 
-Deno.test("parseStrictJson() echoes no value", () => {
+Deno.test("parseStrictJson() repeats no value", () => {
   for (const tail of ["x", "\\x", "\\ud800", "\n", ""]) {
     const error = errorOf(new TextEncoder().encode(`{"number":"4242424242424242${tail}`));
     assert.equal(error.param, "number");
@@ -85,7 +85,7 @@ Deno.test("parseStrictJson() echoes no value", () => {
   }
 });
 
-Deno.test("parseStrictJson() leaves Object.prototype alone and makes own members", () => {
+Deno.test("parseStrictJson() only makes own members and leaves Object.prototype alone", () => {
   const { value } = parseText('{"constructor":{"prototype":{"polluted":1}},"toString":"own"}');
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.ok(Object.hasOwn(value as object, "constructor"));
@@ -103,7 +103,7 @@ Deno.test("parseStrictJson() reads a view into a larger buffer", () => {
   assert.deepEqual(parseStrictJson(bytes.subarray(2, 9)).value, { a: 1 });
 });
 
-Deno.test("parseStrictJson() equals JSON.parse on what JSON.stringify writes", () => {
+Deno.test("parseStrictJson() equals JSON.parse for output of JSON.stringify", () => {
   const value = fc.jsonValue({ maxDepth: 6, stringUnit: "binary" }).filter(isAcceptable);
   fc.assert(fc.property(value, fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
     const text = JSON.stringify(value, null, indent);
@@ -120,11 +120,11 @@ Deno.test("parseStrictJson() keeps every double up to 2^53 - 1", () => {
   }));
 });
 
-Deno.test("parseStrictJson() throws nothing but StrictJsonError, for any bytes", () => {
+Deno.test("parseStrictJson() throws only StrictJsonError, for any bytes", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), onlyThrowsItsError));
 });
 
-Deno.test("parseStrictJson() accepts nothing that JSON.parse refuses", () => {
+Deno.test("parseStrictJson() refuses every text that JSON.parse refuses", () => {
   const pieces = '{ } [ ] , : " \\ \\u d83d de00 0000 0 1 - . e E + a b true null __proto__ é 😀';
   const piece = fc.constantFrom(...pieces.split(" "), '"a"', '"b":', " ", "\n", "\0");
   fc.assert(
@@ -135,7 +135,10 @@ Deno.test("parseStrictJson() accepts nothing that JSON.parse refuses", () => {
   );
 });
 
-/** Whether no key is `__proto__`, no text has U+0000 or half a pair, no number is too great. */
+/**
+ * False if a key is `__proto__`, a text has U+0000 or half a surrogate pair, or a number is too
+ * large.
+ */
 function isAcceptable(value: unknown): boolean {
   if (typeof value === "string") return !value.includes("\0") && value.isWellFormed();
   if (typeof value === "number") return Math.abs(value) <= MAX_NUMBER;

@@ -1,4 +1,6 @@
-/** Wallet addresses: published examples per network, and faults that each format must notice. */
+/**
+ * Wallet addresses: published examples of each network, and errors that each format must detect.
+ */
 
 import assert from "node:assert/strict";
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -76,7 +78,7 @@ for (const [reason, network, address] of REFUSED) {
   });
 }
 
-Deno.test("isValidAddress() notices each changed letter case of a checksum address", () => {
+Deno.test("isValidAddress() refuses every changed letter case of a checksum address", () => {
   for (const network of EVM_NETWORKS) {
     for (let at = 2; at < CHECKSUM.length; at++) {
       const letter = CHECKSUM.charAt(at);

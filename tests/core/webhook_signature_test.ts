@@ -1,5 +1,5 @@
 /**
- * The sender's side against known answers from the openssl command line (3.0), with
+ * Signatures of deliveries, compared with those of the openssl command line (3.0), with
  *   B='{"id":"evt_1","note":"Größe 🧾"}' (spaced: B='{ "id": "evt_1",  "rate": 1.50 }')   and
  *   secret=whsec_AAEC… or whsec_ICEi… below.
  *
@@ -29,7 +29,7 @@ const OLD_BASE64 = "IiPDzkEmpm39JI6a113v5Zlc4XxbhFXEfFsEqvu91/M=";
 const SPACED_HEX = "1028c48a6385e21eb5acc315367a81ba6b251c6010da2d541bef6115b5d5a642";
 const SPACED_BASE64 = "ifM4MnqTIUrTxxhDhuYG3nPO9QCPjYjfB9lmAudGNu8=";
 
-Deno.test("signDelivery() makes the known answers", () => {
+Deno.test("signDelivery() makes the known headers", () => {
   assert.deepEqual(signDelivery(DELIVERY), {
     "Payment-Signature": `t=1767225600,v1=${NEW_HEX}`,
     "Webhook-Id": "evt_1",
@@ -38,7 +38,7 @@ Deno.test("signDelivery() makes the known answers", () => {
   });
 });
 
-Deno.test("signDelivery() signs the text as it is, spaces and all", () => {
+Deno.test("signDelivery() signs the text as it is, with its spaces", () => {
   const headers = signDelivery({ ...DELIVERY, body: '{ "id": "evt_1",  "rate": 1.50 }' });
   assert.equal(headers["Payment-Signature"], `t=1767225600,v1=${SPACED_HEX}`);
   assert.equal(headers["Webhook-Signature"], `v1,${SPACED_BASE64}`);
@@ -53,7 +53,7 @@ Deno.test("signDelivery() signs with every secret in the order given", () => {
 const WRONG_SECRETS: readonly [string, string[]][] = [
   ["no secret", []],
   ["an empty secret", [""]],
-  ["an empty secret after a good one", [NEW_SECRET, ""]],
+  ["an empty secret after a valid one", [NEW_SECRET, ""]],
   ["a secret without its prefix", [NEW_SECRET.slice(6)]],
   ["a secret with a line feed", [`${NEW_SECRET}\n`]],
   ["a secret of 31 bytes", ["whsec_" + btoa("x".repeat(31))]],
@@ -62,7 +62,7 @@ const WRONG_SECRETS: readonly [string, string[]][] = [
   ["a secret with stray bits at its end", [NEW_SECRET.replace("8=", "9=")]],
 ];
 for (const [name, secrets] of WRONG_SECRETS) {
-  Deno.test(`signDelivery() refuses ${name} and does not tell it`, () => {
+  Deno.test(`signDelivery() refuses ${name} and does not repeat it`, () => {
     assert.throws(() => signDelivery({ ...DELIVERY, secrets }), (error: Error) => {
       const tells = secrets.some((secret) => secret !== "" && error.message.includes(secret));
       return error instanceof RangeError && !tells;
@@ -92,12 +92,12 @@ const DERIVED: readonly [Partial<typeof SOURCE>, string][] = [
   ],
 ];
 for (const [change, expected] of DERIVED) {
-  Deno.test(`deriveEndpointSecret() known answer with ${JSON.stringify(change)}`, () => {
+  Deno.test(`deriveEndpointSecret() makes the known secret with ${JSON.stringify(change)}`, () => {
     assert.equal(deriveEndpointSecret({ ...SOURCE, ...change }), expected);
   });
 }
 
-Deno.test("deriveEndpointSecret() tells apart sources whose joined texts are equal", () => {
+Deno.test("deriveEndpointSecret() distinguishes sources whose joined texts are equal", () => {
   const sources = [
     { endpoint_id: "whe_1", version: 1, salt: "1a" },
     { endpoint_id: "whe_1", version: 11, salt: "a" },
@@ -110,7 +110,7 @@ Deno.test("deriveEndpointSecret() tells apart sources whose joined texts are equ
   assert.equal(new Set(secrets).size, sources.length);
 });
 
-Deno.test("deriveEndpointSecret() makes secrets that signDelivery() takes", () => {
+Deno.test("deriveEndpointSecret() makes secrets that signDelivery() accepts", () => {
   for (let version = 0; version < 200; version++) {
     signDelivery({ ...DELIVERY, secrets: [deriveEndpointSecret({ ...SOURCE, version })] });
   }

@@ -1,7 +1,7 @@
 /**
- * A revoked or expired key, presented to every entry function: it is refused at once, opens no
- * environment, takes and awaits no lock, and is neither counted nor noted as used. Where a function
- * takes a list, valid keys of another environment stand beside it and get what they would alone.
+ * Every entry function with a revoked or expired key. It refuses the key at once, opens no
+ * environment, takes no lock and waits for none, and neither counts the request nor records the
+ * use. In a list, requests with a valid key of another environment get the same outcome as alone.
  */
 
 import assert from "node:assert/strict";
@@ -15,19 +15,19 @@ import {
   type Tenants,
 } from "../support/service/tenants.ts";
 
-/** A request of a list, without its place and its key. */
+/** A request of a list, without its number and its key. */
 type Fields = Record<string, unknown>;
 
-/** How an entry function is called. $1 is the list of requests. */
+/** A call of an entry function. $1 is the list of requests. */
 interface EntryCall {
   text: string;
-  /** What the request asks of the environment of the refused key. */
+  /** The request's fields, which name rows in the environment of the refused key. */
   fields: (of: Asked) => Fields;
-  /** What the valid requests of the list get; absent if the function takes one request. */
+  /** The valid requests of the list and their outcome; absent if the function takes one request. */
   beside?: { fields: Fields; outcome: string };
 }
 
-/** Rows of the environment of the refused key; another transaction has locked them. */
+/** Rows in the environment of the refused key. Another transaction has locked them. */
 interface Asked {
   payment: { id: string; sequence: number };
 }
@@ -75,7 +75,7 @@ const CALLS: Record<string, EntryCall> = {
   },
 };
 
-Deno.test("a key that is not valid opens nothing", async (t) => {
+Deno.test("an entry function with an invalid key opens no environment", async (t) => {
   const tenants = await startTenants();
   const { service, environments } = tenants;
   const { sql } = service;
@@ -86,7 +86,7 @@ Deno.test("a key that is not valid opens nothing", async (t) => {
     select id, sequence from pay.payments where environment_id = ${environments.other}`;
   const holder = await sql.reserve();
   try {
-    await t.step("every entry function that admits requests is here", async () => {
+    await t.step("CALLS has every entry function that admits requests", async () => {
       const rows = await sql<{ proname: string }[]>`
         select proname from pg_proc
         where pronamespace = 'pay'::regnamespace and has_function_privilege('pay_api', oid, 'execute')
@@ -115,7 +115,7 @@ Deno.test("a key that is not valid opens nothing", async (t) => {
   }
 });
 
-/** Calls the function in a transaction of its own, looks around in it, and undoes all. */
+/** Calls the function in a transaction, checks its locks and its visible rows, and rolls back. */
 async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKey, asked: Asked) {
   const { service, environments } = tenants;
   const request = (key: TestKey, fields: Fields) => ({
@@ -131,8 +131,7 @@ async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKe
   const session = await service.sql.reserve();
   try {
     await session`begin`;
-    // A request that had to wait for a lock would fail, after the lock_timeout of its function if that
-    // sets one.
+    // A request that waits for a lock fails here, or after the lock_timeout of its function.
     await session`set local lock_timeout = '1ms'`;
     const rows = await session.unsafe(`select outcome from ${call.text}`, [
       JSON.stringify(list.map((one, i) => ({ n: i + 1, ...one }))),
@@ -151,7 +150,7 @@ async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKe
   }
 }
 
-/** The advisory locks of an environment that a session has. */
+/** The advisory locks of an environment that a session holds. */
 async function locksOf(session: postgres.ReservedSql, environment_id: string) {
   const rows = await session<{ name: string }[]>`
     select name from unnest(array['environment ' || ${environment_id}::text,
@@ -162,7 +161,7 @@ async function locksOf(session: postgres.ReservedSql, environment_id: string) {
   return rows.map(({ name }) => name);
 }
 
-/** Asserts that row-level security shows nothing of the environment but the presented secret. */
+/** Asserts that row-level security shows only the presented secret of the environment. */
 async function assertHidden(session: postgres.ReservedSql, tenants: Tenants, key: TestKey) {
   await session`set local role pay_owner`;
   for (const table of tenants.tables) {

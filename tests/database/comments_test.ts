@@ -1,6 +1,6 @@
 /**
- * Tables and columns explain themselves to whoever reads them in the database. Functions are read
- * in supabase/schemas, where their comments stand above them.
+ * Tables, columns and types have comments for people who read them in the database. Functions have
+ * comments in supabase/schemas.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
 import { splitStatements } from "../../scripts/schema/sql_statements.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 
-/** Each criterion, and a query of the objects that break it. */
+/** Each criterion, and a query of the objects that violate it. */
 const CRITERIA: [criterion: string, query: string][] = [
   [
     "every table, view and type has a comment",
@@ -27,7 +27,7 @@ const CRITERIA: [criterion: string, query: string][] = [
        and col_description(c.oid, a.attnum) is null`,
   ],
   [
-    // The others are the oracles, which all have the same three columns, and their parts.
+    // The other views are the oracles and their parts. All oracles have the same three columns.
     "every column of a view that an operator may read has a comment",
     `select c.relname || '.' || a.attname as name
      from pg_class c
@@ -55,7 +55,7 @@ Deno.test("every function of supabase/schemas has a comment above it", async () 
   const silent: string[] = [];
   for await (const { name: file } of Deno.readDir(SCHEMAS_DIR)) {
     for (const { text } of splitStatements(await Deno.readTextFile(join(SCHEMAS_DIR, file)))) {
-      // The comment at the top of a file has an empty line below it.
+      // An empty line separates the comment at the top of a file from the first function.
       const name = /(?:^|\n\n)create or replace function pay\.(\w+)/.exec(text)?.[1];
       if (name !== undefined) silent.push(`${file}: ${name}`);
     }

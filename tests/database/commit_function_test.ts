@@ -1,6 +1,6 @@
 /**
- * pay.commit() with a list of several changes: each one's outcome, and that a change which does not
- * go through neither writes anything nor disturbs its neighbours. Called as the functions' role.
+ * pay.commit() with a list of several changes, called as pay_api: each change has its own outcome.
+ * A change that fails writes nothing and does not affect the others.
  */
 
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ const NOTHING = "0 0 0 0";
 type Expected = [outcome: string, stored: string][];
 type Case = (service: TestService, sql: postgres.Sql) => Promise<[Asked[], Expected]>;
 
-/** A change between two good ones that is not to go through. */
+/** A case of one failing change between two valid ones. */
 function between(outcome: string, make: (service: TestService) => Promise<Partial<Asked>>): Case {
   return async (service) => {
     const key = service.key.text;
@@ -148,7 +148,7 @@ const CASES: [name: string, run: Case][] = [
       [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
     ];
   }],
-  ["an answer of 24 hours ago in the way, and a create", async ({ key, setClock }, sql) => {
+  ["a stored answer of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "old" };
     await setClock(NOW - DAY);
     await commit(sql, [{ ...asked, change: await created() }]);
@@ -172,7 +172,7 @@ Deno.test("pay.commit()", async (t) => {
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   try {
     for (const [name, run] of CASES) {
-      await t.step(`${name}: its own outcome for each`, async () => {
+      await t.step(`${name}: each change has its own outcome`, async () => {
         const [list, expected] = await run(service, functions);
         const rows = await commit(functions, list);
         const found = await stored(service.sql, list);

@@ -1,6 +1,6 @@
 /**
- * pay.commit() of a list at the rate limit of its key: replays are not counted, so they leave the
- * whole limit to their neighbours, and a neighbour beyond the limit is refused and stores nothing.
+ * pay.commit() of a list at the rate limit of its key: replays do not count, so the other requests
+ * have the whole limit. A request above the limit is refused and stores nothing.
  */
 
 import assert from "node:assert/strict";
@@ -8,10 +8,10 @@ import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
 import { type Asked, commit, created, NOW } from "../support/database/commit_list.ts";
 
-/** Five a second allow ten requests in two seconds. */
+/** Five requests a second allow ten in two seconds. */
 const LIMIT = 10;
 const RATE_LIMITS = { key: LIMIT / 2, environment: 0 };
-/** The window of the first requests is over. */
+/** A time after the window of the first requests. */
 const LATER = NOW + 60_000;
 
 Deno.test("pay.commit() at the rate limit", async (t) => {
@@ -34,12 +34,12 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
     return row!.requests;
   };
   try {
-    await t.step("each request of a list uses one", async () => {
+    await t.step("each request of a list counts once", async () => {
       const told = Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`);
       assert.deepEqual(await outcomes(await list(0, LIMIT, NOW)), told);
       assert.equal(await used(), LIMIT);
     });
-    await t.step("as many replays leave the whole limit to the others", async () => {
+    await t.step("replays leave the whole limit to the other requests", async () => {
       const replays = await list(0, LIMIT);
       const others = await list(LIMIT, 2 * LIMIT + 1);
       const told = await outcomes([...replays, ...others]);
@@ -50,12 +50,12 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
       ]);
       assert.equal(await used(), LIMIT);
     });
-    await t.step("what was refused has stored no answer", async () => {
+    await t.step("a refused request stores no answer", async () => {
       const kept = await service.sql`
         select from pay.idempotency_keys where key = ${`key ${2 * LIMIT}`}`;
       assert.equal(kept.count, 0);
     });
-    await t.step("replays at the limit are replays", async () => {
+    await t.step("replays succeed at an exhausted limit", async () => {
       const told = await outcomes([...await list(0, 2), ...await list(2 * LIMIT, 2 * LIMIT + 1)]);
       assert.deepEqual(told, ["replay 0", "replay 0", "rate_limited 0"]);
       assert.equal(await used(), LIMIT);

@@ -1,6 +1,6 @@
 /**
- * pay.commit() with transfers of one balance in one list: a transfer that is a replay, or the twin
- * of another one in the list, draws nothing, so its neighbours get what the balance has.
+ * pay.commit() with transfers of one balance in one list. A transfer that is a replay, or the twin
+ * of another one in the list, takes nothing from the balance.
  */
 
 import assert from "node:assert/strict";
@@ -13,22 +13,22 @@ import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
 
 type Case = [name: string, lists: [amount: number, key: string | null, outcome: string][][]];
 
-/** The lists of a case are committed one after the other. The balance is 100 before. */
+/** The lists of a case are committed one after the other. The balance before them is 100. */
 const CASES: Case[] = [
   ["without keys the balance is used up in the order of the list", [
     [[60, null, "committed"], [50, null, "insufficient"], [40, null, "committed"]],
   ]],
-  ["a replay draws nothing", [
+  ["a replay takes nothing", [
     [[30, "a", "committed"]],
     [[30, "a", "replay"], [70, "b", "committed"], [1, "c", "insufficient"]],
   ]],
-  ["a twin in the list draws nothing", [
+  ["a twin in the list takes nothing", [
     [[40, "a", "committed"], [40, "a", "replay"], [60, "b", "committed"]],
   ]],
-  ["a twin of a transfer that is too large is as large", [
+  ["a twin of a refused transfer is refused too", [
     [[101, "a", "insufficient"], [101, "a", "insufficient"], [100, "b", "committed"]],
   ]],
-  ["a key of another request draws nothing", [
+  ["a key of another request takes nothing", [
     [[40, "a", "committed"]],
     [[50, "a", "conflict"], [60, "b", "committed"]],
   ]],
@@ -68,7 +68,7 @@ async function emptySandbox(sql: postgres.Sql): Promise<string> {
   return id;
 }
 
-/** A new transfer; the fingerprint of its key tells its amount. */
+/** A new transfer. The fingerprint of its key depends on its amount. */
 async function transferred(key: string, amount: number, name: string | null): Promise<Asked> {
   const mint = idMint(NOW);
   const change = await decideTransfer(

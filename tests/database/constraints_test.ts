@@ -1,7 +1,7 @@
 /**
- * The rules that the tables keep by themselves, whoever writes: every constraint violated once, by
- * name, and the form of a ledger transaction. Everything here runs as superuser, past row-level
- * security.
+ * The rules of the tables themselves, for any writer: each constraint is violated once and must be
+ * the one that fails, and the form of a ledger transaction. The statements run as a superuser, who
+ * bypasses row-level security.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { insertRow, sampleRow, startTenants, type Tenants } from "../support/ser
 const ELSEWHERE = "env_00000000000000000000000000";
 const mint = idMint(Date.now());
 
-/** What is changed of a good row so that it violates just one constraint. */
+/** Changes of a valid row, each of which violates one constraint. */
 const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unknown>][] = [
   ["environments_pkey", "environments", { account: "x" }],
   ["environments_id_livemode_key", "environments", {}],
@@ -102,12 +102,12 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["settings_name_known", "settings", { name: "other" }],
 ];
 
-Deno.test("constraints", async (t) => {
+Deno.test("constraints of the tables in pay", async (t) => {
   const tenants = await startTenants();
   const { sql } = tenants.service;
   try {
     for (const [constraint, table, patch] of VIOLATIONS) {
-      await t.step(`${constraint} is kept`, async () => {
+      await t.step(`${constraint} refuses a violating row`, async () => {
         const row = await sampleRow(sql, table, tenants.environments.own);
         await assert.rejects(
           insertRow(sql, table, { ...row, ...patch }),
@@ -118,7 +118,7 @@ Deno.test("constraints", async (t) => {
         );
       });
     }
-    await t.step("every constraint and unique index stands in the table", async () => {
+    await t.step("VIOLATIONS has every constraint and unique index", async () => {
       const names = await sql<{ name: string }[]>`
         select conname as name from pg_constraint
         where connamespace = 'pay'::regnamespace and contype in ('p', 'u', 'f', 'c', 'x')
@@ -134,7 +134,10 @@ Deno.test("constraints", async (t) => {
   }
 });
 
-/** The constraint of an error; where a row violates two keys alike, the expected one counts. */
+/**
+ * The constraint that an error names. If a row violates two keys that are equivalent, the expected
+ * one.
+ */
 function violated(error: postgres.PostgresError, expected: string): string | undefined {
   const { constraint_name } = error;
   const alike = [["environments_pkey", "environments_id_livemode_key"]];
@@ -143,7 +146,10 @@ function violated(error: postgres.PostgresError, expected: string): string | und
     : constraint_name;
 }
 
-/** Legs of one ledger transaction, and the first of their entries' ordinals that does not exist. */
+/**
+ * [name, last character of the transaction id, legs, whether the table accepts them]. The ordinals
+ * of the entries' ids must not exceed 31.
+ */
 const LEGS: [name: string, last_character: string, legs: number, is_taken: boolean][] = [
   ["one leg after the ordinal 29", "x", 1, true],
   ["two legs after the ordinal 29", "x", 2, false],
@@ -153,12 +159,12 @@ const LEGS: [name: string, last_character: string, legs: number, is_taken: boole
   ["a leg after no ordinal", "u", 1, false],
 ];
 
-/** Every movement that the table takes is balanced by its form, and its entries have ids. */
+/** Each accepted transaction is balanced, and its entries have ids. */
 async function assertLedger(t: Deno.TestContext, { service, environments }: Tenants) {
   const { sql } = service;
   const sample = await sampleRow(sql, "ledger_movements", environments.own);
   for (const [name, last_character, legs, is_taken] of LEGS) {
-    await t.step(`${name}: ${is_taken ? "taken" : "refused"}`, async () => {
+    await t.step(`${name}: ${is_taken ? "accepted" : "refused"}`, async () => {
       const transaction_id = idMint(Date.now())("txn_").slice(0, -1) + last_character;
       const write = sql.begin(async (sql) => {
         for (let leg = 0; leg < legs; leg++) {

@@ -1,6 +1,7 @@
 /**
- * The tables can be spread over machines by `environment_id`: the statements of docs/operations.md name
- * every table once, and every key of what they spread begins with that column.
+ * The tables can be distributed over machines by `environment_id`: the statements in
+ * docs/operations.md name every table once, and every key of a distributed table begins with that
+ * column.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +11,7 @@ import { block } from "../support/documents/operations_document.ts";
 
 const COLUMN = "environment_id";
 
-/** Keys of the spread tables that do not begin with the column: nothing may be found. */
+/** Keys of distributed tables that do not begin with the column. The query must find none. */
 const OTHER_KEYS = `
   select conname as name from pg_constraint c
   join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
@@ -29,7 +30,7 @@ const OTHER_KEYS = `
   select t::regclass::text from unnest($1::text[]) t
   where not exists (select from pg_constraint where conrelid = t::regclass and contype = 'p')`;
 
-/** Changes that the search must notice. */
+/** Changes that the query must find. */
 const VIOLATIONS = [
   "alter table pay.refunds add unique (id)",
   "alter table pay.refunds add unique (id, environment_id)",
@@ -48,20 +49,20 @@ Deno.test("the tables can be distributed by environment_id", async (t) => {
       [...statements.matchAll(new RegExp(`create_${kind}_table\\('(pay\\.\\w+)'`, "g"))]
         .map(([, name]) => name!);
     const [spread, everywhere] = [named("distributed"), named("reference")];
-    await t.step("the document names every table once", async () => {
+    await t.step("docs/operations.md names every table once", async () => {
       const rows = await sql<{ name: string }[]>`
         select 'pay.' || tablename as name from pg_tables where schemaname = 'pay'`;
       assert.deepEqual([...spread, ...everywhere].sort(), rows.map(({ name }) => name).sort());
     });
-    await t.step(`all that are spread go by ${COLUMN}`, () => {
+    await t.step(`all tables are distributed by ${COLUMN}`, () => {
       const by = [...statements.matchAll(/create_distributed_table\('[\w.]+', '(\w+)'/g)];
       assert.deepEqual(by.map(([, column]) => column), spread.map(() => COLUMN));
     });
-    await t.step(`every key of theirs begins with ${COLUMN}`, async () => {
+    await t.step(`every key of a distributed table begins with ${COLUMN}`, async () => {
       assert.deepEqual([...await sql.unsafe(OTHER_KEYS, [spread])], []);
     });
     for (const violation of VIOLATIONS) {
-      await t.step(`"${violation.split("\n")[0]}" would be noticed`, async () => {
+      await t.step(`the query finds "${violation.split("\n")[0]}"`, async () => {
         const session = await sql.reserve();
         try {
           await session`begin`;

@@ -1,6 +1,6 @@
 /**
- * The form of `supabase/schemas/*.sql`: files and functions of a size that one reads at once, every
- * search_path pinned, names that tell parameters and variables from columns (style guide, SQL).
+ * The form of `supabase/schemas/*.sql`: the size of files and functions, a pinned search_path, and
+ * names that distinguish parameters and variables from columns.
  */
 
 import assert from "node:assert/strict";
@@ -12,14 +12,14 @@ const MAX_FUNCTION_LINES = 80;
 const MAX_COLUMNS = 100;
 
 const BEGINNING = /^create or replace function /gm;
-/** Name, parameters, what stands between them and the body, and the body. */
+/** Groups: the name, the parameters, the text between them and the body, and the body. */
 const FUNCTION =
   /^create or replace function pay\.(\w+)\(([^]*?)\)\n(returns [^]*?|language [^]*?)\$\$([^]*?)\$\$;$/gm;
 const PINNED_PATH = "set search_path = pg_catalog, pg_temp";
-/** A comma between two parameters, and not inside of `numeric(9, 2)`. */
+/** A comma between two parameters, but not in `numeric(9, 2)`. */
 const BETWEEN_PARAMETERS = /,(?![^(]*\))/;
 
-/** What is wrong with a file, one line for each place. */
+/** The violations of a file, one line for each. */
 function violationsOf(file: string, text: string): string[] {
   const violations: string[] = [];
   const lines = text.replace(/\n$/, "").split("\n");
@@ -51,14 +51,14 @@ function violationsOf(file: string, text: string): string[] {
   return violations;
 }
 
-/** Names of the parameters that a caller passes. */
+/** The names of the parameters that a caller passes. */
 function parametersIn(parameters: string): string[] {
   return parameters.split(BETWEEN_PARAMETERS).map((text) => text.trim())
     .filter((text) => text !== "" && !text.startsWith("out "))
     .map((text) => text.replace(/^(?:in|inout|variadic) /, "").split(/\s/)[0]!);
 }
 
-/** Names of the declared variables and of those that loops set. */
+/** The names of declared variables and of loop variables. */
 function variablesIn(body: string): string[] {
   const [, declarations = ""] = /^declare\n([^]*?)^begin$/m.exec(body) ?? [];
   return [
@@ -67,7 +67,7 @@ function variablesIn(body: string): string[] {
   ].map(([, name]) => name!);
 }
 
-Deno.test("files of supabase/schemas keep to size, pinned search_path and names", async () => {
+Deno.test("supabase/schemas keeps to the limits of size, search_path and names", async () => {
   const violations: string[] = [];
   let files = 0;
   for await (const { name } of Deno.readDir(SCHEMAS_DIR)) {
@@ -104,12 +104,12 @@ const CASES: [name: string, find: string, replace: string, violation: RegExp][] 
   ["a function of another form", "as $$", "as $f$", /^a\.sql begins 1 functions, of which 0/],
 ];
 
-Deno.test("violationsOf() a file that keeps to the rules: none", () => {
+Deno.test("violationsOf() finds nothing in a correct file", () => {
   assert.deepEqual(violationsOf("a.sql", WELL), []);
 });
 
 for (const [name, find, replace, violation] of CASES) {
-  Deno.test(`violationsOf() ${name}: one`, () => {
+  Deno.test(`violationsOf() finds one violation: ${name}`, () => {
     const text = WELL.replace(find, () => replace);
     assert.notEqual(text, WELL);
     const violations = violationsOf("a.sql", text);

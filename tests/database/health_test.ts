@@ -1,4 +1,7 @@
-/** The view `pay.health`: what it counts, and who may read it. Its part of pg_cron: schedule_test.ts. */
+/**
+ * The view `pay.health`: its counts, and the roles that may read it. schedule_test.ts tests its
+ * columns about pg_cron.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -8,7 +11,7 @@ import { RELAY_TOKEN, startService } from "../support/service/service.ts";
 const HOUR_MS = 3_600_000;
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
 
-Deno.test("pay.health", async (t) => {
+Deno.test("pay.health shows", async (t) => {
   const service = await startService();
   const { sql, key } = service;
   const environment_id = key.environment_id;
@@ -16,7 +19,7 @@ Deno.test("pay.health", async (t) => {
     const [row] = await sql`select * from pay.health`;
     return row!;
   };
-  /** Asserts which columns a statement changes, and undoes it. */
+  /** Asserts which columns a statement changes, and rolls it back. */
   const changes = async (statement: string, expected: Record<string, unknown>) => {
     const before = await read();
     const after = await sql.begin(async (transaction) => {
@@ -39,7 +42,7 @@ Deno.test("pay.health", async (t) => {
        '${status}', ${due}, ${lease}, now())`;
   try {
     await service.pay({ outcome: "success" });
-    await t.step("of a service that is well", async () => {
+    await t.step("a healthy service", async () => {
       assert.deepEqual({ ...await read() }, {
         due_deliveries: "0",
         oldest_due_seconds: 0,
@@ -59,7 +62,7 @@ Deno.test("pay.health", async (t) => {
         failed_relay_wakes_last_hour: null,
       });
     });
-    await t.step("a delivery that is due, and since when", async () => {
+    await t.step("a due delivery, and for how long it has been due", async () => {
       const endpoint = `insert into pay.webhook_endpoints (environment_id, id, slot, url, events,
           status, secrets, revision, created_at, body)
         values ('${environment_id}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
@@ -70,7 +73,7 @@ Deno.test("pay.health", async (t) => {
       );
       assert.ok(Math.abs(seconds - 90) < 5, String(seconds));
     });
-    await t.step("a delivery that waits, or is under way, is pending and not due", async () => {
+    await t.step("a waiting or leased delivery as pending and not due", async () => {
       const waits = delivery("pending", Date.now(), "now() + interval '9 s'");
       await changes(waits, { pending_deliveries: "1" });
       const leased = delivery("pending", Date.now(), "now()", "now() + interval '9 s'");
@@ -81,7 +84,7 @@ Deno.test("pay.health", async (t) => {
       await changes(delivery("failed", Date.now() - 0.9 * HOUR_MS, "null"), failed);
       await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
     });
-    await t.step("what the check of the books has found, once it has run", async () => {
+    await t.step("the findings of the books' check, after its first run", async () => {
       await sql`select pay.note_findings()`;
       const { oracle_findings, books_checked_at } = await read();
       assert.equal(oracle_findings, "0");
@@ -92,7 +95,7 @@ Deno.test("pay.health", async (t) => {
         { oracle_findings: "1" },
       );
     });
-    await t.step("events that should be gone", async () => {
+    await t.step("events that retention should have deleted", async () => {
       const id = mint(Date.now() - 32 * 24 * HOUR_MS)("evt_");
       await changes(
         `insert into pay.events (environment_id, id, type, subject_id, created_at, body)
@@ -100,7 +103,7 @@ Deno.test("pay.health", async (t) => {
         { is_retention_behind: true },
       );
     });
-    await t.step("keys that are not revoked, and the relay's address", async () => {
+    await t.step("the number of live keys, and whether the relay has an address", async () => {
       await changes("update pay.api_keys set revoked_at = now()", {
         test_keys: "0",
         live_keys: "0",
@@ -108,7 +111,7 @@ Deno.test("pay.health", async (t) => {
       const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
       await changes(configure, { is_relay_configured: true });
     });
-    await t.step("the operator reads it, the functions do not", async () => {
+    await t.step("its row to pay_operator, and nothing to pay_api", async () => {
       const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
       await assert.rejects(functions`select * from pay.health`, { code: "42501" });
       await functions.end();

@@ -1,6 +1,6 @@
 /**
- * What a page of payments costs, in pages of tables and indexes that are read: it begins at its place
- * in the primary key, however deep, also with the plan that a connection keeps.
+ * The cost of a page of payments, as the number of table and index pages that are read. The
+ * statement starts at its place in the primary key at any depth, also with a cached plan.
  */
 
 import assert from "node:assert/strict";
@@ -11,9 +11,9 @@ import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 
 const PAYMENTS = 5000;
-/** Calls after which a connection has decided how to plan. */
+/** The number of calls after which a connection uses its cached plan. */
 const CALLS = 8;
-/** Reading all that is newer than the middle would be many times this. */
+/** Reading all newer rows from the middle would take many times this number. */
 const MAX_PAGES = 60;
 
 serviceCase(

@@ -1,7 +1,7 @@
 /**
- * `pay.list` with every combination of its filters: each page reads a bounded number of rows,
- * whatever the filters match and whatever the statistics of the tables are, and the pages together
- * are the list. `LIST_ROWS` sets the number of rows of each list.
+ * `pay.list` with every combination of its filters. Each page reads a bounded number of rows, for
+ * any share of matching rows and any table statistics, and the pages together are the list.
+ * `LIST_ROWS` sets the number of rows of each list.
  */
 
 import assert from "node:assert/strict";
@@ -19,19 +19,22 @@ import type { TestService } from "../support/service/service.ts";
 
 const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 40_000);
 const LIMIT = 100;
-/** As `pay.page_rows()`. */
+/** The value of `pay.page_rows()`. */
 const PAGE_ROWS = 2000;
-/** The key, its environment, the cursor, an item beyond the page. */
+/** Rows of the key, its environment, the cursor, and the item after the page. */
 const OTHER_ROWS = 40;
-/** A subject's rows are counted before they are read. */
+/** The statement counts a subject's rows before it reads them. */
 const MAX_ROWS = 2 * PAGE_ROWS + OTHER_ROWS;
-/** For a page that reads only its items. */
+/** The limit for a page that reads only its items. */
 const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
 /**
- * Each row needs one page of its table and a part of an index page; the rest is for the catalogue.
+ * Each row needs one page of its table and a part of an index page. The constant is for the
+ * catalogue.
  */
 const pagesFor = (rows: number) => 1.2 * rows + 200;
-/** Rows in the test that reads lists to the end: several times `pay.page_rows()`. */
+/**
+ * The rows of each list in the test that reads lists to the end: several times `pay.page_rows()`.
+ */
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;
 
@@ -61,15 +64,15 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
   };
   try {
     await keepStatistics(connection);
-    // The connection makes its cached plans while the tables are empty.
+    // The connection caches its plans while the tables are empty.
     for (const list of lists) await cost(list);
     await fillLists(connection, service.key.environment_id, { rows: 500 });
     await connection`update pay.payments set status = 'pending', reference = 'often'`;
     await connection`analyze`;
     await fillLists(connection, service.key.environment_id, { first: 501, rows: ROWS - 500 });
     await fillLists(connection, service.other.environment_id, { rows: ROWS });
-    await t.step("with statistics of another time", assertBounded);
-    await t.step("with statistics of now", async () => {
+    await t.step("with outdated statistics", assertBounded);
+    await t.step("with current statistics", async () => {
       await connection`analyze`;
       await assertBounded();
     });
@@ -77,7 +80,7 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
       await forgetStatistics(connection);
       await assertBounded();
     });
-    await t.step("of a key whose environment has no such rows", async () => {
+    await t.step("for a key whose environment has no such rows", async () => {
       const empty = parseApiKey(service.live.text)!.hash;
       for (const { kind, filters } of lists) {
         const parameters = [empty, kind, String(LIMIT), null, JSON.stringify(filters)];
@@ -91,7 +94,7 @@ serviceCase("pay.list() reads a bounded number of rows", async (t, service) => {
   }
 });
 
-serviceCase("pay.list() gives each item once, whatever a page may read", async (t, service) => {
+serviceCase("pay.list() returns each item once for any page size", async (t, service) => {
   const connection = await service.sql.reserve();
   const { environment_id } = service.key;
   try {
@@ -121,7 +124,7 @@ serviceCase("pay.list() gives each item once, whatever a page may read", async (
 });
 
 /**
- * All pages of a list: the ids of their items, and the item count of each page but the last.
+ * Reads all pages of a list: the ids of the items, and the item count of each page but the last.
  */
 async function walk(
   sql: ReservedSql,
@@ -146,7 +149,7 @@ async function walk(
   }
 }
 
-/** The numbers of the rows in a list, newest first. */
+/** The numbers of the rows that match, newest first. */
 async function matching(
   sql: ReservedSql,
   environment_id: string,
@@ -164,7 +167,7 @@ async function matching(
   return rows.map(({ n }) => n);
 }
 
-/** Disabled: autovacuum would analyze the tables at some moment. */
+/** Disables autovacuum, which would analyze the tables at an unknown moment. */
 async function keepStatistics(sql: ReservedSql): Promise<void> {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class

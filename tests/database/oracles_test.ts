@@ -1,6 +1,6 @@
 /**
- * The oracles (`pay.oracle_*`): silent after ordinary work of every kind, and each speaks when its
- * promise is broken on purpose, past every other guard.
+ * The oracles (`pay.oracle_*`) find nothing after ordinary work of every kind. Each finds a
+ * violation of its promise that the test writes past all other guards.
  */
 
 import assert from "node:assert/strict";
@@ -21,28 +21,28 @@ const MONTH_MS = 30 * 86_400_000;
 
 const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
 
-/** What breaks one promise, and the oracles that must say so. */
+/** Statements that break one promise, and the oracles that must find it. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
-    "a movement of another amount",
+    "a movement with a wrong amount",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where transaction_id = (${CAPTURE})`,
     ["oracle_ledger_totals", "oracle_payment_money"],
   ],
   [
-    "a capture that is gone",
+    "a missing capture",
     `delete from pay.ledger_movements where transaction_id = (${CAPTURE})`,
     ["oracle_ledger_totals", "oracle_payment_money"],
   ],
-  ["totals that are gone", "delete from pay.ledger_totals", ["oracle_ledger_totals"]],
+  ["missing totals", "delete from pay.ledger_totals", ["oracle_ledger_totals"]],
   [
-    "totals below the movements, in a sandbox that retention may have been at",
+    "totals below the movements, in a sandbox past its retention",
     `update pay.environments set created_at = created_at - interval '31 days';
      update pay.ledger_totals set amount_minor = amount_minor - 1`,
     ["oracle_ledger_totals"],
   ],
   [
-    "totals between other accounts",
+    "totals between wrong accounts",
     `update pay.ledger_totals set debit_account = 'external' where debit_account = 'processor'`,
     ["oracle_ledger_totals"],
   ],
@@ -61,24 +61,24 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_ledger_legs", "oracle_ledger_totals", "oracle_payment_money"],
   ],
   [
-    "a transfer that was paid out but not taken",
+    "a transfer that was paid out but not debited",
     `update pay.ledger_movements set debit_account = 'processor'
      where subject_id like 'tr\\_%' and debit_account = 'available'`,
     ["oracle_ledger_totals", "oracle_transfer_money"],
   ],
   [
-    "a refund that nobody counted",
+    "a refund that its payment does not count",
     "update pay.refunds set amount_minor = amount_minor + 1",
     ["oracle_refund_bodies", "oracle_refunds"],
   ],
   [
-    "a refund that is answered with another amount",
+    "a refund whose body has a wrong amount",
     `update pay.refunds
      set body = replace(body, '"amount_minor":' || amount_minor, '"amount_minor":9')`,
     ["oracle_kept_answers", "oracle_refund_bodies"],
   ],
   [
-    "a refund that is answered with other metadata",
+    "a refund whose body has wrong metadata",
     `update pay.refunds set body = replace(body, '"metadata":{}', '"metadata":{"a":"b"}')`,
     ["oracle_kept_answers", "oracle_refund_bodies"],
   ],
@@ -87,7 +87,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     "oracle_refund_bodies",
   ]],
   [
-    "an event that is missing",
+    "a missing event",
     "delete from pay.events where type = 'payment.created'",
     ["oracle_bodies", "oracle_kept_answers", "oracle_moves", "oracle_sequences"],
   ],
@@ -97,17 +97,17 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_moves", "oracle_refund_bodies"],
   ],
   [
-    "a body that says something else",
+    "a body that differs from its row",
     `update pay.payments set body = replace(body, '"completed"', '"declined"')`,
     ["oracle_bodies"],
   ],
   [
-    "a payment that is gone",
+    "a missing payment",
     "delete from pay.payments where status = 'partially_refunded'",
     ["oracle_kept_answers", "oracle_orphans"],
   ],
   [
-    "a payment that is gone with all that belongs to it",
+    "a missing payment without any of its rows",
     `delete from pay.payments where status = 'pending';
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
@@ -115,7 +115,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_kept_answers"],
   ],
   [
-    "a declined payment that is gone with all that belongs to it",
+    "a missing declined payment without any of its rows",
     `delete from pay.payments where status = 'declined';
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
@@ -123,12 +123,12 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_kept_answers"],
   ],
   [
-    "a refund that is gone with its event",
+    "a missing refund without its event",
     `delete from pay.refunds; delete from pay.events where type = 'refund.completed'`,
     ["oracle_kept_answers", "oracle_moves", "oracle_refunds", "oracle_sequences"],
   ],
   [
-    "a kept answer that is gone",
+    "a missing stored answer",
     "delete from pay.idempotency_keys where key = 'kept'",
     ["oracle_effects"],
   ],
@@ -138,35 +138,35 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_effects"],
   ],
   [
-    "a kept answer with another amount",
+    "a stored answer with a wrong amount",
     `update pay.idempotency_keys
      set body = replace(body, '"amount_minor":1000', '"amount_minor":1001') where key = 'kept'`,
     ["oracle_kept_answers"],
   ],
   [
-    "a kept refusal with another payment",
+    "a stored refusal with another payment",
     `update pay.idempotency_keys
      set body = replace(body, '"currency":"EUR"', '"currency":"USD"') where key = 'kept-decline'`,
     ["oracle_kept_answers"],
   ],
   [
-    "a kept answer about something else",
+    "a stored answer about another resource",
     `update pay.idempotency_keys set body =
        (select body from pay.idempotency_keys where key = 'kept-pending') where key = 'kept'`,
     ["oracle_effects"],
   ],
   [
-    "a kept answer that is none",
+    "a stored answer that is not JSON",
     `update pay.idempotency_keys set body = 'x' where key = 'kept'`,
     ["oracle_effects", "oracle_kept_answers"],
   ],
   [
-    "a kept answer that is never kept",
+    "a stored answer with a status that is not stored",
     "update pay.idempotency_keys set status = 500 where key = 'kept'",
     ["oracle_kept_answers"],
   ],
   [
-    "a delivery that was never written",
+    "a missing delivery",
     "delete from pay.webhook_deliveries where event_type = 'payment.completed'",
     ["oracle_outbox"],
   ],
@@ -177,13 +177,13 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_endless_deliveries"],
   ],
   [
-    "deliveries that nobody has looked at for 20 days",
+    "deliveries that no relay has claimed for 20 days",
     `update pay.webhook_deliveries set status = 'pending', attempts = '', attempt_count = 0,
        next_attempt_at = now() - interval '20 days'`,
     ["oracle_endless_deliveries"],
   ],
   [
-    "a delivery whose relay has died, and no other has come",
+    "a delivery whose lease ended long ago",
     `update pay.webhook_deliveries set attempts = replace(attempts, '"at":"20', '"at":"19');
      update pay.webhook_deliveries set status = 'pending',
        next_attempt_at = now() - interval '3 hours', leased_until = now() - interval '2 hours'
@@ -191,44 +191,44 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_endless_deliveries"],
   ],
   [
-    "a later event that came first",
+    "a later event delivered first",
     `update pay.webhook_deliveries set attempts = replace(attempts, '"at":"20', '"at":"30')
      where event_type = 'payment.created'`,
     ["oracle_delivery_order"],
   ],
   [
-    "a later event that did not wait",
+    "a later event sent before the earlier one",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(), attempts = '',
        attempt_count = 0 where event_type = 'payment.created'`,
     ["oracle_delivery_order"],
   ],
 ];
 
-/** What breaks a promise about payments of a live environment that are older than the retention. */
+/** Statements that break a promise about live payments older than the retention period. */
 const OLD_BREAKS: typeof BREAKS = [
   [
-    "a payment that is gone",
+    "a missing payment",
     "delete from pay.payments where status = 'partially_refunded' and environment_id = $1",
     ["oracle_orphans"],
   ],
   [
-    "a body that says something else",
+    "a body that differs from its row",
     `update pay.payments set body = replace(body, '"pending"', '"completed"')
      where environment_id = $1`,
     ["oracle_bodies"],
   ],
   [
-    "a refund with another body",
+    "a refund with a wrong body",
     `update pay.refunds set body = replace(body, '"EUR"', '"USD"') where environment_id = $1`,
     ["oracle_refund_bodies"],
   ],
   [
-    "a refund's event of today that is missing",
+    "a missing refund event of today",
     `delete from pay.events where environment_id = $1 and type = 'refund.completed'`,
     ["oracle_refund_bodies"],
   ],
   [
-    "the newest event that is missing",
+    "a missing newest event",
     `delete from pay.events where environment_id = $1 and type = 'payment.cancelled'`,
     ["oracle_bodies", "oracle_sequences"],
   ],
@@ -239,13 +239,13 @@ const OLD_BREAKS: typeof BREAKS = [
     ["oracle_bodies", "oracle_moves"],
   ],
   [
-    "totals that are gone",
+    "missing totals",
     "delete from pay.ledger_totals where environment_id = $1",
     ["oracle_ledger_totals"],
   ],
 ];
 
-Deno.test("oracles", async (t) => {
+Deno.test("the oracles of the books", async (t) => {
   const service = await startService();
   const hooks = openRecorder();
   const { sql } = service;
@@ -254,8 +254,8 @@ Deno.test("oracles", async (t) => {
     await sql`update pay.webhook_endpoints set created_at = created_at - interval '1 minute'`;
     await work(service);
     const verdicts = await checkBooks(sql);
-    await t.step("are silent after ordinary work", () => assertSilent(sql));
-    await t.step("are silent about a queue that moves", async () => {
+    await t.step("find nothing after ordinary work", () => assertSilent(sql));
+    await t.step("find nothing in a queue with progress", async () => {
       await afterwards(
         sql,
         `update pay.webhook_deliveries set status = 'pending',
@@ -264,7 +264,7 @@ Deno.test("oracles", async (t) => {
         assertSilent,
       );
     });
-    await t.step("are each broken once below, and each names its promises", () => {
+    await t.step("are all in BREAKS, and name their promises", () => {
       const broken = new Set(BREAKS.flatMap(([, , oracles]) => oracles));
       assert.deepEqual(verdicts.map(({ oracle }) => oracle).sort(), [...broken].sort());
       for (const { promise } of verdicts) assert.match(promise, /^R\d+(, R\d+)*: /);
@@ -274,7 +274,7 @@ Deno.test("oracles", async (t) => {
         assert.deepEqual(await afterwards(sql, statements, saidBy), oracles);
       });
     }
-    await t.step("note_findings() keeps a finding once, forget_findings() none", async () => {
+    await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
       await afterwards(sql, BREAKS[2]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
         const [again] = await session`select pay.note_findings() as findings`;
@@ -289,7 +289,7 @@ Deno.test("oracles", async (t) => {
       const [row] = await sql`select pay.note_findings() as findings`;
       assert.equal(row!.findings, "0");
     });
-    await t.step("redeliveries and triggers break no promise", async () => {
+    await t.step("find nothing after redeliveries and triggers", async () => {
       const [late] = await sql`
         select id, subject_id from pay.webhook_deliveries where event_type = 'payment.completed'`;
       await service.call("POST", `${DELIVERIES}/${late!.id}/redeliver`, {
@@ -304,7 +304,7 @@ Deno.test("oracles", async (t) => {
       assert.equal(triggered.status, 200, triggered.text);
       await assertSilent(sql);
     });
-    await t.step("a change of the endpoint and its end break no promise", async () => {
+    await t.step("find nothing after an update and a deletion of the endpoint", async () => {
       const path = `${ENDPOINTS}/${endpoint_id}`;
       for (const [method, more] of [["POST", "/rotate_secret"], ["PUT", ""], ["DELETE", ""]]) {
         const changed = await service.call(method!, path + more, {
@@ -315,7 +315,7 @@ Deno.test("oracles", async (t) => {
       }
       await assertSilent(sql);
     });
-    await t.step("a reset breaks no promise", async () => {
+    await t.step("find nothing after a reset", async () => {
       const reset = await service.call("POST", "/api-v1-sandbox/reset", {
         idempotency_key: "reset",
       });
@@ -324,7 +324,7 @@ Deno.test("oracles", async (t) => {
       await work(service);
       await assertSilent(sql);
     });
-    await t.step("the purge of old data breaks no promise", async () => {
+    await t.step("find nothing after a purge of old rows", async () => {
       await sql`update pay.environments set created_at = created_at - interval '31 days'`;
       await service.setClock(Date.now() - MONTH_MS - 1_000);
       await work(service);
@@ -334,7 +334,7 @@ Deno.test("oracles", async (t) => {
       while (await service.deps.webhook_store.purge(Date.now()) > 0);
       await assertSilent(sql);
     });
-    await t.step("of an old payment in a live environment that changes today, too", async () => {
+    await t.step("find nothing after a change of an old payment of a live account", async () => {
       const { environment_id, text: key } = service.other;
       await setLivemode(service, false);
       const paid = await sql<{ id: string; status: string }[]>`
@@ -361,7 +361,9 @@ Deno.test("oracles", async (t) => {
   }
 });
 
-/** A payment of every kind, refunds, transfers, their kept answers and their deliveries. */
+/**
+ * Creates a payment of every kind, refunds, transfers, their stored answers and their deliveries.
+ */
 async function work(service: TestService, key = service.key.text): Promise<void> {
   const paid = await service.pay({ card: APPROVED_CARD }, { key, idempotency_key: "kept" });
   await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, {
@@ -412,10 +414,10 @@ async function work(service: TestService, key = service.key.text): Promise<void>
   await settle(service);
 }
 
-/** What the other sandbox holds is money that is never purged. */
+/** Makes the other sandbox live, so that its payments are never purged, or a sandbox again. */
 async function setLivemode({ sql, other }: TestService, livemode: boolean): Promise<void> {
   await sql.begin(async (sql) => {
-    // Its keys stay test keys.
+    // Replication mode skips the foreign key, so the keys stay test keys.
     await sql`set local session_replication_role = replica`;
     await sql`update pay.environments set livemode = ${livemode} where id = ${other.environment_id}`;
   });
@@ -425,14 +427,14 @@ async function assertSilent(sql: TestService["sql"]): Promise<void> {
   assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
 }
 
-/** The oracles that have found something. */
+/** The oracles with a finding. */
 async function saidBy(sql: TestService["sql"]): Promise<string[]> {
   const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
   for (const { examples } of found) assert.ok(examples.length > 0);
   return found.map(({ oracle }) => oracle).sort();
 }
 
-/** What is so after some statements; all undone. The deferred check of the ledger is never reached. */
+/** The result of `look` after some statements, which are rolled back before any deferred check. */
 async function afterwards<T>(
   sql: TestService["sql"],
   statements: string,

@@ -1,6 +1,6 @@
 /**
- * Who may do what in the schema `pay`, from the catalogue and by trying: tables belong to a role
- * that nobody can become, and the callers may execute their entry functions and nothing else.
+ * Privileges in the schema `pay`, from the catalogue and by attempts: the tables belong to a role
+ * that nobody can become, and the two callers may execute only their entry functions.
  */
 
 import assert from "node:assert/strict";
@@ -47,15 +47,17 @@ const OPERATOR_FUNCTIONS = [
   "rotate_api_key",
   "wake_relay",
 ];
-/** What security definer functions run with: temporary tables come last (security design §1). */
+/**
+ * The search_path of security definer functions. Temporary tables come last (security design §1).
+ */
 const PINNED_PATH = "search_path=pg_catalog, pg_temp";
 
 type Query = (text: string) => Promise<Record<string, unknown>[]>;
 
-/** Catalogue queries that list violations, and so nothing; each with one that it must notice. */
+/** Catalogue queries that must find nothing, each with a change that it must find. */
 const NOTHING: [what: string, query: string, violation: string][] = [
   [
-    "a role of ours that can log in or pass over security",
+    "a role of the service that can log in or bypass row-level security",
     `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator')
      and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb
        or rolreplication)`,
@@ -139,8 +141,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   ],
   [
     "an entry function that runs with its caller's rights",
-    // wake_relay posts with the rights of the job that calls it and reads through due_relay; read_cron
-    // and read_wakes have the rights of their caller.
+    // wake_relay posts with the rights of the job that calls it, and reads through due_relay.
+    // read_cron and read_wakes have the rights of their caller.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
      and proname not in ('wake_relay', 'read_cron', 'read_wakes')
      and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
@@ -182,7 +184,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   ],
 ];
 
-/** Statements that the functions' role is refused: insufficient_privilege. */
+/** Statements that pay_api may not execute: insufficient_privilege. */
 const FORBIDDEN: [what: string, statement: string][] = [
   ["becoming the owner", "set role pay_owner"],
   ["becoming the operator", "set role pay_operator"],
@@ -194,7 +196,7 @@ const FORBIDDEN: [what: string, statement: string][] = [
   ["the table of migrations", "select * from supabase_migrations.schema_migrations"],
 ];
 
-Deno.test("privileges", async (t) => {
+Deno.test("privileges in the schema pay", async (t) => {
   const { service, tables } = await startTenants();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const catalogue: Query = (text) => service.sql.unsafe(text);
@@ -202,7 +204,7 @@ Deno.test("privileges", async (t) => {
     assert.rejects(functions.unsafe(statement), { code: "42501" }, statement);
   try {
     for (const [what, query, violation] of NOTHING) {
-      await t.step(`there is never ${what}`, async () => {
+      await t.step(`the catalogue has no violation: ${what}`, async () => {
         assert.deepEqual([...await catalogue(query)], []);
         assert.ok((await afterwards(service.sql, violation, query)).length > 0, violation);
       });
@@ -213,7 +215,7 @@ Deno.test("privileges", async (t) => {
         ["pay_operator", OPERATOR_FUNCTIONS],
       ] as const
     ) {
-      await t.step(`${role} may execute ${entries.join(", ")} and nothing else`, async () => {
+      await t.step(`${role} may execute only ${entries.join(", ")}`, async () => {
         const rows = await catalogue(`select proname from pg_proc
           where pronamespace = 'pay'::regnamespace
             and has_function_privilege('${role}', oid, 'execute')
@@ -222,7 +224,7 @@ Deno.test("privileges", async (t) => {
       });
     }
     for (const table of tables) {
-      await t.step(`the functions are refused every use of ${table}`, async () => {
+      await t.step(`pay_api is refused every use of ${table}`, async () => {
         await refused(`select from pay.${table}`);
         await refused(`insert into pay.${table} default values`);
         await refused(`update pay.${table} set ${environmentColumn(table)} = ''`);
@@ -238,12 +240,12 @@ Deno.test("privileges", async (t) => {
       if (ENTRY_FUNCTIONS.includes(String(proname))) continue;
       const args = Array.from({ length: Number(pronargs) }, () => "null").join(", ");
       await t.step(
-        `the functions are refused pay.${proname}()`,
+        `pay_api is refused pay.${proname}()`,
         () => refused(`${prokind === "p" ? "call" : "select"} pay.${proname}(${args})`),
       );
     }
     for (const [what, statement] of FORBIDDEN) {
-      await t.step(`the functions are refused ${what}`, () => refused(statement));
+      await t.step(`pay_api is refused ${what}`, () => refused(statement));
     }
   } finally {
     await functions.end();
@@ -251,7 +253,7 @@ Deno.test("privileges", async (t) => {
   }
 });
 
-/** What a query finds after a statement; all undone. */
+/** The result of a query after a statement, which is rolled back. */
 async function afterwards(sql: postgres.Sql, statement: string, query: string) {
   const session = await sql.reserve();
   try {

@@ -1,6 +1,7 @@
 /**
- * What a turn of the relay costs, in pages of tables and indexes that are read: nothing for what else
- * is pending, also with plans that were made while the outbox was empty and nothing was analyzed.
+ * The cost of a turn of the relay, as the number of table and index pages that are read. It does
+ * not grow with the other pending deliveries, also with plans that were cached while the outbox was
+ * empty and never analyzed.
  */
 
 import assert from "node:assert/strict";
@@ -9,11 +10,13 @@ import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 
 const PAYMENTS = 20_000;
-/** Turns after which a connection has decided how to plan. */
+/** The number of turns after which a connection uses its cached plan. */
 const TURNS = 8;
-/** Deliveries of a turn. */
+/** The number of deliveries of a turn. */
 const EACH = 16;
-/** Some seventy for each delivery that is recorded and claimed; with all that is pending 4 500. */
+/**
+ * About seventy pages for each recorded and claimed delivery. Reading all pending ones takes 4 500.
+ */
 const MAX_PAGES = 1_500;
 const ENDPOINT = `whe_${"1".repeat(26)}`;
 
@@ -23,7 +26,7 @@ interface Claimed {
   attempt: number;
 }
 
-serviceCase("a turn of the relay reads little, however much is pending", async (_t, service) => {
+serviceCase("pay.relay_turn() reads few pages with a large backlog", async (_t, service) => {
   const { environment_id } = service.key;
   const connection = await service.sql.reserve();
   const parameters = (claimed: readonly Claimed[]) => {

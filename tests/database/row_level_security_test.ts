@@ -1,6 +1,6 @@
 /**
- * Row-level security as it holds for the owner of the tables, who is the one that the entry
- * functions run as: what no setting opens stays closed, and each policy is needed as it is.
+ * Row-level security for the owner of the tables, who is the role of the entry functions. Rows
+ * without a matching setting are hidden, and every policy is needed as it is.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ const CLOSED: Sight = {
   delete: {},
 };
 
-/** Tables whose rows nobody may change. */
+/** Tables whose rows cannot be changed. */
 const APPEND_ONLY = new Set(["ledger_movements"]);
 /** Rows that others refer to cannot be deleted: foreign_key_violation. */
 const REFERRED_TO = new Set(["environments", "api_keys"]);
@@ -31,16 +31,16 @@ Deno.test("row-level security", async (t) => {
     const { tables, look } = tenants;
     const closed = Object.fromEntries(tables.map((table) => [table, CLOSED]));
     for (const [name, settings] of shutSettings()) {
-      await t.step(`${name}: every table shows and takes nothing`, async () => {
+      await t.step(`${name}: every table hides all rows and accepts none`, async () => {
         assert.deepEqual(await look(settings), closed);
       });
     }
-    await t.step("an environment: its rows alone", () => assertOpens(tenants, "own"));
+    await t.step("an environment opens only its rows", () => assertOpens(tenants, "own"));
     await t.step(
-      "a live environment: its rows alone, the ledger for good",
+      "a live environment opens only its rows, the ledger without changes",
       () => assertOpens(tenants, "live"),
     );
-    await t.step("a key's hash: its secret alone", async () => {
+    await t.step("a key's hash opens only its secret", async () => {
       const [secret] = await tenants.service.sql`
         select hash::text from pay.api_key_secrets
         where environment_id = ${tenants.environments.own}`;
@@ -77,7 +77,7 @@ Deno.test("row-level security", async (t) => {
   }
 });
 
-/** Settings that open nothing. */
+/** Settings that open no row. */
 function shutSettings(): [name: string, settings: Settings][] {
   return [
     ["nothing set", {}],
@@ -116,7 +116,10 @@ async function assertOpens(
   }
 }
 
-/** Takes each policy away, opens it, and unforces each table: something must look different. */
+/**
+ * Drops each policy, opens each policy, and unforces each table. A difference must be visible every
+ * time.
+ */
 async function assertEachIsNeeded(t: Deno.TestContext, { service, environments, look }: Tenants) {
   const [secret] = await service.sql`
     select hash::text from pay.api_key_secrets where environment_id = ${environments.own}`;
@@ -127,7 +130,7 @@ async function assertEachIsNeeded(t: Deno.TestContext, { service, environments, 
     { "pay.key_hashes": `{"\\${secret!.hash}"}` },
     { "pay.worker": "on" },
   ];
-  // One after the other: each holds the locks of its mutation.
+  // These run one after the other, because each holds the locks of its mutation.
   const lookEverywhere = async (statements: string[]) => {
     const sights = [];
     for (const settings of contexts) sights.push(await look(settings, statements));
@@ -146,7 +149,7 @@ async function assertEachIsNeeded(t: Deno.TestContext, { service, environments, 
     mutations.push(`alter table pay.${table} disable row level security`);
   }
   for (const mutation of mutations) {
-    await t.step(`"${mutation}" is noticed`, async () => {
+    await t.step(`"${mutation}" makes a visible difference`, async () => {
       assert.notDeepEqual(await lookEverywhere([mutation]), before);
     });
   }

@@ -1,4 +1,7 @@
-/** The description of the schema: docs/schema.sql is current, and every kind of change is seen. */
+/**
+ * The description of the schema: docs/schema.sql is current, and every kind of change appears in
+ * it.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -8,7 +11,7 @@ import { checkSchema, renderSchema } from "../../scripts/schema/schema_dump.ts";
 import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
 import { cloneDatabase, testServer } from "../support/database/database.ts";
 
-/** Statements that a dump must show, and what it shows of each. */
+/** Statements, and the line of the dump that must show each. */
 const CHANGES: [name: string, statement: string, line: RegExp][] = [
   ["a column", "alter table pay.refunds add extra int", /^\+ {3}extra integer/m],
   ["a default", "alter table pay.refunds alter amount_minor set default 1", /^\+ .*default 1/m],
@@ -82,7 +85,7 @@ const CHANGES_INSIDE: [name: string, statement: string, line: RegExp][] = [
   ],
 ];
 
-Deno.test("the migrations make what supabase/schemas and docs/schema.sql say", async () => {
+Deno.test("migrations, supabase/schemas and docs/schema.sql agree", async () => {
   const problems = await checkSchema(scratchServer(testServer().superuser_url));
   assert.ok(problems.length === 0, problems.join("\n\n"));
 });
@@ -108,7 +111,7 @@ Deno.test("renderSchema() shows every kind of change", async (t) => {
   }
 });
 
-Deno.test("readSchema() shows what is inside of functions and views only if it is whole", async (t) => {
+Deno.test("readSchema() shows the bodies of functions and views only if it is whole", async (t) => {
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   const whole = async () => renderDescription(await readSchema(sql, "whole"));

@@ -1,7 +1,7 @@
 /**
- * The generated migration, on a small project of its own: it holds what has changed and no more,
- * and the migrations alone then make what the schema files say (writeRelease() applies them before
- * it writes).
+ * The generated migration, in a small project of its own. It contains only the changes, and the
+ * migrations alone then produce the state of the schema files. writeRelease() applies the
+ * migrations before it writes the file.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ import {
   withReleased,
 } from "../support/database/schema_project.ts";
 
-/** Changes of the files, with the drops and creates of the migration, in order. */
+/** Changes of the files, and the drops and creates of the migration in order. */
 const CHANGES: [
   name: string,
   files: Record<string, string | null>,
@@ -35,13 +35,13 @@ const CHANGES: [
   ],
   ["a changed comment", { one: FILES.one.replace("'One.'", "'Uno.'") }, [], ["pay.one"]],
   [
-    "a comment that is gone",
+    "a dropped comment",
     { items: FILES.items.replace("comment on column pay.items.two is 'Two.';", "") },
     ["function pay.item_of(integer)", "view pay.items"],
     ["pay.items", "pay.item_of"],
   ],
   [
-    "a grant that is gone",
+    "a dropped grant",
     { one: FILES.one.replace("grant execute on function pay.one() to pay_api;", "") },
     ["function pay.one()"],
     ["pay.one"],
@@ -53,7 +53,7 @@ const CHANGES: [
     ["pay.one"],
   ],
   [
-    "another return type, with what depends on it",
+    "another return type, with the dependent objects",
     { two: FILES.two.replace("returns integer", "returns bigint") },
     ["function pay.item_of(integer)", "view pay.items", "function pay.two(integer)"],
     ["pay.two", "pay.items", "pay.item_of"],
@@ -77,7 +77,7 @@ const CHANGES: [
     ["pay.items"],
   ],
   [
-    "a column of a view that is gone",
+    "a dropped column of a view",
     {
       items: FILES.items.replace(", pay.two(1) as two", "")
         .replace("comment on column pay.items.two is 'Two.';", ""),
@@ -85,7 +85,7 @@ const CHANGES: [
     ["function pay.item_of(integer)", "view pay.items"],
     ["pay.items", "pay.item_of"],
   ],
-  ["a function that is gone", { item_of: null }, ["function pay.item_of(integer)"], []],
+  ["a dropped function", { item_of: null }, ["function pay.item_of(integer)"], []],
   [
     "functions that use one another",
     { item_of: null, items: null, two: null },
@@ -112,7 +112,7 @@ for (const [name, files, dropped, created] of CHANGES) {
     }));
 }
 
-Deno.test("writeRelease() names what the HTTP functions of older releases may call", () =>
+Deno.test("writeRelease() names functions that older HTTP functions may call", () =>
   withReleased(async (project) => {
     await project.change({
       one: ONE_WITH_MORE,
@@ -121,7 +121,7 @@ Deno.test("writeRelease() names what the HTTP functions of older releases may ca
     assert.deepEqual((await project.release()).change.withdrawn, ["function pay.one()"]);
   }));
 
-Deno.test("writeRelease() writes an unreleased migration anew in its place", () =>
+Deno.test("writeRelease() replaces an unreleased migration", () =>
   withReleased(async (project) => {
     const released = await project.migrations();
     await project.change({ one: FILES.one.replace("select 1", "select 11") });
@@ -164,7 +164,7 @@ Deno.test("writeRelease() leaves released migrations as they are", () =>
     assert.deepEqual(await Promise.all(released.map(project.read)), texts);
   }));
 
-Deno.test("writeRelease() gives a new migration a version after all others", () =>
+Deno.test("writeRelease() gives a new migration the latest version", () =>
   withReleased(async (project) => {
     await project.write("30000101000000_by_hand.sql", "select 1;");
     await project.change({ one: FILES.one.replace("select 1", "select 11") });
@@ -172,10 +172,10 @@ Deno.test("writeRelease() gives a new migration a version after all others", () 
     assert.equal((await project.migrations()).at(-1), "30000101000001_change.sql");
   }));
 
-/** Changes that are refused, each with the message. */
+/** Refused changes, each with the message. */
 const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, message: RegExp][] = [
   [
-    "a function that a policy uses and that has to be dropped",
+    "a function that must be dropped but is used by a policy",
     async (project) => {
       await project.write(
         "30000101000000_policy.sql",
@@ -186,17 +186,17 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /one\.sql: pay\.one: cannot change return type of existing function\n.* a policy.* by hand/s,
   ],
   [
-    "a body that is wrong",
+    "an invalid body",
     (project) => project.change({ one: FILES.one.replace("select 1", "select nothing") }),
     /one\.sql: pay\.one: column "nothing" does not exist/,
   ],
   [
-    "a body that calls what is gone",
+    "a body that calls a dropped function",
     (project) => project.change({ one: null }),
     /two\.sql: pay\.two: function pay\.one\(\) does not exist/,
   ],
   [
-    "a plpgsql body that calls what is gone",
+    "a plpgsql body that calls a dropped function",
     (project) =>
       project.change({
         one: null,
@@ -206,7 +206,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /two\.sql: pay\.two: pay\.one does not exist/,
   ],
   [
-    "dynamic SQL that calls what is gone",
+    "dynamic SQL that calls a dropped function",
     (project) =>
       project.change({
         one: null,
@@ -218,7 +218,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /two\.sql: pay\.two: pay\.one does not exist/,
   ],
   [
-    "a view of what is not there",
+    "a view of a missing table",
     (project) =>
       project.change({
         items: "create or replace view pay.items as select * from pay.n;",
@@ -227,7 +227,7 @@ const REFUSALS: [name: string, prepare: (project: Project) => Promise<void>, mes
     /items\.sql: pay\.items: relation "pay\.n" does not exist/,
   ],
   [
-    "anything else than functions and views",
+    "an object that is neither a function nor a view",
     (project) => project.change({ more: "\ncreate table pay.more (id integer);" }),
     /^more\.sql:2: a file of supabase\/schemas makes each function and view once/,
   ],
@@ -259,7 +259,7 @@ Deno.test("writeRelease() refuses two unreleased migrations of its own", () =>
     await assert.rejects(project.release("b"), /are both generated and unreleased: delete all but/);
   }));
 
-Deno.test("compareWithFiles() shows what the migrations alone do not make", () =>
+Deno.test("compareWithFiles() shows differences between migrations and files", () =>
   withReleased(async (project) => {
     const server = scratchServer(testServer().superuser_url);
     assert.equal(await compareWithFiles(server, project.folders), "");

@@ -1,12 +1,10 @@
-/**
- * A caller's temporary tables never stand in for the tables of `pay` (security design §1, fact 3).
- */
+/** A caller's temporary tables never replace the tables of `pay` (security design §1, fact 3). */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { startTenants } from "../support/service/tenants.ts";
 
-Deno.test("entry functions take no temporary table for one of ours", async (t) => {
+Deno.test("entry functions ignore a temporary table with the name of a table in pay", async (t) => {
   const { service, tables } = await startTenants();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const statements: string[] = [];

@@ -1,4 +1,4 @@
-/** The forms in which citations are written, each found. */
+/** citations.ts and markdown.ts find every form of a citation, an anchor and a link. */
 
 import assert from "node:assert/strict";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../support/documents/citations.ts";
 import { anchors, links } from "../support/documents/markdown.ts";
 
-/** A text, and document, section and item of each of its citations. */
+/** A text, and the document, section and item of each of its citations. */
 const SECTIONS: [text: string, ...string[]][] = [
   ["contract §4", "contract 4 null"],
   ["interface §6.3", "interface 6 3"],
@@ -64,12 +64,12 @@ Deno.test("documentCitations() finds documents with and without their folder", (
   ]);
 });
 
-Deno.test("anchors() are those of GitHub", () => {
+Deno.test("anchors() equal those of GitHub", () => {
   const document = "# A `b` c\n## 2. Threats, defences\n## Again\n## Again\n```\n# none\n```\n";
   assert.deepEqual([...anchors(document)], ["a-b-c", "2-threats-defences", "again", "again-1"]);
 });
 
-Deno.test("links() leaves code out", () => {
+Deno.test("links() ignores code", () => {
   const document = "[a](b.md#c) `[no](link)`\n```\n[no](link)\n```\n";
   assert.deepEqual(links(document), [{ target: "b.md#c", line: 1 }]);
 });

@@ -1,6 +1,6 @@
 /**
- * Whatever comments and documents cite exists: sections, decisions, promises, documents, and the
- * targets of the benchmark.
+ * Every citation in comments and documents leads to something that exists: sections, decisions,
+ * promises, documents, and the targets of the benchmark.
  */
 
 import assert from "node:assert/strict";
@@ -15,26 +15,26 @@ import { headings, numberedSection } from "../support/documents/markdown.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 const SOURCES = [".ts", ".tsx", ".sql", ".sh", ".css", ".html", ".md", ".toml", ".yaml", "/run"];
-/** Documents that do not stand in docs/, by their names. */
+/** The names of documents outside of docs/. */
 const ELSEWHERE = new Set(["introduction"]);
 
 const files = await projectFiles(SOURCES);
 const texts = new Map<string, string>();
 for (const path of files) {
-  // These files hold citations that lead nowhere on purpose.
+  // This file contains citations that lead nowhere on purpose.
   if (path !== "tests/documents/citation_forms_test.ts") {
     texts.set(path, await readProjectFile(path));
   }
 }
 
-/** Faults of all files, each with its path. */
+/** The faults of all files, each with the path. */
 function faultsOf(judge: (text: string, path: string) => string[]): string[] {
   return [...texts].flatMap(([path, text]) =>
     judge(text, path).map((fault) => `${path}: ${fault}`)
   );
 }
 
-Deno.test("every section that is cited exists, and the item in it", () => {
+Deno.test("every cited section exists, with its cited item", () => {
   let count = 0;
   const faults = faultsOf((text) =>
     sectionCitations(text).flatMap(({ document, section, item, text: around }) => {
@@ -51,7 +51,7 @@ Deno.test("every section that is cited exists, and the item in it", () => {
   assert.ok(count > 100, `${count} citations were found`);
 });
 
-Deno.test("every part of docs/security.md that is cited by name is there", () => {
+Deno.test("every part of docs/security.md that is cited by name exists", () => {
   const page = texts.get("docs/security.md")!.toLowerCase();
   assert.deepEqual(
     faultsOf((text) =>
@@ -62,7 +62,7 @@ Deno.test("every part of docs/security.md that is cited by name is there", () =>
   );
 });
 
-Deno.test("every decision that is cited exists", () => {
+Deno.test("every cited decision exists", () => {
   const known = new Set(
     files.flatMap((path) => /^docs\/decisions\/(\d{4})-/.exec(path)?.[1] ?? []),
   );
@@ -75,7 +75,7 @@ Deno.test("every decision that is cited exists", () => {
   );
 });
 
-Deno.test("every promise that is cited stands in docs/reliability.md", () => {
+Deno.test("every cited promise is in docs/reliability.md", () => {
   const page = texts.get("docs/reliability.md")!;
   assert.deepEqual(
     faultsOf((text) =>
@@ -86,7 +86,7 @@ Deno.test("every promise that is cited stands in docs/reliability.md", () => {
   );
 });
 
-Deno.test("every document that is named exists", () => {
+Deno.test("every named document exists", () => {
   const known = new Set(
     files.filter((path) => path.endsWith(".md")).flatMap((path) => {
       const name = path.replace(/^docs\//, "").replace(/\.md$/, "");
@@ -102,6 +102,6 @@ Deno.test("every document that is named exists", () => {
   );
 });
 
-Deno.test('"performance targets" leads to docs/benchmarks.md', () => {
+Deno.test('docs/benchmarks.md has the section that "performance targets" means', () => {
   assert.ok(headings(texts.get("docs/benchmarks.md")!).includes("Targets"));
 });

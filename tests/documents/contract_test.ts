@@ -25,13 +25,13 @@ import { readProjectFile } from "../support/documents/project_files.ts";
 const page = await readProjectFile("docs/contract.md");
 const section = (number: string) => numberedSection(page, number)!.replace(/\s+/g, " ");
 
-Deno.test("docs/contract.md lists the members of a payment, in their order", () => {
+Deno.test("docs/contract.md lists the members of a payment in their order", () => {
   const [, listed = ""] = /### Object (.*?) - Times/.exec(section("2"))!;
   const shown = codeTexts(listed).map((text) => text.split(":")[0]);
   assert.deepEqual(shown, Object.keys(Payment.shape));
 });
 
-Deno.test("docs/contract.md lists the members of a refund, in their order", () => {
+Deno.test("docs/contract.md lists the members of a refund in their order", () => {
   const [, listed = ""] = /answers 201 with the refund: (.*?)\. More/.exec(section("3"))!;
   const shown = codeTexts(listed).map((text) => text.split(":")[0]);
   assert.deepEqual(shown, Object.keys(Refund.shape));
@@ -53,7 +53,7 @@ Deno.test("docs/contract.md lists the errors of an attempt", () => {
   assert.deepEqual(shown, [...DeliveryAttempt.shape.error.unwrap().options]);
 });
 
-/** The filters of each list: its query without paging. */
+/** The filters of each list are the members of its query without those of paging. */
 const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
   payments: ListPaymentsQuery,
   refunds: ListRefundsQuery,
@@ -74,7 +74,7 @@ Deno.test("docs/contract.md lists the filters of every list", () => {
   assert.deepEqual(shown, expected);
 });
 
-Deno.test("docs/contract.md names the limits of the code", () => {
+Deno.test("docs/contract.md states the limits of the code", () => {
   const fields = (name: string) =>
     tableRows(page, "Field").find(([field]) => field!.includes(name))![1]!;
   const grouped = String(limits.MAX_AMOUNT_MINOR).replace(/(?<=\d)(?=(\d{3})+$)/g, " ");

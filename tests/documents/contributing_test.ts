@@ -1,22 +1,22 @@
 /**
- * The lists of CONTRIBUTING.md are true: every file that a list names holds the list's example. For
- * facts that stand in many files the list is also complete: no other hand-written file holds it.
+ * The lists of CONTRIBUTING.md are true: every listed file contains the list's example. For facts
+ * in many files the list is also complete: no other hand-written file contains the example.
  */
 
 import assert from "node:assert/strict";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
-/** Code that people write. Tests follow the code that they test, and are not counted. */
+/** Hand-written code. Tests follow the code that they test and do not count. */
 const CODE = /^(?:bench|client|console|scripts|shared|supabase|torture)\/.*\.(?:tsx?|sql)$/;
-/** How a migration begins that a program has written. */
+/** The first line of a generated migration. */
 const GENERATED = '-- Written by "deno task schema --release ';
-/** How an example stands in code, where the bare word also stands in prose or for other things. */
+/** The form of an example in code, where the bare word also has other uses. */
 const FORMS: Record<string, RegExp> = {
   processing: /["'.]processing["',}]|\bprocessing:/,
   "0259": /0259"/,
 };
-/** Lists that name every file. */
+/** Lists that must name every file. */
 const COMPLETE = new Set(["A payment status", "An event", "An error code", "A test card"]);
 
 const page = await readProjectFile("CONTRIBUTING.md");
@@ -29,7 +29,7 @@ for (const section of added.split(/^### /m).slice(1)) {
   const form = FORMS[example!] ?? new RegExp(`\\b${example!.replaceAll(".", "\\.")}`);
   const listed = tableRows(section, "File").map(([cell]) => codeTexts(cell!)[0]!);
 
-  Deno.test(`CONTRIBUTING.md, ${heading}: every file of the list holds ${example}`, async () => {
+  Deno.test(`CONTRIBUTING.md, ${heading}: every listed file contains ${example}`, async () => {
     const without: string[] = [];
     for (const path of listed) {
       const shown = path.endsWith(".md") ? new RegExp(example!) : form;
@@ -39,7 +39,7 @@ for (const section of added.split(/^### /m).slice(1)) {
   });
 
   if (!COMPLETE.has(heading)) continue;
-  Deno.test(`CONTRIBUTING.md, ${heading}: no other file holds ${example}`, async () => {
+  Deno.test(`CONTRIBUTING.md, ${heading}: no other file contains ${example}`, async () => {
     const others: string[] = [];
     for (const path of code) {
       if (listed.includes(path)) continue;

@@ -1,13 +1,13 @@
 /**
- * The three import maps agree. A function is deployed with its own `deno.json` and nothing else:
- * what differs from the root's would be tested with one version and served with another.
+ * The three import maps agree. A function is deployed with its own `deno.json` only, so a different
+ * version there would be served without being tested.
  */
 
 import assert from "node:assert/strict";
 
 const ROOT = new URL("../../", import.meta.url);
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"] as const;
-/** `npm:name@1.2.3`, with slashes around it for a map of the package's subpaths. */
+/** `npm:name@1.2.3`, with slashes around it in a map of the package's subpaths. */
 const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)?(\/?)$/;
 /** The specifier of a static import, an export from, or an import of a constant text. */
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
@@ -19,7 +19,7 @@ Deno.test("deno.json of both functions are equal", async () => {
   assert.deepEqual(payments, sandbox);
 });
 
-Deno.test("deno.json of a function repeats entries of the root's", async () => {
+Deno.test("deno.json of a function has only entries of the root's", async () => {
   const root = await readMap("deno.json");
   for (const name of FUNCTIONS) {
     const map = await functionMap(name);
@@ -27,7 +27,7 @@ Deno.test("deno.json of a function repeats entries of the root's", async () => {
   }
 });
 
-Deno.test("deno.json of a function names exactly the packages that shared/ imports", async () => {
+Deno.test("deno.json of a function has exactly the packages that shared/ imports", async () => {
   const used = new Set<string>();
   const keys = Object.keys(await functionMap(FUNCTIONS[0]));
   for await (const { path, text } of sources(new URL("shared/", ROOT))) {
@@ -41,7 +41,7 @@ Deno.test("deno.json of a function names exactly the packages that shared/ impor
   assert.deepEqual([...used].sort(), keys.sort());
 });
 
-Deno.test("deno.json names exact versions, one per package", async () => {
+Deno.test("deno.json has exact versions, one per package", async () => {
   const versions = new Map<string, string>();
   for (const [key, target] of Object.entries(await readMap("deno.json"))) {
     const [, name, slash] = EXACT_PACKAGE.exec(target) ?? [];
@@ -53,7 +53,7 @@ Deno.test("deno.json names exact versions, one per package", async () => {
   }
 });
 
-Deno.test("deno.json of a function stands without a lock file or a second configuration", async () => {
+Deno.test("deno.json of a function has no lock file or other configuration beside it", async () => {
   for (const name of FUNCTIONS) {
     const files = await Array.fromAsync(Deno.readDir(new URL(`supabase/functions/${name}`, ROOT)));
     assert.deepEqual(files.map((file) => file.name).sort(), ["deno.json", "index.ts"]);
@@ -68,7 +68,7 @@ function functionMap(name: string): Promise<ImportMap> {
   return readMap(`supabase/functions/${name}/deno.json`);
 }
 
-/** All TypeScript files below a folder. */
+/** All TypeScript files in a folder and its subfolders. */
 async function* sources(folder: URL): AsyncGenerator<{ path: string; text: string }> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
     const url = new URL(isDirectory ? `${name}/` : name, folder);

@@ -1,4 +1,6 @@
-/** Modules do not import each other in a circle, and export only names that another one imports. */
+/**
+ * Modules do not import each other in a circle, and export only names that another module imports.
+ */
 
 import assert from "node:assert/strict";
 import { findCycles, importsOf, readModules } from "../support/documents/imports.ts";
@@ -8,7 +10,7 @@ const CHECKED = /^(?:bench|console|scripts|shared|tests|torture)\//;
 const EXPORT =
   /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 
-/** Exports of modules that these modules write: they stand in a text. */
+/** Exports of modules that these modules generate: the name occurs in a text. */
 const WRITTEN = new Set(["scripts/documents/openapi/openapi.ts OPENAPI_GZIP"]);
 
 const modules = await readModules();
@@ -35,7 +37,7 @@ Deno.test("findCycles() finds a cycle and nothing else", () => {
   assert.deepEqual(findCycles(circle), [["b", "c", "b"]]);
 });
 
-Deno.test("no module imports itself over others", () => {
+Deno.test("no module imports itself through others", () => {
   const targets = [...modules].map(([path, { imports }]) =>
     [path, imports.map(({ target }) => target)] as const
   );

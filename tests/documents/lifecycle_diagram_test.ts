@@ -5,7 +5,7 @@ import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/schema/payment.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
-/** Beginning and end of a diagram's life. */
+/** The start and the end in the diagram. */
 const OUTSIDE = "[*]";
 
 const page = await readProjectFile("docs/architecture.md");
@@ -20,13 +20,13 @@ const moves = PAYMENT_STATUSES.map((status) => ({
   ),
 }));
 
-Deno.test("the life of a payment has every move of the code, and no other", () => {
+Deno.test("docs/architecture.md shows every move of a payment and no other", () => {
   const shown = arrows.filter((ends) => !ends.includes(OUTSIDE)).map(String);
   const expected = moves.flatMap(({ status, next }) => [...next].map((to) => `${status},${to}`));
   assert.deepEqual(shown.sort(), expected.sort());
 });
 
-Deno.test("the life of a payment begins as pending, and ends where nothing can follow", () => {
+Deno.test("docs/architecture.md starts a payment as pending and ends it in final statuses", () => {
   assert.deepEqual(arrows.filter(([from]) => from === OUTSIDE), [[OUTSIDE, "pending"]]);
   const ends = arrows.filter(([, to]) => to === OUTSIDE).map(([from]) => from);
   const expected = moves.filter(({ next }) => next.size === 0).map(({ status }) => status);

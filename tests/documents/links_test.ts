@@ -1,6 +1,6 @@
 /**
- * Every link of every document leads somewhere: the file exists, and the heading in it. Every path
- * that a document names exists.
+ * Every link of every document leads to an existing file and heading. Every path that a document
+ * names exists.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { exists, projectFiles, readProjectFile } from "../support/documents/proj
 /** A path of the project in backticks. */
 const PATH =
   /`((?:\.ci|bench|client|console|docs|scripts|shared|supabase|tests|torture)\/[\w./*-]*)`/g;
-/** Made by a reader who follows the document. */
+/** A reader who follows the document creates this file. */
 const MADE_BY_READERS = new Set(["supabase/functions/.env"]);
 
 const DOCUMENTS = await projectFiles([".md"]);
@@ -35,7 +35,7 @@ Deno.test("every link of a document leads to a file and a heading", async () => 
 Deno.test("every path that a document names exists", async () => {
   const faults: string[] = [];
   for (const path of DOCUMENTS) {
-    // The history names what was.
+    // The changelog names paths of older releases.
     if (path === "CHANGELOG.md") continue;
     for (const [index, text] of proseLines(await readProjectFile(path)).entries()) {
       for (const [, named] of text.matchAll(PATH)) {

@@ -1,10 +1,11 @@
 /**
- * The README and the tutorial are true: their shell blocks are run in order, in one shell, against the
- * product, started by the README's first command. Each answer is compared, and so are the tables of
- * the documents that belong to the README.
+ * The README and the tutorial are true. The test starts the service with the README's first
+ * command, runs the shell blocks in order in one shell, and compares each answer. It also compares
+ * the tables of the documents that the README refers to.
  *
- * readme_document.ts and readme_answers.ts have the forms of blocks and answers, readme_programs.ts
- * the README's code in other languages, and readme_values.ts the test values.
+ * readme_document.ts and readme_answers.ts define the forms of blocks and answers,
+ * readme_programs.ts runs the README's code in other languages, and readme_values.ts has the test
+ * values.
  */
 
 import assert from "node:assert/strict";
@@ -29,11 +30,11 @@ import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { freePort } from "../support/common/free_port.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** Read by the code, not set by people. */
+/** Variables that the code reads and other programs set. */
 const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
-/** Where the receiver of the section on webhooks listens; a test takes a free port in its place. */
+/** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";
-/** The README's length, so that people read it. */
+/** The maximum length of the README, so that people read it. */
 const README_LINES = 220;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
@@ -45,7 +46,7 @@ const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promis
   ]
     .map((path) => Deno.readTextFile(new URL(path, ROOT))),
 ) as [string, string, string, string, string, string];
-/** Documents whose blocks are run, in the order in which a reader does. */
+/** The documents whose blocks are run, in the order of reading. */
 const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
 
 const in_ci = Deno.env.get("CI") !== undefined;
@@ -60,9 +61,9 @@ if (missing_languages.length > 0) {
 }
 
 Deno.test({
-  name: "README.md and docs/tutorial.md, run from the first block to the last, give their answers",
+  name: "README.md and docs/tutorial.md give the shown answers when run in order",
   ignore: missing.length > 0 && !in_ci,
-  // A reader's shell stands in the folder that holds `.local/` and `client/`.
+  // A reader's shell is in the folder that contains `.local/` and `client/`.
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
       await Deno.mkdir(folder);
@@ -98,19 +99,22 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
       assertAnswer(path, example, stdout, names);
     });
   }
-  await t.step("nothing is left running", () => {
+  await t.step("no process is left running", () => {
     assert.equal(left_running, "");
     Deno.listen({ hostname: "127.0.0.1", port }).close();
   });
 }
 
-/** The README's code in each language makes the payment: all together one, as they have one key. */
+/**
+ * Runs the README's code in each language. All programs use one idempotency key, so they create one
+ * payment.
+ */
 async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: string) {
   const ids = new Set<string>();
   for (const program of PROGRAMS) {
     const name = program.command[0];
     await t.step({
-      name: `README.md, ${program.fence}: makes the payment`,
+      name: `README.md, ${program.fence}: creates the payment`,
       ignore: missing_languages.includes(name) && !in_ci,
       fn: async () => {
         const { id, status } = await runProgram(program, README, folder, product);
@@ -129,7 +133,7 @@ Deno.test("every curl of README.md and docs/tutorial.md is run and compared", ()
   assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
 });
 
-Deno.test("README.md shows test values with the results of docs/errors.md", () => {
+Deno.test("README.md shows test values with their results in docs/errors.md", () => {
   const all = VALUE_TABLES.flatMap((header) => tableRows(ERRORS, header)).map(String);
   const shown = tableRows(README, "Test value").map(String);
   assert.deepEqual(shown.filter((row) => !all.includes(row)), []);
@@ -154,7 +158,7 @@ Deno.test(`README.md shows ${PICTURE}, of less than ${PICTURE_BYTES} bytes`, asy
   assert.equal(new TextDecoder("latin1").decode(picture.subarray(1, 4)), "PNG");
 });
 
-Deno.test("docs/contract.md has every move of a payment, and no other", () => {
+Deno.test("docs/contract.md has every move of a payment and no other", () => {
   const shown = tableRows(CONTRACT, "From").flatMap(([from, , to]) => {
     const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
     return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
@@ -168,7 +172,7 @@ Deno.test("docs/contract.md has every move of a payment, and no other", () => {
   assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
 });
 
-Deno.test("docs/reference.md lists every operation, and no other", () => {
+Deno.test("docs/reference.md lists every operation and no other", () => {
   const shown = tableRows(REFERENCE, "Function").flatMap(([, paths]) => {
     let method = "";
     return codeTexts(paths!).map((text) => {
@@ -182,7 +186,7 @@ Deno.test("docs/reference.md lists every operation, and no other", () => {
   assert.deepEqual(shown.sort(), served.sort());
 });
 
-Deno.test("docs/operations.md explains every setting that the code reads, and no other", async () => {
+Deno.test("docs/operations.md explains every setting of the code and no other", async () => {
   const shown = tableRows(OPERATIONS, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
   const read = new Set<string>();
   for (const folder of ["scripts", "shared"]) {
@@ -196,7 +200,7 @@ Deno.test("docs/operations.md explains every setting that the code reads, and no
   assert.deepEqual(shown.sort(), [...read].sort());
 });
 
-/** The texts of all TypeScript files below a folder. */
+/** The texts of all TypeScript files in a folder and its subfolders. */
 async function* sources(folder: URL): AsyncGenerator<string> {
   for await (const { name, isDirectory } of Deno.readDir(folder)) {
     if (isDirectory) yield* sources(new URL(`${name}/`, folder));

@@ -1,6 +1,7 @@
 /**
- * The tables of docs/contract.md about webhooks agree with the code: headers, kinds of events, waits
- * and statuses of deliveries. So does the statement that an operator pastes into the SQL editor.
+ * The tables of docs/contract.md about webhooks agree with the code: headers, event types, waits
+ * and delivery statuses. The test also runs the statement that an operator pastes into the SQL
+ * editor.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +18,7 @@ import { cloneDatabase } from "../support/database/database.ts";
 const CONTRACT = await Deno.readTextFile(new URL("../../docs/contract.md", import.meta.url));
 const UNITS_MS: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 };
 
-Deno.test("docs/contract.md shows every header of a delivery, and no other", async () => {
+Deno.test("docs/contract.md shows every header of a delivery and no other", async () => {
   const shown = tableRows(CONTRACT, "Header").flatMap(([cell]) => codeTexts(cell!));
   const sent: string[] = [];
   const secret = deriveEndpointSecret({
@@ -41,7 +42,7 @@ Deno.test("docs/contract.md shows every header of a delivery, and no other", asy
   assert.deepEqual(shown.sort(), sent.sort());
 });
 
-Deno.test("docs/contract.md lists every kind of event, and no other", () => {
+Deno.test("docs/contract.md lists every event type and no other", () => {
   const shown = tableRows(CONTRACT, "Kind").flatMap(([cell]) => {
     const texts = codeTexts(cell!);
     const [resource] = texts[0]!.split(".");
@@ -63,7 +64,7 @@ Deno.test("docs/contract.md explains every status of a delivery", () => {
   assert.deepEqual(shown, [...DELIVERY_STATUSES]);
 });
 
-Deno.test("docs/operations.md tells the database where the functions are", async () => {
+Deno.test("docs/operations.md configures the address and the token of the relay", async () => {
   const steps = await section("Deploying to a Supabase project");
   const { text } = codeBlocks(steps).find(({ language }) => language === "sql")!;
   const statement = text.replace("<ref>", "abcdefgh").replace(

@@ -11,17 +11,17 @@ import { analyse } from "scslre";
 import { idPattern } from "../../shared/core/ids.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** Not the console: it reads answers of the service, in the browser of one person. */
+/** The console is not included: it reads answers of the service, in the browser of one person. */
 const FOLDERS = ["client", "scripts", "shared", "supabase"];
 
-/** Expressions that a file builds at run time, which the collector below cannot see. */
+/** Expressions that a file builds at run time, which expressions() cannot find. */
 const BUILT: Record<string, readonly RegExp[]> = {
   "shared/core/ids.ts": [idPattern("pay_")],
-  // Joins literals, and reads only the project's own migrations.
+  // This file joins literals, and reads only the project's own migrations.
   "scripts/schema/sql_statements.ts": [],
 };
 
-/** The file of an expression, and its text. */
+/** The text of an expression, and its file. */
 interface Found {
   path: string;
   source: string;
@@ -34,7 +34,7 @@ Deno.test("regular expressions take linear time", async () => {
   assert.deepEqual(found.flatMap(slowOnes), []);
 });
 
-Deno.test("regular expressions that are built take linear time", async () => {
+Deno.test("regular expressions built at run time take linear time", async () => {
   const files: string[] = [];
   for await (const path of sources()) {
     if (/\bnew RegExp\(/.test(await Deno.readTextFile(new URL(path, ROOT)))) files.push(path);
@@ -59,7 +59,7 @@ function slowOnes({ path, source, flags }: Found): string[] {
   );
 }
 
-/** Every regular expression literal, found by the linter's parser. */
+/** Every regular expression literal, collected by the linter's parser. */
 async function expressions(): Promise<Found[]> {
   const found: Found[] = [];
   for await (const path of sources()) {
@@ -81,7 +81,7 @@ async function expressions(): Promise<Found[]> {
   return found;
 }
 
-/** Paths of the TypeScript files, from the root. */
+/** The paths of the TypeScript files, from the root. */
 async function* sources(folders: readonly string[] = FOLDERS): AsyncGenerator<string> {
   for (const folder of folders) {
     for await (const { name, isDirectory } of Deno.readDir(new URL(folder, ROOT))) {

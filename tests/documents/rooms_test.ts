@@ -1,16 +1,18 @@
-/** Imports between the rooms of shared/ follow the arrows of the diagram in docs/architecture.md. */
+/**
+ * Imports between the folders of shared/ follow the arrows of the diagram in docs/architecture.md.
+ */
 
 import assert from "node:assert/strict";
 import { posix } from "node:path";
 import { findCycles, readModules } from "../support/documents/imports.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
-/** The room of a file: its first two folders. */
+/** The room of a file is its first two folders. */
 const roomOf = (path: string) => path.split("/").slice(0, 2).join("/");
 
 const page = await readProjectFile("docs/architecture.md");
 const [, diagram = ""] = /```mermaid\nflowchart LR\n(.*?)```/s.exec(page) ?? [];
-/** Rooms by their names in the diagram. */
+/** The rooms, by their names in the diagram. */
 const named = new Map(
   [...diagram.matchAll(/(\w+)\["((?:shared|supabase)\/\w+)"\]/g)].map((
     [, name, room],
@@ -37,13 +39,13 @@ Deno.test("every module of tests/ is a test, or stands in a folder of tests/supp
   assert.deepEqual(elsewhere, []);
 });
 
-Deno.test("the diagram of the rooms shows every folder of shared/", async () => {
+Deno.test("docs/architecture.md shows every folder of shared/ as a room", async () => {
   const paths = (await projectFiles([".ts"])).filter((path) => path.startsWith("shared/"));
   const shown = rooms.filter((room) => room.startsWith("shared/"));
   assert.deepEqual(shown.sort(), [...new Set(paths.map(roomOf))].sort());
 });
 
-Deno.test("imports follow the arrows of the diagram, or stay in their room", async () => {
+Deno.test("imports follow the arrows of the diagram or stay in their room", async () => {
   const against: string[] = [];
   for (const [path, { imports }] of await readModules()) {
     const from = roomOf(path);

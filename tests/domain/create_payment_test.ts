@@ -1,4 +1,7 @@
-/** Deciding a create: rows, events, movements and answer for every answer of a provider. */
+/**
+ * The decision of a create: rows, events, movements and answer for every authorization of a
+ * provider.
+ */
 
 import assert from "node:assert/strict";
 import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
@@ -8,7 +11,7 @@ import { BASE_URL, NOW, requestContext, summaryOf } from "../support/domain/deci
 
 const CAPTURE = "capture processor>available 1000";
 
-/** What a provider answers, and what becomes of it. */
+/** The authorization of a provider, and the result. */
 const ANSWERS: [Authorization, http: number, status: string, events: string, ledger: string[]][] = [
   [{ result: "completed" }, 201, "completed", "created completed", [CAPTURE]],
   [{ result: "pending" }, 201, "pending", "created", []],
@@ -69,13 +72,13 @@ for (const [authorization, http, status, events, ledger] of ANSWERS) {
   });
 }
 
-Deno.test("decideCreate() answers a decline by 201 where that is no error", async () => {
+Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", async () => {
   const authorization = { result: "declined", code: "payment_declined" } as const;
   const change = await decide(authorization, {}, false);
   assert.deepEqual([change.answer.status, change.answer.body], [201, change.payment!.body]);
 });
 
-Deno.test("decideCreate() keeps a transaction hash with the wallet alone", async () => {
+Deno.test("decideCreate() adds a transaction hash only to a wallet", async () => {
   const tx_hash = "0x" + "ab".repeat(32);
   const wallet = "0x000000000000000000000000000000000000dEaD";
   const by_wallet = await decide({ result: "completed", tx_hash }, { wallet });
@@ -84,7 +87,7 @@ Deno.test("decideCreate() keeps a transaction hash with the wallet alone", async
   assert.equal(JSON.parse(without.payment!.body).method, null);
 });
 
-Deno.test("decideCreate() gives every row of a change an id of its own", async () => {
+Deno.test("decideCreate() gives every row of a change a unique id", async () => {
   const change = await decide({ result: "refunded" });
   const ids = [
     change.payment!.id,
@@ -92,14 +95,14 @@ Deno.test("decideCreate() gives every row of a change an id of its own", async (
     ...change.refunds.map(({ id }) => id),
   ].map((id) => id.slice(id.indexOf("_") + 1));
   // The database derives the ids of a movement's entries from the two ordinals after the
-  // transaction's: nothing else may have them.
+  // transaction's, so no other row may have them.
   for (const { transaction_id } of change.ledger) {
     ids.push(...[0, 1, 2].map((n) => ordinal(transaction_id.slice(4), n)));
   }
   assert.equal(new Set(ids).size, 1 + 4 + 1 + 6);
 });
 
-Deno.test("decideCreate() asks the provider for nothing that is refused before", async () => {
+Deno.test("decideCreate() refuses invalid input that a provider would complete", async () => {
   const refused: Record<string, unknown>[] = [
     { card: { number: "4111111111111111", exp_month: 1, exp_year: 2030, cvc: "123" } },
     { method_kind: "sepa", currency: "USD" },
@@ -114,7 +117,7 @@ Deno.test("decideCreate() asks the provider for nothing that is refused before",
   }
 });
 
-/** The id with a later ordinal: its last character counts in base 32. */
+/** The id with a later ordinal. Its last character is a base-32 digit. */
 function ordinal(id: string, more: number): string {
   const characters = "0123456789abcdefghjkmnpqrstvwxyz";
   return id.slice(0, -1) + characters[characters.indexOf(id.at(-1)!) + more];

@@ -1,4 +1,4 @@
-/** The one renderer of error bodies (contract §6): members, order, a type for each code. */
+/** The renderer of error bodies (contract §6): members, their order, and the type of each code. */
 
 import assert from "node:assert/strict";
 import { ApiError, ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";

@@ -1,4 +1,4 @@
-/** Reading an instrument: its kind, what is kept of it, and what is refused (contract §2). */
+/** Reading an instrument: its kind, its stored members, and refused instruments (contract §2). */
 
 import assert from "node:assert/strict";
 import { capabilityOf, readInstrument } from "../../shared/domain/providers/instrument.ts";
@@ -87,7 +87,7 @@ for (const [name, body, param] of REFUSED) {
   });
 }
 
-Deno.test("readInstrument() takes a card through the last millisecond of its month, in UTC", () => {
+Deno.test("readInstrument() accepts a card until the last millisecond of its month, in UTC", () => {
   const end = Date.parse("2026-03-01T00:00:00.000Z");
   assert.equal(read({ card: CARD }, false, end - 1).kind, "card");
   assert.equal(
@@ -96,13 +96,13 @@ Deno.test("readInstrument() takes a card through the last millisecond of its mon
   );
 });
 
-Deno.test("readInstrument() takes no card number in live mode, and the other instruments", () => {
+Deno.test("readInstrument() refuses only card numbers in live mode", () => {
   assert.equal(refusalOf(() => read({ card: CARD }, true)), "invalid_parameter card.number");
   assert.equal(read({ iban: "GB82WEST12345698765432" }, true).kind, "swift");
   assert.equal(read({ wallet: WALLET }, true).kind, "stablecoin");
 });
 
-Deno.test("readInstrument() keeps of a card and of an IBAN no more than may be shown", () => {
+Deno.test("readInstrument() keeps only the public parts of a card and of an IBAN", () => {
   assert.deepEqual(read({ card: { ...CARD, postal_code: "10115" } }).method, {
     type: "card",
     card: { brand: "visa", last4: "4242", exp_month: 2, exp_year: 2026 },
@@ -114,7 +114,7 @@ Deno.test("readInstrument() keeps of a card and of an IBAN no more than may be s
   });
 });
 
-Deno.test("readInstrument() does not repeat a card number that it refuses", () => {
+Deno.test("readInstrument() does not repeat a refused card number", () => {
   const number = "4111 1111 1111 1111";
   assert.throws(() => read({ card: { ...CARD, number } }), (error: Error) => {
     assert.ok(!/4111|1111/.test(`${error.message} ${JSON.stringify(error)}`));

@@ -1,9 +1,12 @@
-/** The queue of changes: one at a time for a key, in order; keys do not wait for each other. */
+/**
+ * The queue of changes runs one task at a time for a key, in order. Different keys do not wait for
+ * each other.
+ */
 
 import assert from "node:assert/strict";
 import { KeyedQueue } from "../../shared/domain/changes/keyed_queue.ts";
 
-/** A task that ends when it is told to. */
+/** A task that the test ends. */
 function controlled<T>() {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let has_started = false;
@@ -14,12 +17,12 @@ function controlled<T>() {
   return { task, resolve, reject, hasStarted: () => has_started };
 }
 
-/** Lets everything run that waits for promises alone. */
+/** Resolves after all work that waits only for promises. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-Deno.test("KeyedQueue.run() starts a task once those before it have ended", async () => {
+Deno.test("KeyedQueue.run() starts a task after all earlier ones of its key", async () => {
   const queue = new KeyedQueue();
   const tasks = [controlled<number>(), controlled<number>(), controlled<number>()];
   const results = tasks.map(({ task }) => queue.run("a", task));
@@ -40,7 +43,7 @@ Deno.test("KeyedQueue.run() starts a task of another key at once", async () => {
   assert.equal(await waiting, "late");
 });
 
-Deno.test("KeyedQueue.run() goes on after a task that failed", async () => {
+Deno.test("KeyedQueue.run() continues after a failed task", async () => {
   const queue = new KeyedQueue();
   const first = controlled<string>();
   const failing = queue.run("a", first.task);
@@ -50,7 +53,7 @@ Deno.test("KeyedQueue.run() goes on after a task that failed", async () => {
   assert.equal(await next, "done");
 });
 
-Deno.test("KeyedQueue.run() starts at once when all before it have ended", async () => {
+Deno.test("KeyedQueue.run() starts at once when all earlier tasks have ended", async () => {
   const queue = new KeyedQueue();
   await queue.run("a", () => Promise.resolve());
   await settled();

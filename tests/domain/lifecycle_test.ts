@@ -1,4 +1,7 @@
-/** The lifecycle table (contract §2): what can follow each status, on each rail, for any amount. */
+/**
+ * The lifecycle table (contract §2): the statuses that can follow each status, on each rail, for
+ * any amount.
+ */
 
 import assert from "node:assert/strict";
 import {
@@ -15,7 +18,9 @@ import type { MethodKind, PaymentStatus } from "../../shared/schema/payment.ts";
 
 const KINDS: MethodKind[] = ["card", "sepa", "swift", "stablecoin"];
 
-/** Status, what an advance can ask for, what else can follow, and what is possible. */
+/**
+ * [status, statuses that an advance can set, further statuses that can follow, possible requests]
+ */
 const ROWS: [PaymentStatus, advances: string, more: string, can: string][] = [
   ["pending", "requires_action processing completed declined failed cancelled", "", "cancel"],
   ["requires_action", "completed declined failed", "cancelled", "cancel"],
@@ -68,7 +73,7 @@ for (const [amount_minor, amount_refunded, rest, half] of RESTS) {
   });
 }
 
-Deno.test("invalidState() names the status and what can follow", () => {
+Deno.test("invalidState() names the status and the statuses that can follow", () => {
   const standing = standingOf({ status: "processing" });
   const error = invalidState("cancel", standing, nextStatuses(standing));
   assert.deepEqual([error.code, error.status, error.details], ["invalid_state", 409, {

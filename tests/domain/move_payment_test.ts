@@ -1,4 +1,4 @@
-/** Deciding cancels, advances, authentications and refunds of a payment at sequence 3. */
+/** The decisions of cancels, advances, authentications and refunds, for a payment at sequence 3. */
 
 import assert from "node:assert/strict";
 import {
@@ -37,7 +37,7 @@ const PARTLY = paymentWith({ ...DONE, status: "partially_refunded", amount_refun
 
 type Decide = (payment: Payment) => Change | null;
 
-/** A move, its answer, its events from sequence 4, its movement, and what it changes. */
+/** A move, its answer, its events from sequence 4, its movement, and the changed members. */
 const MOVES: [string, Payment, Decide, http: number, string[], string[], Partial<Payment>][] = [
   ["cancel pending", PENDING, (p) => decideCancel(p, context), 200, ["4 payment.cancelled"], [], {
     status: "cancelled",
@@ -169,7 +169,7 @@ for (const [name, payment, decide, http, events, ledger, members] of MOVES) {
   });
 }
 
-Deno.test("decideAdvance() is null where the payment is already", () => {
+Deno.test("decideAdvance() is null for the current status of the payment", () => {
   for (const status of ["pending", "completed", "refunded", "chargeback"] as const) {
     assert.equal(decideAdvance(paymentWith({ status }), status, BASE_URL, context), null);
   }
@@ -207,7 +207,7 @@ for (const [name, payment, decide, refusal] of REFUSED) {
   Deno.test(`${name} is ${refusal}`, () => assert.equal(refusalOf(() => decide(payment)), refusal));
 }
 
-Deno.test("answerOnly() moves nothing and holds for the payment as it is", () => {
+Deno.test("answerOnly() changes nothing and requires the sequence of the payment", () => {
   const answer = { status: 409, body: "{}" };
   assert.deepEqual(answerOnly(PENDING, answer), {
     answer,

@@ -1,6 +1,6 @@
 /**
- * Random moves of one payment by the pure rules, judged by a bookkeeper of its own: money in is
- * money out plus money held, `sequence` counts every event, and what is final stays so.
+ * Random moves of one payment by the pure rules, compared with independent bookkeeping. Money in
+ * equals money out plus money held, `sequence` counts every event, and a final status stays.
  */
 
 import assert from "node:assert/strict";
@@ -78,7 +78,7 @@ Deno.test(`random moves of a payment keep its books in order (seed ${SEED})`, ()
   assert.deepEqual([...seen].sort(), reached.toSorted(), "every status was reached");
 });
 
-/** Makes a move if it is legal: the payment after it, with its money booked. */
+/** Makes a move if it is legal. Returns the payment after it and books its money. */
 function attempt(move: Move, payment: Payment, balances: Map<string, number>): Payment | null {
   let change: Change | null;
   try {
@@ -104,7 +104,7 @@ function attempt(move: Move, payment: Payment, balances: Map<string, number>): P
   return next;
 }
 
-/** Where the money of a payment is, by its status alone. */
+/** Asserts the balances that a payment must have by its status. */
 function check(payment: Payment, balances: Map<string, number>): void {
   const { status, amount_minor, amount_refunded } = payment;
   const rest = amount_minor - amount_refunded;

@@ -1,4 +1,4 @@
-/** The simulated provider and its test values: what each behaviour becomes, always the same. */
+/** The simulated provider and its test values: each behaviour always has the same result. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -48,7 +48,7 @@ for (const [number, behaviour] of CARDS) {
   });
 }
 
-Deno.test("TEST_CARDS holds the published cards and no other", () => {
+Deno.test("TEST_CARDS has the published cards and no other", () => {
   const published = CARDS.flatMap(([number, behaviour]) => behaviour ? [number] : []);
   assert.deepEqual([...TEST_CARDS.keys()].sort(), published.sort());
 });
@@ -88,7 +88,7 @@ for (const [behaviour, instant, manual] of ANSWERS) {
   for (const kind of METHOD_KINDS) {
     Deno.test(`authorize() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, async () => {
       assert.equal(await answer({ behaviour, kind }), instant);
-      // A card has no rail that could wait.
+      // A card has no rail that can wait.
       const waiting = await answer({ behaviour, kind, manual: true });
       assert.equal(waiting, kind === "card" ? instant : manual);
     });
@@ -101,13 +101,13 @@ for (const [behaviour, instant, manual] of ANSWERS) {
       refunded: "refunded",
       chargeback: "chargeback",
     }[outcome];
-    Deno.test(`authorize() ${outcome} beats ${behaviour ?? "nothing"}`, async () => {
+    Deno.test(`authorize() ${outcome} overrides ${behaviour ?? "nothing"}`, async () => {
       assert.equal(await answer({ behaviour, kind: "sepa", outcome }), result);
     });
   }
 }
 
-Deno.test("authorize() of the expired card throws unless an outcome is forced", async () => {
+Deno.test("authorize() of the expired card throws unless the outcome is forced", async () => {
   const request = { behaviour: "expired", kind: "card" } as const;
   assert.equal(
     refusalOf(() => sandboxProvider.authorize(requestOf(request))),
@@ -126,7 +126,7 @@ Deno.test("unconfiguredProvider refuses every call", () => {
   assert.throws(calls[0]!, (error) => error instanceof ApiError && error.status === 503);
 });
 
-Deno.test(`transactionHash() is a function of what is paid and to where (seed ${SEED})`, () => {
+Deno.test(`transactionHash() depends on the payment and the destination (seed ${SEED})`, () => {
   const Payment = fc.record({
     amount_minor: fc.integer({ min: 1, max: 999_999_999_999 }),
     currency: fc.constantFrom("EUR", "USDC", "USDT"),
@@ -146,7 +146,7 @@ Deno.test(`transactionHash() is a function of what is paid and to where (seed ${
   );
 });
 
-Deno.test("transactionHash() does not depend on how an address is written", () => {
+Deno.test("transactionHash() does not depend on the case of an address", () => {
   const lower = { ...WALLET, address: WALLET.address.toLowerCase() };
   assert.equal(transactionHash(5, "EUR", WALLET), transactionHash(5, "EUR", lower));
 });
@@ -165,7 +165,7 @@ function requestOf(
   return { amount_minor: 1000, currency: "EUR", instrument, outcome, manual };
 }
 
-/** The provider's answer in words. */
+/** The provider's answer as one line. */
 async function answer(asked: Asked): Promise<string> {
   const { result, ...more } = await sandboxProvider.authorize(requestOf(asked));
   return [result, ...Object.values(more)].join(" ");

@@ -1,14 +1,16 @@
-/** Accounts share the time of a relay that sends one suspect at a time. */
+/**
+ * SuspectTurns divides the time of a relay between accounts. The relay sends one suspect at a time.
+ */
 
 import assert from "node:assert/strict";
 import { SuspectTurns } from "../../shared/domain/webhooks/suspect_turns.ts";
 
-/** How many turns each account has in so many milliseconds, when it always has a suspect waiting. */
+/** The number of turns of each account within `for_ms`, if each always has a suspect waiting. */
 function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: number) {
   const counts: Record<string, number> = {};
   for (let now = 0; now < for_ms;) {
     const ahead = turns.ahead()!;
-    // As the database does: least ahead, then by name.
+    // The database takes the account that is least ahead, then by name.
     const [account] = Object.keys(takes_ms).toSorted((a, b) =>
       (ahead[a] ?? 0) - (ahead[b] ?? 0) || (a < b ? -1 : 1)
     );
@@ -20,30 +22,30 @@ function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: nu
   return counts;
 }
 
-Deno.test("accounts with suspects that take alike take turns", () => {
+Deno.test("SuspectTurns gives equal turns to accounts with equally slow suspects", () => {
   assert.deepEqual(share(new SuspectTurns(), { a: 5, b: 5, c: 5 }, 150), { a: 10, b: 10, c: 10 });
 });
 
-Deno.test("an account with slow suspects gets no more time than another", () => {
+Deno.test("SuspectTurns gives an account with slow suspects no more time", () => {
   const counts = share(new SuspectTurns(), { quick: 5, silent: 15_000 }, 60_000);
   assert.ok(counts.silent === 2 && counts.quick! >= 3_000, JSON.stringify(counts));
 });
 
-Deno.test("suspects that take no time at all are not endless turns of one account", () => {
+Deno.test("SuspectTurns counts a suspect that takes no time as 1 ms", () => {
   const turns = new SuspectTurns();
   turns.begin("a", 0);
   turns.end(0);
   assert.deepEqual({ ...turns.ahead() }, { a: 1 });
 });
 
-Deno.test("an account that comes late neither waits for the past nor makes up for it", () => {
+Deno.test("SuspectTurns gives a new account neither a debt nor a credit", () => {
   const turns = new SuspectTurns();
   share(turns, { a: 1_000, b: 1_000 }, 100_000);
   const counts = share(turns, { a: 1_000, b: 1_000, late: 1_000 }, 30_000);
   for (const count of Object.values(counts)) assert.ok(Math.abs(count - 10) <= 1, `${count}`);
 });
 
-Deno.test("only accounts that are ahead are remembered", () => {
+Deno.test("SuspectTurns stores only accounts that are ahead", () => {
   const turns = new SuspectTurns();
   for (let i = 0; i < 10_000; i++) {
     turns.begin(`account ${i}`, i);

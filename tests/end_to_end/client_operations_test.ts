@@ -1,6 +1,7 @@
 /**
- * Every operation of both functions by the client, over HTTP against the running product; each
- * answer is what its type says, by the schema. No operation of the tables is left out.
+ * The client calls every operation of both functions, over HTTP against the running service. The
+ * schema checks that each answer has its type. The test fails if an operation of the tables is
+ * missing.
  */
 
 import assert from "node:assert/strict";
@@ -22,13 +23,13 @@ import { withServedService } from "../support/service/served_service.ts";
 const EUR = { currency: "EUR" } as const;
 const UNKNOWN_CARD = { ...APPROVED_CARD, number: "4000 0000 0000 9995" };
 
-/** Checks a value against its schema: no member is missing, of another type, or unknown. */
+/** Asserts that a value has every member of its schema, with its type, and no other member. */
 function assertShape<T>(schema: { parse(value: unknown): unknown }, value: T): T {
   assert.deepEqual(schema.parse(value), value);
   return value;
 }
 
-Deno.test("the client, every operation", (t) =>
+Deno.test("the client calls every operation", (t) =>
   withServedService(async ({ client, exchanges, service, base_url, clientWith }) => {
     const hooks = openRecorder();
     try {
@@ -65,7 +66,7 @@ Deno.test("the client, every operation", (t) =>
         assert.match(error.requestId, /^req_/);
       });
 
-      await t.step("a state that does not allow it is an error that says what does", async () => {
+      await t.step("a refused move is an error that names the allowed ones", async () => {
         const { id } = await client.sandbox.createPayment({
           amount: 1,
           ...EUR,
@@ -187,7 +188,7 @@ Deno.test("the client, every operation", (t) =>
         assert.deepEqual([deleted.payments > 0, left.data.length], [true, 0]);
       });
 
-      await t.step("each operation of the tables has been used with success", () => {
+      await t.step("every operation of the tables has succeeded once", () => {
         const used = exchanges.filter(({ response }) => response!.status < 300)
           .map(({ request: { method, url } }) => `${method} ${new URL(url).pathname}`);
         const left_out = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
@@ -204,7 +205,7 @@ Deno.test("the client, every operation", (t) =>
           });
         assert.deepEqual(left_out, []);
       });
-      await t.step("nothing that was sent was unknown to the service", () => {
+      await t.step("no request had a parameter that the service does not know", () => {
         for (const { request, response } of exchanges) {
           assert.equal(response!.headers["unknown-parameters"], undefined, request.url);
         }
@@ -214,7 +215,7 @@ Deno.test("the client, every operation", (t) =>
     }
   }));
 
-Deno.test("the client sees the same result for the same idempotency key", () =>
+Deno.test("the client gets the same result for the same idempotency key", () =>
   withServedService(async ({ client, exchanges }) => {
     const input = { amount: 1000, ...EUR, card: APPROVED_CARD };
     const options = { idempotencyKey: "order-7" };
@@ -227,13 +228,13 @@ Deno.test("the client sees the same result for the same idempotency key", () =>
     assert.equal(error.idempotencyKey, "order-7");
   }));
 
-Deno.test("the client gets through a rate limit by waiting as it is told", () =>
+Deno.test("the client waits at a rate limit as told, and succeeds", () =>
   withServedService(async ({ service, clientWith }) => {
     const waits: number[] = [];
     const client = clientWith({
       maxRetries: 20,
       runtime: {
-        // Time passes for the service as the client waits.
+        // The service's clock advances while the client waits.
         sleep(delay_ms) {
           waits.push(delay_ms);
           now += delay_ms;

@@ -1,6 +1,6 @@
 /**
  * The client as its users get it: packed, installed into an empty project, type-checked there with
- * every check on, and run on Node and Bun against the product. What is run is its README.
+ * every check on, and run on Node and Bun against the service. The code comes from its README.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { withServedService } from "../support/service/served_service.ts";
 const CLIENT = new URL("../../client/", import.meta.url);
 const README = await Deno.readTextFile(new URL("README.md", CLIENT));
 const PACKAGE = JSON.parse(await Deno.readTextFile(new URL("package.json", CLIENT)));
-/** The compiler that builds the package checks its consumer. */
+/** The compiler that builds the package also checks the user's project. */
 const TYPESCRIPT = /typescript@[\d.]+/.exec(PACKAGE.scripts.prepack)![0];
 const NODE_TYPES = "@types/node@20.19.25";
 const BUN = "bun@1.4.5";
@@ -40,7 +40,7 @@ if (missing.length > 0) {
 }
 
 Deno.test({
-  name: "the client's package, installed, type-checked and run as its README says",
+  name: "the client's package can be installed, type-checked and run as in its README",
   ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
@@ -53,10 +53,10 @@ Deno.test({
       await Deno.writeTextFile(join(project, "tsconfig.json"), JSON.stringify(TSCONFIG));
       await Deno.writeTextFile(join(project, "shop.ts"), source.join("\n"));
 
-      await t.step("npm pack makes a package of what is needed", async () => {
+      await t.step("npm pack includes the needed files and no sources", async () => {
         await copyFolder(CLIENT, join(folder, "client"));
         const packed = await run(["npm", "pack", "--json", "./client"], folder);
-        // Before the JSON, npm 10 and older print what prepack does.
+        // npm 10 and older print the output of prepack before the JSON.
         const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
         const paths = files.map(({ path }: { path: string }) => path);
         for (const path of ["LICENSE", "README.md", "dist/mod.js", "dist/mod.d.ts"]) {
@@ -67,7 +67,7 @@ Deno.test({
         assert.deepEqual(left_over, []);
         await run(["npm", "install", `../${filename}`, NODE_TYPES], project);
       });
-      await t.step("its consumer passes the type checker, which builds it", async () => {
+      await t.step("the user's project passes the type checker", async () => {
         await run(["npm", "exec", "--yes", `--package=${TYPESCRIPT}`, "--", "tsc"], project);
       });
       for (
@@ -76,7 +76,7 @@ Deno.test({
           ["Bun", ["npm", "exec", "--yes", `--package=${BUN}`, "--", "bun", "shop.js"]],
         ] as const
       ) {
-        await t.step(`its README's code runs on ${name} and prints what it says`, () =>
+        await t.step(`the README's code runs on ${name} and prints the shown output`, () =>
           withServedService(async ({ service, base_url }) => {
             const printed = await run(command, project, {
               PAYMENTS_API_KEY: service.key.text,
@@ -88,7 +88,7 @@ Deno.test({
     }),
 });
 
-Deno.test("the client's package and its code have one version and name", async () => {
+Deno.test("the client's package and its code have one name and version", async () => {
   const jsr = JSON.parse(await Deno.readTextFile(new URL("jsr.json", CLIENT)));
   assert.equal(PACKAGE.version, VERSION);
   assert.deepEqual([jsr.name, jsr.version, jsr.license], [
@@ -104,7 +104,7 @@ Deno.test("the client's package and its code have one version and name", async (
   assert.equal(own, root);
 });
 
-Deno.test("the client's README lists every resource and method, and no other", () => {
+Deno.test("the client's README lists every resource and method and no other", () => {
   const shown = tableRows(README, "`client.`").map(([resource, methods]) => [
     codeTexts(resource!)[0],
     codeTexts(methods!).sort(),
@@ -118,7 +118,7 @@ Deno.test("the client's README lists every resource and method, and no other", (
   assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(real));
 });
 
-/** Runs a program and returns what it printed. Errors: it failed. */
+/** Runs a program and returns its output. Throws if the program fails. */
 async function run(
   [program, ...args]: readonly string[],
   cwd: string,
@@ -136,7 +136,7 @@ async function run(
   return printed!;
 }
 
-/** Copies a folder without what was built or installed in it. */
+/** Copies a folder without built and installed files. */
 async function copyFolder(from: URL, to: string): Promise<void> {
   await Deno.mkdir(to);
   for await (const { name, isDirectory } of Deno.readDir(from)) {

@@ -1,6 +1,6 @@
 /**
- * `kill -9` of the server in the middle of creates, and its restart: the client's retries yield
- * exactly one payment each, whether the first had been committed or not.
+ * `kill -9` of the server in the middle of creates, and its restart. The client's retries create
+ * exactly one payment each, also where the first attempt was committed without an answer.
  */
 
 import assert from "node:assert/strict";
@@ -10,15 +10,15 @@ import { startService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";
 
 const LEASE_MS = 2_500;
-/** Enough waits to outlast a restart. */
+/** Enough retries to outlast a restart. */
 const MAX_RETRIES = 10;
 const CLIENTS = 8;
 const PAYMENTS = 400;
-/** The server is killed when so many payments have been answered. */
+/** The server is killed when this number of payments have been answered. */
 const KILLS_AT = [100, 250];
 const INPUT = { amount: 1000, currency: "EUR", outcome: "success" } as const;
 
-Deno.test("a create that was committed and not answered is answered by the client's retry", async () => {
+Deno.test("create() gets the answer of a commit that a killed server did not send", async () => {
   const service = await startService();
   let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const port = Number(new URL(server.base_url).port);
@@ -41,7 +41,8 @@ Deno.test("a create that was committed and not answered is answered by the clien
     });
     await locked.promise;
     const creating = client.payments.create(INPUT);
-    // For longer than a statement does that gives way to others: this one will go through.
+    // Longer than the lock timeout of a statement with several changes, so this statement will
+    // commit.
     await until("the create waits within its commit", async () => {
       const waiting = await service.sql`select from pg_locks
         where relation = 'pay.payments'::regclass and not granted
@@ -70,7 +71,7 @@ Deno.test("a create that was committed and not answered is answered by the clien
   }
 });
 
-Deno.test("creates of many clients, with two kills between: one payment each", async (t) => {
+Deno.test("create() by many clients, with two kills between, makes one payment each", async (t) => {
   const service = await startService();
   let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const port = Number(new URL(server.base_url).port);
@@ -94,7 +95,7 @@ Deno.test("creates of many clients, with two kills between: one payment each", a
       paid.set(reference, id);
     }
   });
-  // Awaited below: a failure before that is not lost.
+  // Awaited below. This handler avoids an unhandled rejection after an earlier failure.
   const all = Promise.all(clients);
   all.catch(() => {});
   try {
@@ -108,7 +109,7 @@ Deno.test("creates of many clients, with two kills between: one payment each", a
     await t.step("both kills came in the middle of creates", () => {
       assert.ok(unanswered >= KILLS_AT.length, `${unanswered}`);
     });
-    await t.step("each payment was made once, and is the one that was answered", async () => {
+    await t.step("each payment was created once and equals its answer", async () => {
       const rows = await service.sql`select id, reference
         from pay.payments`;
       assert.equal(rows.length, PAYMENTS);
@@ -121,7 +122,7 @@ Deno.test("creates of many clients, with two kills between: one payment each", a
   }
 });
 
-Deno.test("a client of a server that stays away says so, with the key to ask again with", async () => {
+Deno.test("create() throws ConnectionError with the key if no server answers", async () => {
   const service = await startService();
   const server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const client = new PaymentsClient({

@@ -1,6 +1,6 @@
 /**
- * The service called with `functions.invoke` of the real @supabase/supabase-js: our key goes in the
- * call's own `Authorization` header, which wins over what the library would send.
+ * Calls of the service with `functions.invoke` of the real @supabase/supabase-js. The API key is in
+ * the call's own `Authorization` header, which overrides the header of the library.
  */
 
 import assert from "node:assert/strict";
@@ -11,10 +11,12 @@ import { type ServedService, withServedService } from "../support/service/served
 const ROOT = new URL("../../", import.meta.url);
 const PAYMENTS = "api-v1-payments/v1/payments";
 const BODY = { amount: 1000, currency: "EUR", outcome: "success" };
-/** Keys of a Supabase project, old and new form: neither is ours. */
+/**
+ * Keys of a Supabase project, in the old and the new form. Neither is an API key of the service.
+ */
 const PROJECT_KEYS = ["eyJhbGciOiJIUzI1NiJ9.eyJyb2xlIjoiYW5vbiJ9.c2ln", "sb_publishable_0123"];
 
-/** A Supabase client of the served product, and the requests that it sends. */
+/** A Supabase client of the served functions, and the requests that it sends. */
 function supabaseOf({ base_url }: ServedService, project_key: string) {
   const sent: Request[] = [];
   const supabase = createClient(base_url.replace("/functions/v1", ""), project_key, {
@@ -30,7 +32,7 @@ function supabaseOf({ base_url }: ServedService, project_key: string) {
   return { supabase, sent };
 }
 
-/** `error` of the body of a refused call. */
+/** The member `error` in the body of a refused call. */
 async function refusal(call: ReturnType<SupabaseClient["functions"]["invoke"]>) {
   const { data, error } = await call;
   assert.equal(data, null);
@@ -44,7 +46,7 @@ for (const project_key of PROJECT_KEYS) {
       const { supabase, sent } = supabaseOf(served, project_key);
       const headers = { Authorization: `Bearer ${served.service.key.text}` };
       let id = "";
-      await t.step("POST makes a payment, and replays it", async () => {
+      await t.step("POST creates a payment and replays it", async () => {
         const options = { headers: { ...headers, "Idempotency-Key": "order-1" }, body: BODY };
         const { data, error } = await supabase.functions.invoke(PAYMENTS, options);
         assert.equal(error, null);
@@ -54,7 +56,7 @@ for (const project_key of PROJECT_KEYS) {
         assert.deepEqual(again.data, data);
         assert.equal(again.response!.headers.get("Idempotent-Replayed"), "true");
       });
-      await t.step("GET reads one, and a list with a query", async () => {
+      await t.step("GET reads one payment, and a list with a query", async () => {
         const options = { method: "GET", headers } as const;
         const one = await supabase.functions.invoke(`${PAYMENTS}/${id}`, options);
         assert.equal(one.data.id, id);
@@ -65,22 +67,22 @@ for (const project_key of PROJECT_KEYS) {
         const refund = await supabase.functions.invoke(`${PAYMENTS}/${id}/refund`, { headers });
         assert.equal(refund.data.payment_status, "refunded");
       });
-      await t.step("the sandbox's function as well", async () => {
+      await t.step("the sandbox function works as well", async () => {
         const body = { amount_minor: 5, currency: "EUR", outcome: "pending" };
         const made = await supabase.functions.invoke("api-v1-sandbox/payments", { headers, body });
         assert.equal(made.data.status, "pending");
       });
-      await t.step("a decline is a FunctionsHttpError with our body", async () => {
+      await t.step("a decline is a FunctionsHttpError with the service's body", async () => {
         const body = { ...BODY, outcome: "declined" };
         const error = await refusal(supabase.functions.invoke(PAYMENTS, { headers, body }));
         assert.deepEqual([error.status, error.code], [402, "payment_declined"]);
         assert.equal(error.payment.status, "declined");
       });
-      await t.step("without our key in the call it is 401", async () => {
+      await t.step("without an API key in the call it is 401", async () => {
         const error = await refusal(supabase.functions.invoke(PAYMENTS, { body: BODY }));
         assert.deepEqual([error.status, error.code], [401, "unauthorized"]);
       });
-      await t.step("each header that it sends is one that browsers may send", async () => {
+      await t.step("preflight allows every header that the library sends", async () => {
         const names = new Set(sent.flatMap((request) => [...request.headers.keys()]));
         for (const name of ["apikey", "authorization", "x-client-info"]) {
           assert.ok(names.has(name), name);
@@ -99,7 +101,7 @@ for (const project_key of PROJECT_KEYS) {
     }));
 }
 
-Deno.test("docs/tutorial.md shows supabase-js in the version that is tested", async () => {
+Deno.test("docs/tutorial.md names the tested version of supabase-js", async () => {
   const [tutorial, configuration] = await Promise.all(
     ["docs/tutorial.md", "deno.json"].map((name) => Deno.readTextFile(new URL(name, ROOT))),
   );

@@ -1,8 +1,8 @@
 /**
- * Every operation of docs/openapi.json with requests made from its schemas, sound, mixed and broken:
- * never a 5xx, and every answer as the document describes it (the check that every call of a test goes
- * through, tests/support/service/openapi_check.ts). Of each operation something is accepted. `SEED`
- * repeats a run, `RUNS` sets its length.
+ * Requests to every operation of docs/openapi.json, made from its schemas: valid, mixed and broken.
+ * No answer is a 5xx, and every answer matches the document (tests/support/service/openapi_check.ts
+ * checks every call of a test). Each operation accepts at least one request. `SEED` repeats a run, `RUNS`
+ * sets its length.
  */
 
 import assert from "node:assert/strict";
@@ -14,27 +14,27 @@ import { soundBody } from "../support/fuzz/sound_body.ts";
 import { freePort } from "../support/common/free_port.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
-/** Requests of each operation. */
+/** The number of requests to each operation. */
 const RUNS = Number(Deno.env.get("RUNS") ?? 40);
 const DOCUMENT = JSON.parse(
   await Deno.readTextFile(new URL("../../docs/openapi.json", import.meta.url)),
 );
-/** How often an operation is fuzzed at the most until something is accepted. */
+/** The maximum number of rounds for an operation until it accepts a request. */
 const ROUNDS = 10;
-/** The service's own clock calls these, with a token. */
+/** Callers of these routes need the relay token. */
 const INTERNAL = /\/internal\//;
-/** Ids that are kept of each kind, for requests that are about something. */
+/** The number of ids to remember of each kind, for requests on existing resources. */
 const MAX_IDS = 30;
 
 const SECURE_CARD = { number: "4000 0025 0000 3155", exp_month: 12, exp_year: 2034, cvc: "123" };
 
-/** A port of loopback that nobody listens at. */
+/** A port of loopback without a listener. */
 const NOWHERE = `http://127.0.0.1:${freePort()}`;
 
-/** Ids of what the fuzz has made so far, by prefix. */
+/** The ids of the resources that the test has created so far, by prefix. */
 type Pool = Map<string, string[]>;
 
-serviceCase("every operation, fuzzed from the OpenAPI document", async (t, service) => {
+serviceCase("docs/openapi.json describes every answer to fuzzed requests", async (t, service) => {
   for (const [path, methods] of Object.entries<Record<string, unknown>>(DOCUMENT.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (!["get", "post", "put", "delete"].includes(method)) continue;
@@ -72,7 +72,7 @@ interface FuzzedRequest {
   query: string;
   body: string | undefined;
   key: string | null;
-  /** In place of the API key. */
+  /** The token in place of the API key; null: the API key. */
   token: string | null;
   headers: Record<string, string>;
 }
@@ -109,7 +109,7 @@ function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<Fuzz
         { weight: 2, arbitrary: brokenText(sound) },
       )
       : fc.constant(undefined),
-    // Mostly new: what is sent under a used one is a replay or a conflict.
+    // Mostly a new key, because a used one leads to a replay or a conflict.
     key: fc.oneof(
       { weight: 6, arbitrary: fc.uuid() },
       { weight: 2, arbitrary: fc.constant(null) },
@@ -126,7 +126,7 @@ function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<Fuzz
       path: path.replace("{id}", id),
       query: search && `?${search}`,
       body: has_body ? body : undefined,
-      // A header takes no other characters at all.
+      // A header cannot contain other characters.
       key: key === "é" ? null : key,
       token,
       headers: has_body ? { "Content-Type": type } : {},
@@ -134,7 +134,7 @@ function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<Fuzz
   });
 }
 
-/** Texts that the schemas cannot describe. Nothing here leads anywhere. */
+/** Texts that the schemas cannot describe. No address here has a listener. */
 function knownTexts(pool: Pool): Known {
   const idOf = (prefix: string) =>
     fc.nat().map((n) => {
@@ -168,7 +168,7 @@ function knownTexts(pool: Pool): Known {
   };
 }
 
-/** An id for the path: mostly one of the right kind that is there. */
+/** An id for the path, mostly an existing one of the right kind. */
 function idFor(path: string, pool: Pool): fc.Arbitrary<string> {
   const kind = ID_KINDS.find(([part]) => path.includes(part))?.[1] ?? "pay";
   return fc.record({
@@ -190,7 +190,7 @@ const ID_KINDS: [part: string, kind: string][] = [
   ["/api_keys/{id}", "key"],
 ];
 
-/** A sandbox with something of each kind and nothing else, so that requests find something. */
+/** Resets the sandbox and creates a resource of each kind, so that requests find something. */
 async function fill(service: TestService, pool: Pool): Promise<void> {
   const V1 = "/api-v1-payments/v1";
   const post = (path: string, body?: unknown) => service.call("POST", path, { body });
@@ -227,7 +227,7 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
   }
 }
 
-/** Ids in an answer; the caller's own key is none to be revoked. */
+/** Stores the ids of an answer, except the caller's own key, which no request may revoke. */
 function remember({ key }: TestService, pool: Pool, text: string): void {
   for (const [id, prefix] of text.matchAll(/\b([a-z]{2,4})_[0-9a-z]{26}\b/g)) {
     if (id === key.id) continue;

@@ -1,6 +1,6 @@
 /**
- * Requests without a valid key: how often they reach the database, from one network, from many, and
- * beside valid keys.
+ * The limit on requests without a valid key: how many of them reach the database, from one network
+ * and from many, and that valid keys stay usable meanwhile.
  */
 
 import assert from "node:assert/strict";
@@ -11,10 +11,13 @@ import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const WINDOW_MS = 10_000;
-/** Failures of a network before it has to wait, and unknown keys that it may try after that. */
+/** A network has to wait after 100 failures. It may then still try 20 unknown keys. */
 const MAX_FAILURES = 100;
 const MAX_UNKNOWN = 20;
-/** Refused keys that the database checks in a window, and networks with one more check. */
+/**
+ * The database checks at most 1 000 refused keys in a window, and one more for each of 200
+ * networks.
+ */
 const MAX_REFUSED = 1_000;
 const MAX_SPARE = 200;
 
@@ -47,7 +50,7 @@ for (const [address, network] of NETWORKS) {
   });
 }
 
-/** Sends unknown keys and returns how many reached the database, which answers with the verdict. */
+/** Sends unknown keys. The database answers each with `verdict`. Returns how many reached it. */
 function ask(
   limit: AddressLimit,
   count: number,
@@ -71,14 +74,14 @@ const inMany64 = (i: number) =>
   `2001:db8:${(i >> 16).toString(16)}:${(i & 0xffff).toString(16)}::${i}`;
 const ipv4 = (i: number) => `10.${i >> 16 & 255}.${i >> 8 & 255}.${i & 255}`;
 
-Deno.test("AddressLimit a /64 is one network", () => {
+Deno.test("AddressLimit counts a /64 as one network", () => {
   const limit = new AddressLimit();
   assert.equal(ask(limit, 5_000, inOne64), MAX_FAILURES + MAX_UNKNOWN);
-  assert.equal(ask(limit, 10, ipv4), 10, "others are not touched");
+  assert.equal(ask(limit, 10, ipv4), 10, "other networks are not affected");
 });
 
 for (const [name, address] of [["/64s", inMany64], ["IPv4 addresses", ipv4]] as const) {
-  Deno.test(`AddressLimit 100 000 ${name} ask no more than the bound in all`, () => {
+  Deno.test(`AddressLimit bounds the database checks of 100 000 ${name}`, () => {
     const limit = new AddressLimit();
     assert.equal(ask(limit, 100_000, address), MAX_REFUSED + MAX_SPARE);
     assert.equal(ask(limit, 100_000, (i) => address(i + 200_000)), 0);
@@ -87,7 +90,7 @@ for (const [name, address] of [["/64s", inMany64], ["IPv4 addresses", ipv4]] as 
   });
 }
 
-Deno.test("AddressLimit unknown keys under way count before the database has answered", () => {
+Deno.test("AddressLimit counts an unknown key before the database has answered", () => {
   const limit = new AddressLimit();
   const settles = Array.from({ length: 5_000 }, (_, i) => limit.admit(ipv4(i), `k${i}`, START));
   const admitted = settles.filter((settle) => settle !== null);
@@ -96,32 +99,32 @@ Deno.test("AddressLimit unknown keys under way count before the database has ans
   assert.equal(
     ask(limit, 10, (i) => ipv4(i + 10_000)),
     10,
-    "those without a verdict are given back",
+    "requests without a verdict do not count",
   );
 });
 
-Deno.test("AddressLimit a key that was good passes a flood, until it is refused", () => {
+Deno.test("AddressLimit admits a known valid key in a flood, until the database refuses it", () => {
   const limit = new AddressLimit();
   limit.admit("192.0.2.1", "good", START)!("admitted");
   ask(limit, 20_000, inMany64);
   ask(limit, 5_000, () => "192.0.2.1");
   for (let i = 0; i < 5_000; i++) limit.admit("192.0.2.1", "good", START)!("admitted");
   limit.admit("192.0.2.1", "good", START)!("refused");
-  assert.equal(limit.admit("192.0.2.1", "good", START), null, "a revoked key is a stranger's");
+  assert.equal(limit.admit("192.0.2.1", "good", START), null, "a revoked key counts as unknown");
 });
 
-Deno.test("AddressLimit a flood with few networks leaves asks to the others", () => {
+Deno.test("AddressLimit admits new valid keys during a flood from 100 networks", () => {
   const limit = new AddressLimit();
   ask(limit, 50_000, (i) => inMany64(i % 100));
   for (let i = 0; i < 50; i++) {
     const settle = limit.admit(ipv4(i), `new ${i}`, START);
-    assert.ok(settle, "a good key that is new here gets through");
+    assert.ok(settle, "a new valid key is admitted");
     settle("admitted");
     limit.admit(ipv4(i), `new ${i}`, START)!("admitted");
   }
 });
 
-Deno.test("AddressLimit new good keys push out those that were used longest ago", () => {
+Deno.test("AddressLimit forgets the least recently used valid keys first", () => {
   const limit = new AddressLimit();
   limit.admit("192.0.2.1", "busy", START)!("admitted");
   for (let i = 0; i < 50_000; i++) {
@@ -133,13 +136,13 @@ Deno.test("AddressLimit new good keys push out those that were used longest ago"
   assert.equal(limit.admit(inMany64(1), "made 0", START), null);
 });
 
-Deno.test("AddressLimit texts that are no key cost the others nothing", () => {
+Deno.test("AddressLimit does not count texts that are not keys against other networks", () => {
   const limit = new AddressLimit();
   for (let i = 0; i < 200_000; i++) limit.admit(inMany64(i), undefined, START)?.("refused");
   assert.equal(ask(limit, 500, ipv4), 500);
 });
 
-Deno.test("AddressLimit a request of an earlier window does not begin that again", () => {
+Deno.test("AddressLimit keeps the current window when a request of an earlier window ends", () => {
   const limit = new AddressLimit();
   const late = limit.admit("192.0.2.1", "slow", START)!;
   const later = START + 3 * WINDOW_MS;
@@ -148,7 +151,7 @@ Deno.test("AddressLimit a request of an earlier window does not begin that again
   assert.equal(ask(limit, 200, () => "192.0.2.9", "refused", later), 0);
 });
 
-serviceCase("strangers with many addresses", async (t, service) => {
+serviceCase("unknown keys from many addresses", async (t, service) => {
   await service.setClock(START);
   assert.equal((await service.call("GET", PAYMENTS)).status, 200);
   const unknown = (address: string) =>
@@ -156,7 +159,7 @@ serviceCase("strangers with many addresses", async (t, service) => {
       key: generateApiKey("test"),
       headers: { "X-Forwarded-For": `198.51.100.1, ${address}` },
     });
-  await t.step("ask the database no more often than the bound", async () => {
+  await t.step("reach the database no more often than the limit", async () => {
     service.forgetStatements();
     const statuses: number[] = [];
     for (let i = 0; i < MAX_REFUSED + MAX_SPARE + 300; i++) {
@@ -166,17 +169,17 @@ serviceCase("strangers with many addresses", async (t, service) => {
     assert.equal(statuses.filter((status) => status === 401).length, MAX_REFUSED + MAX_SPARE);
     assert.equal(statuses.filter((status) => status === 429).length, 300);
   });
-  await t.step("a good key passes meanwhile, also from their network", async () => {
+  await t.step("do not stop a valid key, even one from the same network", async () => {
     const headers = { "X-Forwarded-For": inMany64(1) };
     for (let i = 0; i < 5; i++) {
       assert.equal((await service.call("GET", PAYMENTS, { headers })).status, 200);
     }
   });
-  await t.step("a malformed key is told so", async () => {
+  await t.step("do not change the 401 for a malformed key", async () => {
     const answer = await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" });
     assert.equal(answer.status, 401);
   });
-  await t.step("the next window begins anew", async () => {
+  await t.step("are checked again in the next window", async () => {
     await service.setClock(START + WINDOW_MS);
     assert.equal((await unknown(inMany64(1))).status, 401);
   });

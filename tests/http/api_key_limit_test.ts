@@ -1,6 +1,6 @@
 /**
- * The number of keys of an environment: 100 live keys, whoever creates them, and a bounded number
- * of ended keys.
+ * The number of keys of an environment: 100 live keys, also when several clients create them at
+ * once, and a bounded number of ended keys.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ async function liveKeys({ sql }: TestService, { id }: TestKey): Promise<number> 
   return row!.live;
 }
 
-/** Inserts rows of keys with a secret each, like those of creates. */
+/** Inserts rows of keys with one secret each, as creates do. */
 async function insertKeys(
   { sql }: TestService,
   environment_id: string,
@@ -51,7 +51,7 @@ async function insertKeys(
   return ids;
 }
 
-serviceCase("150 creates at once, on two instances, end with 100 live keys", async (t, service) => {
+serviceCase("POST /v1/api_keys by 150 creates at once leaves 100 live keys", async (t, service) => {
   const second = startSecondService(service);
   try {
     const answers = await Promise.all(
@@ -63,7 +63,7 @@ serviceCase("150 creates at once, on two instances, end with 100 live keys", asy
     );
     const made = answers.filter(({ status }) => status === 201);
     const refused = answers.filter(({ status }) => status !== 201);
-    await t.step("the others are 400, say the limit, and leave nothing", async () => {
+    await t.step("the refused creates are 400, name the limit and store nothing", async () => {
       assert.equal(made.length, MAX_LIVE - 1);
       assert.equal(await liveKeys(service, service.key), MAX_LIVE);
       for (const answer of refused) {
@@ -76,17 +76,17 @@ serviceCase("150 creates at once, on two instances, end with 100 live keys", asy
             as keys`;
       assert.deepEqual(row, { kept: MAX_LIVE - 1, keys: MAX_LIVE });
     });
-    await t.step("the operator's command meets the same limit", async () => {
+    await t.step("the operator's command has the same limit", async () => {
       await assert.rejects(
         service.issueKey(service.key.environment_id),
         (error: Error & { code: string }) => error.code === "54000",
       );
       assert.equal(await liveKeys(service, service.key), MAX_LIVE);
     });
-    await t.step("another environment has its own", async () => {
+    await t.step("another environment has a limit of its own", async () => {
       assert.equal((await make(service, { key: service.other.text })).status, 201);
     });
-    await t.step("the refused request succeeds once a key is revoked, one for one", async () => {
+    await t.step("revoking one key makes room for one of the refused creates", async () => {
       assert.equal((await service.call("DELETE", `${KEYS}/${made[0]!.body.id}`)).status, 200);
       const index = answers.indexOf(refused[0]!);
       const again = await service.call("POST", KEYS, {
@@ -96,7 +96,7 @@ serviceCase("150 creates at once, on two instances, end with 100 live keys", asy
       assert.equal(again.status, 201, again.text);
       assertRefused(await make(service), 400, "invalid_parameter");
     });
-    await t.step("a reset does not make room", async () => {
+    await t.step("a reset revokes no key, so it makes no room", async () => {
       assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
       assertRefused(await make(service), 400, "invalid_parameter");
       assert.equal(await liveKeys(service, service.key), MAX_LIVE);
@@ -106,7 +106,7 @@ serviceCase("150 creates at once, on two instances, end with 100 live keys", asy
   }
 });
 
-serviceCase("expired keys are not live, until the operator rotates them", async (t, service) => {
+serviceCase("expired keys do not count until the operator rotates them", async (t, service) => {
   const { environment_id } = service.key;
   const [expired] = await insertKeys(service, environment_id, 1, {
     expires_at: new Date(Date.now() - DAY),
@@ -117,16 +117,16 @@ serviceCase("expired keys are not live, until the operator rotates them", async 
       select pay.rotate_api_key(${expired!}, ${hash}, ${prefix}, ${last_four}, now()) as done`;
     return row!.done;
   };
-  await t.step("99 beside one expired key leave room for one", async () => {
+  await t.step("99 live keys and an expired one leave room for one", async () => {
     await insertKeys(service, environment_id, MAX_LIVE - 2);
     assert.equal((await make(service)).status, 201);
     assertRefused(await make(service), 400, "invalid_parameter");
   });
-  await t.step("the operator's rotation would make one too many, and changes nothing", async () => {
+  await t.step("the operator's rotation is refused at the limit and changes nothing", async () => {
     await assert.rejects(rotate(), (error: Error & { code: string }) => error.code === "54000");
     assert.equal(await liveKeys(service, service.key), MAX_LIVE);
   });
-  await t.step("with room it lifts the expiry", async () => {
+  await t.step("below the limit the rotation removes the expiry", async () => {
     await service.sql`update pay.api_keys set revoked_at = now()
       where id = (select max(id) from pay.api_keys where environment_id = ${environment_id}
         and revoked_at is null and expires_at is null)`;
@@ -141,7 +141,7 @@ serviceCase("expired keys are not live, until the operator rotates them", async 
   });
 });
 
-serviceCase("ended keys are bounded", async (t, service) => {
+serviceCase("ended keys of an environment are bounded", async (t, service) => {
   const { environment_id } = service.key;
   const count = async (environment: string) => {
     const [row] = await service.sql`
@@ -160,7 +160,7 @@ serviceCase("ended keys are bounded", async (t, service) => {
     const left = await service.sql`select from pay.api_keys where id = any (${oldest})`;
     assert.equal(left.length, 0);
   });
-  await t.step("retention deletes those of a sandbox that ended 30 days ago", async () => {
+  await t.step("retention deletes sandbox keys that ended 30 days ago; no live key", async () => {
     const { environment_id } = service.other;
     const revoked_at = new Date(Date.now() - 30 * DAY - 60_000);
     await insertKeys(service, environment_id, 3, { revoked_at });
@@ -173,7 +173,7 @@ serviceCase("ended keys are bounded", async (t, service) => {
     const [row] = await service.sql`select pay.purge() as rows`;
     assert.equal(row!.rows, "0");
   });
-  await t.step("retention drops ended secrets, keeps the last use and the newest", async () => {
+  await t.step("retention keeps the last use and the newest of a key's ended secrets", async () => {
     const made = (await make(service)).body;
     const used = new Date("2026-01-02T03:00:00Z");
     const hash = parseApiKey(made.secret)!.hash;
@@ -192,7 +192,7 @@ serviceCase("ended keys are bounded", async (t, service) => {
       select count(*)::int as rows from pay.api_key_secrets where api_key_id = ${made.id}`;
     assert.equal(row!.rows, 1);
   });
-  await t.step("retention drops ended secrets of endpoints", async () => {
+  await t.step("retention deletes ended secrets of webhook endpoints", async () => {
     const endpoints = "/api-v1-payments/v1/webhook_endpoints";
     const made = await service.call("POST", endpoints, {
       body: { url: "http://127.0.0.1:47999/hook" },

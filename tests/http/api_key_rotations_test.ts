@@ -1,6 +1,6 @@
 /**
- * Rotations of API keys: the expiry belongs to the key and the overlap to the secret, and both are
- * bounded.
+ * Rotations of API keys. An expiry belongs to the key, an overlap belongs to the secret, and both
+ * are limited.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const MINUTE = 60_000;
-/** Secrets of a key that work at the same time. */
+/** The number of secrets of a key that work at the same time. */
 const MAX_LIVE = 5;
 const LONGEST_OVERLAP_S = 604_800;
 const ROTATIONS = 60;
@@ -34,7 +34,7 @@ function rotate(
   return service.call("POST", `${KEYS}/${id}/rotate`, { body, ...options });
 }
 
-/** For each key text whether it works. */
+/** For each key text, whether a request with it succeeds. */
 async function working(service: TestService, texts: string[]): Promise<boolean[]> {
   const open: boolean[] = [];
   for (const key of texts) {
@@ -53,10 +53,10 @@ function iso(at_ms: number): string {
   return new Date(at_ms).toISOString();
 }
 
-serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, service) => {
+serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t, service) => {
   const { id, secret } = await make(service);
   const texts = [secret];
-  await t.step(`after ${ROTATIONS} long overlaps the newest five open the key`, async () => {
+  await t.step(`after ${ROTATIONS} long overlaps the newest five secrets work`, async () => {
     let last: TestAnswer;
     for (let i = 0; i < ROTATIONS; i++) {
       last = await rotate(service, id, LONGEST_OVERLAP_S);
@@ -65,18 +65,18 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
     const newest = texts.slice(0, 8);
     assert.deepEqual(await working(service, newest), newest.map((_, i) => i < MAX_LIVE));
     assert.equal(last!.body.secrets.length, MAX_LIVE);
-    // The secret that the last rotation has ended may still be stored.
+    // The database may still hold the secret that the last rotation has ended.
     assert.ok(await storedSecrets(service, id) <= MAX_LIVE + 1);
   });
-  await t.step("a rotation writes those rows only that change", async () => {
+  await t.step("a rotation writes only the rows that change", async () => {
     const versions = () =>
       service.sql`select hash::text, xmin::text from pay.api_key_secrets where api_key_id = ${id}`;
     const before = new Map((await versions()).map(({ hash, xmin }) => [hash, xmin]));
     await rotate(service, id, LONGEST_OVERLAP_S);
     const kept = (await versions()).filter(({ hash, xmin }) => before.get(hash) === xmin);
-    assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} rows as they were`);
+    assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} unchanged rows`);
   });
-  await t.step("expires_in 0 ends all older ones now, and they are not shown", async () => {
+  await t.step("expires_in 0 ends all older secrets now, and no answer shows them", async () => {
     const last = await rotate(service, id, 0);
     assert.equal(last.body.secrets.length, 1);
     assert.deepEqual(await working(service, [last.body.secret, ...texts.slice(0, 4)]), [
@@ -86,7 +86,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
     const shown = await service.call("GET", `${KEYS}/${id}`);
     assert.deepEqual(shown.body.secrets, last.body.secrets);
   });
-  await t.step("an ended secret is not shown by get and list", async () => {
+  await t.step("get and list leave out an ended secret", async () => {
     const made = await make(service);
     await rotate(service, made.id, 60);
     await service.setClock(Date.now() + 61_000);
@@ -96,7 +96,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
     assert.deepEqual(list.body.data, [shown.body]);
     await service.setClock(null);
   });
-  await t.step("the last use outlives the secret that was used", async () => {
+  await t.step("last_used_at stays after the secret that was used has ended", async () => {
     const made = await make(service);
     await working(service, [made.secret]);
     const used = (await service.call("GET", `${KEYS}/${made.id}`)).body.last_used_at;
@@ -106,12 +106,12 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps five secrets", async (t, servic
     const [row] = await service.sql`
       select count(*)::int as rows, max(last_used_at) as used from pay.api_key_secrets
       where api_key_id = ${made.id} and last_used_at is not null`;
-    assert.equal(row!.rows, 0, "the used secret is gone");
+    assert.equal(row!.rows, 0, "retention has deleted the used secret");
     assert.equal((await service.call("GET", `${KEYS}/${made.id}`)).body.last_used_at, used);
   });
 });
 
-serviceCase("rotations that race keep five secrets", async (_t, service) => {
+serviceCase("POST /v1/api_keys/{id}/rotate 40 times at once leaves five", async (_t, service) => {
   const second = startSecondService(service);
   try {
     const { id } = await make(service);
@@ -132,8 +132,8 @@ serviceCase("rotations that race keep five secrets", async (_t, service) => {
   }
 });
 
-serviceCase("the expiry belongs to the key", async (t, service) => {
-  await t.step("rotated with its older secret, a key does not expire", async () => {
+serviceCase("the expiry of an API key", async (t, service) => {
+  await t.step("a key that rotates itself with its older secret does not expire", async () => {
     const made = await make(service);
     const second = (await rotate(service, made.id, 60)).body;
     const third = (await rotate(service, made.id, 60, { key: made.secret })).body;
@@ -145,7 +145,7 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
     ]);
     await service.setClock(null);
   });
-  await t.step("a new secret of an expiring key lives until the key's end", async () => {
+  await t.step("a new secret of an expiring key ends with the key", async () => {
     const end = Date.now() + 10 * MINUTE;
     const made = await make(service, { expires_at: iso(end) });
     assert.equal(made.expires_at, iso(end));
@@ -160,7 +160,7 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
     assert.deepEqual(await working(service, texts), [false, false, false]);
     await service.setClock(null);
   });
-  await t.step("a key made by an expiring key ends with it, or before", async () => {
+  await t.step("an expiring key creates keys that end when it does, or earlier", async () => {
     const end = Date.now() + 10 * MINUTE;
     const parent = await make(service, { expires_at: iso(end) });
     const cases: [asked: string | undefined, given: string][] = [
@@ -173,7 +173,7 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
       assert.deepEqual([child.expires_at, child.secrets[0].expires_at], [given, given]);
     }
   });
-  await t.step("an expiring key rotates no key that lives longer", async () => {
+  await t.step("an expiring key cannot rotate a key that ends later", async () => {
     const end = Date.now() + 10 * MINUTE;
     const short = await make(service, { expires_at: iso(end) });
     for (const body of [{}, { expires_at: iso(end + 1) }]) {
@@ -187,17 +187,17 @@ serviceCase("the expiry belongs to the key", async (t, service) => {
   });
 });
 
-serviceCase("an expired key", async (t, service) => {
+serviceCase("an expired API key", async (t, service) => {
   const end = Date.now() + MINUTE;
   const { id, secret } = await make(service, { expires_at: iso(end) });
   const shown = async () => (await service.call("GET", `${KEYS}/${id}`)).text;
   await service.setClock(end);
   const before = await shown();
   const [row] = await service.sql`select xmin::text from pay.api_keys where id = ${id}`;
-  await t.step("is 401 for its own secret", async () => {
+  await t.step("cannot rotate itself: 401", async () => {
     assertRefused(await rotate(service, id, 60, { key: secret }), 401, "unauthorized");
   });
-  await t.step("is 409 for another key, which is kept, and nothing changes", async () => {
+  await t.step("is not rotated by another key: a 409 that is kept, and no change", async () => {
     const refused = await rotate(service, id, 60, { idempotency_key: "late" });
     assertRefused(refused, 409, "invalid_state");
     const again = await rotate(service, id, 60, { idempotency_key: "late" });

@@ -6,13 +6,13 @@ import { startService } from "../support/service/service.ts";
 const KEYS = "/api-v1-payments/v1/api_keys";
 const PAYMENTS = "/api-v1-payments/v1/payments";
 
-Deno.test("api keys", async (t) => {
+Deno.test("API keys", async (t) => {
   const service = await startService();
   const make = (body: Record<string, unknown> = {}, options = {}) =>
     service.call("POST", KEYS, { body: { name: "made", ...body }, ...options });
   const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;
   try {
-    await t.step("POST /v1/api_keys makes a key that works, and replays it", async () => {
+    await t.step("POST /v1/api_keys creates a key that works, and replays the answer", async () => {
       const made = await make({}, { idempotency_key: "k" });
       assert.equal(made.status, 201, made.text);
       assert.match(made.body.secret, /^sk_test_[0-9A-Za-z]{49}$/);
@@ -22,7 +22,7 @@ Deno.test("api keys", async (t) => {
       const rows = await service.sql`select body from pay.idempotency_keys`;
       assert.ok(rows.every(({ body }) => !body.includes(made.body.secret)));
     });
-    await t.step("rotation adds a secret; the older one ends", async () => {
+    await t.step("rotate adds a secret and the older one expires; DELETE ends both", async () => {
       const made = await make();
       const path = `${KEYS}/${made.body.id}`;
       const turned = await service.call("POST", `${path}/rotate`, { body: { expires_in: 60 } });
@@ -40,7 +40,7 @@ Deno.test("api keys", async (t) => {
       assert.equal((await service.call("DELETE", path)).status, 404);
       assert.equal((await service.call("GET", path)).body.id, made.body.id);
     });
-    await t.step("idempotency survives rotation", async () => {
+    await t.step("an idempotency key stays valid after a rotation", async () => {
       const made = await make();
       const first = await service.pay({}, { key: made.body.secret, idempotency_key: "p" });
       const path = `${KEYS}/${made.body.id}/rotate`;
@@ -48,7 +48,7 @@ Deno.test("api keys", async (t) => {
       const again = await service.pay({}, { key: turned.body.secret, idempotency_key: "p" });
       assert.equal(again.text, first.text);
     });
-    await t.step("a key cannot widen its scopes", async () => {
+    await t.step("a key cannot create a key with more scopes", async () => {
       const narrow = await make({ scopes: ["keys:write", "payments:read"] });
       const key = narrow.body.secret;
       const cases: [Record<string, unknown>, number][] = [
@@ -65,7 +65,7 @@ Deno.test("api keys", async (t) => {
     });
     const bad: [string, Record<string, unknown>, string][] = [
       ["an unknown scope", { scopes: ["everything"] }, "scopes[0]"],
-      ["no scope at all", { scopes: [] }, "scopes"],
+      ["no scope", { scopes: [] }, "scopes"],
       ["an expiry in the past", { expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
       ["no name", { name: "" }, "name"],
     ];
@@ -76,7 +76,7 @@ Deno.test("api keys", async (t) => {
         assert.equal(refused.body.error.param, param);
       });
     }
-    await t.step("a name that looks like a kept secret stays a name", async () => {
+    await t.step("a name that looks like a stored secret is returned as the name", async () => {
       const name = `key_reference:${"0".repeat(32)}:abcd`;
       const made = await make({ name }, { idempotency_key: "name" });
       assert.equal(made.status, 201, made.text);
@@ -84,10 +84,10 @@ Deno.test("api keys", async (t) => {
       assert.equal(await works(made.body.secret), 200);
       assert.equal((await make({ name }, { idempotency_key: "name" })).text, made.text);
     });
-    await t.step("a live key makes none", async () => {
+    await t.step("a live key cannot create keys", async () => {
       assert.equal((await make({}, { key: service.live.text })).status, 403);
     });
-    await t.step("the last use is noted", async () => {
+    await t.step("last_used_at is set by use", async () => {
       const list = await service.call("GET", `${KEYS}?limit=100`);
       // deno-lint-ignore no-explicit-any
       const own = list.body.data.find((key: any) => key.id === service.key.id);

@@ -1,4 +1,4 @@
-/** Keys at the edge: 401 and its causes, no statement for a malformed key, and scopes. */
+/** Authentication: 401 and its causes, no database statement for a malformed key, and scopes. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -9,12 +9,12 @@ import { pathOf, ROUTES, SCOPES, servedRoutes } from "../support/http/routes.ts"
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 
-Deno.test("every route that is served stands in ROUTES, and no other", () => {
+Deno.test("ROUTES lists every served route and no other", () => {
   const listed = ROUTES.map(([method, path]) => `${method} ${path.replace(/:[a-z]+/, ":id")}`);
   assert.deepEqual(servedRoutes().sort(), listed.sort());
 });
 
-/** The four answers, by what they tell the caller. */
+/** The four texts of a 401, by the cause that each names. */
 const TOLD = {
   "no header": /header is missing/,
   "no Bearer": /must begin with the word Bearer/,
@@ -22,7 +22,10 @@ const TOLD = {
   "opens nothing": /opens nothing here: it is unknown, revoked or expired/,
 };
 
-/** Why a request has no valid key: the header, what the answer tells, and the statements it takes. */
+/**
+ * The causes of a 401: the Authorization header, the text of the answer, and the number of
+ * statements.
+ */
 const REFUSED: [
   cause: string,
   told: keyof typeof TOLD,
@@ -86,12 +89,12 @@ const REFUSED: [
   }],
 ];
 
-serviceCase("401", async (t, service) => {
+serviceCase("a request without a valid key is 401", async (t, service) => {
   const bodies = new Map<string, Set<string>>();
   for (const [cause, told, statements, make] of REFUSED) {
     const same = bodies.get(told) ?? new Set();
     bodies.set(told, same);
-    await t.step(`${cause}: tells "${told}", ${statements} statements`, async () => {
+    await t.step(`${cause}: 401 with "${told}", ${statements} statements`, async () => {
       const header = await make(service);
       for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
         service.forgetStatements();
@@ -109,18 +112,18 @@ serviceCase("401", async (t, service) => {
       }
     });
   }
-  await t.step("nothing tells an unknown key from a revoked or an expired one", () => {
+  await t.step("unknown, revoked and expired keys get the same answer", () => {
     for (const [told, same] of bodies) assert.equal(same.size, 1, told);
     assert.equal(bodies.size, 4);
   });
-  await t.step("the scheme's case and spaces around the key make no difference", async () => {
+  await t.step("the case of the scheme and spaces around the key do not matter", async () => {
     for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
       const Authorization = `${scheme}${service.key.text}`;
       const answer = await service.call("GET", PAYMENTS, { key: null, headers: { Authorization } });
       assert.equal(answer.status, 200);
     }
   });
-  await t.step("a key is never taken from the URL, a cookie or another header", async () => {
+  await t.step("a key in the URL, a cookie or another header is ignored", async () => {
     const { text } = service.key;
     for (
       const name of ["api_key", "key", "access_token", "token", "Authorization", "authorization"]
@@ -132,13 +135,13 @@ serviceCase("401", async (t, service) => {
       assertError(await service.call("GET", bearer, { key: null }), "unauthorized");
     }
   });
-  await t.step("a key that is revoked between two requests opens the first alone", async () => {
+  await t.step("a key that is revoked between two requests admits only the first", async () => {
     const { id, text } = await service.issueKey(service.key.environment_id);
     assert.equal((await service.pay({}, { key: text })).status, 201);
     await service.sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
     assertError(await service.pay({}, { key: text }), "unauthorized");
   });
-  await t.step("a key expires at its instant", async () => {
+  await t.step("a key expires at the millisecond of expires_at", async () => {
     const at_ms = Date.now() + 60_000;
     const expires_at = new Date(at_ms).toISOString();
     const { text } = await service.issueKey(service.key.environment_id, { expires_at });
@@ -154,7 +157,7 @@ serviceCase("401", async (t, service) => {
   });
 });
 
-serviceCase("10 000 malformed keys cause no statement", async (_, service) => {
+serviceCase("10 000 malformed keys cause no database statement", async (_, service) => {
   const base = service.key.text;
   const character = fc.constantFrom(..."0aAzZ9_-. é");
   const malformed = fc.oneof(
@@ -175,7 +178,7 @@ serviceCase("10 000 malformed keys cause no statement", async (_, service) => {
   service.assertStatements(0);
 });
 
-serviceCase("without the scope", async (t, service) => {
+serviceCase("a key without the required scope", async (t, service) => {
   const { environment_id } = service.key;
   const keys = new Map<string, string>();
   for (const scope of SCOPES) {
@@ -197,7 +200,7 @@ serviceCase("without the scope", async (t, service) => {
   }
 });
 
-/** The key with its last character changed. */
+/** Returns the key with its last character changed. */
 function twist(text: string): string {
   return text.slice(0, -1) + (text.endsWith("a") ? "b" : "a");
 }

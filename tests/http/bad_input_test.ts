@@ -1,7 +1,4 @@
-/**
- * Paths, queries and headers that no honest client sends: each is answered by a 4xx in form and
- * never by a 500, and none stores anything.
- */
+/** Malformed paths, queries and headers get a documented 4xx, never a 500, and store nothing. */
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
@@ -21,7 +18,7 @@ import { rowCounts } from "../support/database/payment_records.ts";
 const ID = "0".repeat(26);
 const LONG = "a".repeat(60_000);
 
-/** What stands where an id belongs. */
+/** Texts in the place of an id. */
 const IDS: [name: string, id: string][] = [
   ["an unknown id", `pay_${ID}`],
   ["an id of another kind", `re_${ID}`],
@@ -51,10 +48,10 @@ const IDS: [name: string, id: string][] = [
   ["a template", ":id"],
 ];
 
-serviceCase("a path", async (t, service) => {
+serviceCase("a malformed path", async (t, service) => {
   const before = await service.sql`select from pay.payments`;
   for (const route of ROUTES.filter(([, path]) => path.includes(":"))) {
-    await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that nothing has`, async () => {
+    await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that do not exist`, async () => {
       for (const [name, id] of IDS) {
         const body = route[0] === "GET" ? undefined : { to: "completed" };
         const answer = await service.call(route[0], pathOf(route, id), { body });
@@ -88,7 +85,7 @@ serviceCase("a path", async (t, service) => {
     `${SANDBOX}/v1/sandbox/pay_${ID}/advance`,
   ];
   for (const path of unknown) {
-    await t.step(`${path.slice(0, 60)} is no route`, async () => {
+    await t.step(`${path.slice(0, 60)} is not a route`, async () => {
       for (const method of ["GET", "POST"]) {
         const answer = await service.call(method, path);
         assertError(answer, "not_found", null);
@@ -97,13 +94,13 @@ serviceCase("a path", async (t, service) => {
       }
     });
   }
-  await t.step("none of them has stored a payment", async () => {
+  await t.step("none of them stores a payment", async () => {
     const after = await service.sql`select from pay.payments`;
     assert.equal(after.count, before.count);
   });
 });
 
-/** Asserts that the message of a 404 names an address, and that something is served there. */
+/** Asserts that the message of a 404 names an address, and that the address is served. */
 async function followHint(service: TestService, message: string): Promise<void> {
   const [, path] = message.match(/http:\/\/127\.0\.0\.1:54321\/functions\/v1(\S+)/) ?? [];
   assert.ok(path, `no address: ${message}`);
@@ -111,11 +108,11 @@ async function followHint(service: TestService, message: string): Promise<void> 
   assert.doesNotMatch(text, /Nothing is served/, message);
 }
 
-serviceCase("a method", async (t, service) => {
+serviceCase("the method of a request", async (t, service) => {
   const paths = [...new Set(ROUTES.map(([, path]) => path))];
   for (const path of paths) {
     const allowed = ROUTES.filter((route) => route[1] === path).map(([method]) => method).sort();
-    await t.step(`${path} takes ${allowed.join(", ")} and names them`, async () => {
+    await t.step(`${path} allows ${allowed.join(", ")}, and a 405 names them`, async () => {
       for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"]) {
         if (allowed.includes(method)) continue;
         const answer = await service.call(method, pathOf([method, path, ""]));
@@ -143,7 +140,7 @@ serviceCase("a method", async (t, service) => {
   }
 });
 
-/** Queries of lists, and the parameter that the 400 names. */
+/** Malformed queries of lists, and the parameter that the 400 names. */
 const QUERIES: [path: string, query: string, param: string][] = [
   [PAYMENTS, "limit=0", "limit"],
   [PAYMENTS, "limit=101", "limit"],
@@ -196,7 +193,7 @@ const QUERIES: [path: string, query: string, param: string][] = [
   ["/api-v1-payments/v1/webhook_deliveries", `endpoint_id=pay_${ID}`, "endpoint_id"],
 ];
 
-/** Queries that find nothing, or are not understood and ignored. */
+/** Queries that match nothing, or have an unknown parameter, which is ignored. */
 const HARMLESS: [path: string, query: string][] = [
   [PAYMENTS, "reference=%ff%fe"],
   [PAYMENTS, "reference=%ed%a0%80"],
@@ -213,7 +210,7 @@ const HARMLESS: [path: string, query: string][] = [
   [REFUNDS, `payment_id=pay_${ID}`],
 ];
 
-serviceCase("a query", async (t, service) => {
+serviceCase("a query of a list", async (t, service) => {
   for (const [path, query, param] of QUERIES) {
     await t.step(`${query.slice(0, 60)} is 400 and names ${param}`, async () => {
       const answer = await service.call("GET", `${path}?${query}`);
@@ -228,7 +225,7 @@ serviceCase("a query", async (t, service) => {
   }
 });
 
-/** Idempotency keys, and whether they are in form. */
+/** Idempotency keys, and whether each is valid. */
 const KEYS: [name: string, key: string, taken: boolean][] = [
   ["one character", "a", true],
   ["255 characters", "a".repeat(255), true],
@@ -246,7 +243,7 @@ const KEYS: [name: string, key: string, taken: boolean][] = [
 
 serviceCase("an Idempotency-Key", async (t, service) => {
   for (const [name, idempotency_key, taken] of KEYS) {
-    await t.step(`of ${name} is ${taken ? "taken" : "400"}`, async () => {
+    await t.step(`of ${name} is ${taken ? "accepted" : "400"}`, async () => {
       for (
         const [method, path, body] of [
           ["POST", PAYMENTS, { amount: 1, currency: "EUR" }],
@@ -265,7 +262,7 @@ serviceCase("an Idempotency-Key", async (t, service) => {
       }
     });
   }
-  await t.step("is not read on a GET", async () => {
+  await t.step("is ignored on a GET", async () => {
     const answer = await service.call("GET", PAYMENTS, { idempotency_key: "not visible" });
     assert.equal(answer.status, 200);
   });

@@ -1,5 +1,6 @@
 /**
- * The balance: exact at any moment, and quick whatever the history.
+ * `GET /v1/balance`: the balance is exact at any moment, and its cost does not grow with the
+ * ledger.
  */
 
 import assert from "node:assert/strict";
@@ -17,11 +18,14 @@ import { timed } from "../support/common/timed.ts";
 
 const BALANCE = "/api-v1-payments/v1/balance";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
-/** Operations of each writer. */
+/** The number of operations of each writer. */
 const TURNS = 60;
-/** How often each of two operations is timed; the shortest times are compared. */
+/** The number of timings of each of two operations. The shortest times are compared. */
 const ROUNDS = 10;
-/** Adding up a million entries takes more than a hundred times as long as adding up a few. */
+/**
+ * An operation may take at most five times as long with a million entries. Adding all of them up
+ * would take more than a hundred times as long.
+ */
 const FACTOR_MAX = 5;
 
 serviceCase("GET /v1/balance", async (t, service) => {
@@ -31,7 +35,7 @@ serviceCase("GET /v1/balance", async (t, service) => {
     const live = await service.call("GET", BALANCE, { key: service.live.text });
     assert.deepEqual(live.body, { object: "balance", livemode: true, balances: [] });
   });
-  await t.step("is by currency and account, credits less debits", async () => {
+  await t.step("is credits less debits, by currency and account", async () => {
     const paid = await service.make({ amount_minor: 1000, outcome: "success" });
     await service.make({ amount_minor: 70, currency: "USD", outcome: "chargeback" });
     await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { body: { amount: 300 } });
@@ -62,9 +66,9 @@ serviceCase("GET /v1/balance", async (t, service) => {
   });
 });
 
-serviceCase("the balance is exact beyond the integers of JavaScript", async (_t, service) => {
+serviceCase("GET /v1/balance is exact beyond JavaScript's safe integers", async (_t, service) => {
   const { environment_id } = service.key;
-  // 2^53 + 1 is the first integer that a double does not hold.
+  // 2^53 + 1 is the smallest positive integer that a double cannot hold.
   const sums: [currency: string, debits: string, credits: string][] = [
     ["EUR", "9007199254740993", "0"],
     ["GBP", "1", "9007199254740994"],
@@ -104,7 +108,7 @@ serviceCase("the balance is exact beyond the integers of JavaScript", async (_t,
   assert.equal(text, `{"object":"balance","livemode":false,"balances":[${rows}]}`);
 });
 
-serviceCase("the balance equals the entries at every moment", async (_t, first) => {
+serviceCase("GET /v1/balance equals the sum of the entries at every moment", async (_t, first) => {
   const second = startSecondService(first);
   const environment_id = first.key.environment_id;
   const key_hash = parseApiKey(first.key.text)!.hash;
@@ -122,7 +126,7 @@ serviceCase("the balance equals the entries at every moment", async (_t, first) 
       if (sent.status === 201) await call("POST", `${TRANSFERS}/${sent.body.id}/cancel`);
     }
   };
-  /** Reads the balance and the entries in one snapshot, again and again. */
+  /** Reads the balance and the entries in one snapshot, repeatedly. */
   const reader = async () => {
     let reads = 0;
     for (; is_writing; reads++) {
@@ -163,7 +167,7 @@ serviceCase("the balance equals the entries at every moment", async (_t, first) 
   }
 });
 
-serviceCase("the balance of a million ledger entries", async (t, service) => {
+serviceCase("a balance over a million ledger entries", async (t, service) => {
   await fillLedger(service.sql, service.key.environment_id, 500_000);
   await service.sql`analyze`;
   const read = async () => {
@@ -177,14 +181,14 @@ serviceCase("the balance of a million ledger entries", async (t, service) => {
   };
   const young = { key: service.other.text };
   await service.make({ amount_minor: 50_000_000, outcome: "success" }, young);
-  await t.step("a reading is quick", async () => {
+  await t.step("GET /v1/balance is as fast as with a short history", async () => {
     await assertAsQuick(read, async () => {
       const { answer, ms } = await timed(service.call("GET", BALANCE, young));
       assert.equal(answer.status, 200, answer.text);
       return ms;
     });
   });
-  await t.step("a transfer out of it is quick as well", async () => {
+  await t.step("POST /v1/transfers is as fast as with a short history", async () => {
     const amount = 50_000_000 / ROUNDS;
     const send = async (options: { key?: string }) => {
       const body = { amount, currency: "EUR", destination: APPROVED.sepa };
@@ -201,7 +205,7 @@ serviceCase("the balance of a million ledger entries", async (t, service) => {
   });
 });
 
-/** Compares the shortest times of an operation with a long and with nearly no history. */
+/** Compares the shortest times of an operation with a long and with a short history. */
 async function assertAsQuick(one: () => Promise<number>, beside: () => Promise<number>) {
   let [best, best_beside] = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
 /**
- * Card numbers where none belongs: a thousand valid numbers, each in some field of some route, are
- * refused, and there is no trace of them in the database, the logs or the answers.
+ * Card numbers in fields that take none. A thousand valid numbers, each in some field of some
+ * route, are refused, and the database, the logs and the answers hold no trace of them.
  */
 
 import assert from "node:assert/strict";
@@ -15,14 +15,14 @@ import { dumpTables } from "../support/database/table_dump.ts";
 import { until } from "../support/common/until.ts";
 
 const NUMBERS = 1_000;
-/** Any seed; printed with a failure by fast-check. */
+/** An arbitrary seed. fast-check prints it with a failure. */
 const SEED = 20_261_120;
 
 const GOOD = { amount: 1000, currency: "EUR" };
 
 type Place = (number: string) => Record<string, unknown>;
 
-/** Where a number is put in the body of a create. */
+/** Places of the number in the body of a create. */
 const PLACES: [name: string, place: Place][] = [
   ["card.number", (n) => ({ card: { ...APPROVED_CARD, number: n } })],
   ["card", (n) => ({ card: n })],
@@ -53,7 +53,7 @@ const PLACES: [name: string, place: Place][] = [
   ["a JSON number as card.number", (n) => ({ card: { ...APPROVED_CARD, number: Number(n) } })],
 ];
 
-/** How a number is written. */
+/** Spellings of a number. */
 const WRITINGS: [name: string, write: (number: string) => string][] = [
   ["plain", (n) => n],
   ["in groups", (n) => n.replace(/(\d{4})(?=\d)/g, "$1 ")],
@@ -73,7 +73,8 @@ function fullWidth(digit: string): string {
 }
 
 /**
- * Normalizes a text so that a card number is found in any spelling: decoded, ASCII, joined digits.
+ * Normalizes a text so that any spelling of a card number is found: decodes it, maps it to ASCII,
+ * and joins groups of digits.
  */
 function flattened(text: string): string {
   let decoded = text;
@@ -83,7 +84,7 @@ function flattened(text: string): string {
   return decoded.normalize("NFKC").replaceAll(/[\s._/,:|+-]/g, "");
 }
 
-/** Valid numbers of 13 to 19 digits that are no test cards. */
+/** Valid numbers of 13 to 19 digits that are not test cards. */
 const cardNumbers = fc.stringMatching(/^[3-6][0-9]{11,17}$/)
   .map((body) => body + [..."0123456789"].find((last) => passesLuhn(body + last)))
   .filter((number) => !TEST_CARDS.has(number));
@@ -117,12 +118,12 @@ async function someCompleted(service: TestService): Promise<{ id: string }> {
   return completed.get(service)!;
 }
 
-serviceCase(`${NUMBERS} card numbers where none belongs`, async (t, service) => {
+serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, service) => {
   const numbers: string[] = [];
   let at = 0;
   await fc.assert(
     fc.asyncProperty(cardNumbers, async (number) => {
-      // Every place, writing and route comes up with many numbers.
+      // The divisors differ, so every place, spelling and route gets many numbers.
       const [place_name, place] = PLACES[at % PLACES.length]!;
       const [writing, write] = WRITINGS[Math.floor(at / PLACES.length) % WRITINGS.length]!;
       const [route, send] = ROUTES[Math.floor(at / 7) % ROUTES.length]!;
@@ -139,20 +140,20 @@ serviceCase(`${NUMBERS} card numbers where none belongs`, async (t, service) => 
     }),
     { numRuns: NUMBERS, seed: SEED },
   );
-  await t.step("no table holds one", async () => {
+  await t.step("no table contains one", async () => {
     const dump = flattened(await dumpTables(service));
     assert.deepEqual(numbers.filter((number) => dump.includes(number)), []);
     const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
     assert.equal(row!.payments, 1);
   });
-  await t.step("no log line holds one", () => {
+  await t.step("no log line contains one", () => {
     const lines = flattened(JSON.stringify(service.logs));
     assert.ok(service.logs.length > NUMBERS);
     assert.deepEqual(numbers.filter((number) => lines.includes(number)), []);
   });
 });
 
-/** Marked numbers, each of another brand; none is a test card. */
+/** Numbers to search for, each of another brand. None is a test card. */
 const MARKED = [
   "4242424242424242",
   "4539578763621486",
@@ -165,7 +166,7 @@ const MARKED = [
   "2223000048400011",
 ];
 
-/** A request that carries a number outside of its body, and the answer that it gets. */
+/** A request with a card number outside of its body, and the expected answer. */
 interface Carrier {
   name: string;
   method: string;
@@ -175,7 +176,7 @@ interface Carrier {
   param?: string;
 }
 
-/** Every part of a header, a path and a query that can contain a number. */
+/** A request for every part of a header, a path and a query that can contain a number. */
 function carriers(written: string, is_ascii: boolean): Carrier[] {
   const good = { body: GOOD };
   const encoded = encodeURIComponent(written);
@@ -247,7 +248,7 @@ function carriers(written: string, is_ascii: boolean): Carrier[] {
     },
     {
       ...create,
-      name: "a query beside a good body",
+      name: "a query beside a valid body",
       path: `${PAYMENTS}?note=${encoded}`,
       options: good,
       status: 400,
@@ -282,7 +283,7 @@ function carriers(written: string, is_ascii: boolean): Carrier[] {
   ];
 }
 
-serviceCase("marked card numbers in headers, paths, queries and URLs", async (t, service) => {
+serviceCase("card numbers in headers, paths, queries and URLs", async (t, service) => {
   const receiver = openRecorder();
   try {
     const made = await service.call("POST", ENDPOINTS, { body: { url: receiver.url("/") } });
@@ -310,19 +311,19 @@ serviceCase("marked card numbers in headers, paths, queries and URLs", async (t,
     }
     const found = (text: string) => MARKED.filter((number) => flattened(text).includes(number));
     await until("all events have arrived", () => receiver.arrivals.length >= paid);
-    await t.step("no answer shows one", () => assert.deepEqual(found(answers.join("\n")), []));
-    await t.step("no receiver got one", () => {
+    await t.step("no answer contains one", () => assert.deepEqual(found(answers.join("\n")), []));
+    await t.step("no webhook receiver got one", () => {
       assert.ok(paid > 0);
       const got = receiver.arrivals.map(({ text, headers }) =>
         JSON.stringify([text, [...headers]])
       );
       assert.deepEqual(found(got.join("\n")), []);
     });
-    await t.step("no log line holds one", () => {
+    await t.step("no log line contains one", () => {
       assert.ok(service.logs.length > answers.length);
       assert.deepEqual(found(JSON.stringify(service.logs)), []);
     });
-    await t.step("no table holds one", async () => {
+    await t.step("no table contains one", async () => {
       assert.deepEqual(found(await dumpTables(service)), []);
     });
   } finally {

@@ -1,11 +1,14 @@
-/** Browsers: which origins may call, and that the others are refused before anything runs. */
+/**
+ * Cross-origin requests: the allowed origins may call, and all others are refused before a handler
+ * runs.
+ */
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
-/** The service of the tests allows https://console.example.com and http://localhost:*. */
+/** The test service allows https://console.example.com and http://localhost:*. */
 const ORIGINS: [origin: string, allowed: boolean][] = [
   ["https://console.example.com", true],
   ["http://localhost", true],
@@ -48,7 +51,7 @@ function preflight({ call }: TestService, path: string, Origin: string) {
 serviceCase("Origin", async (t, service) => {
   for (const [Origin, allowed] of ORIGINS) {
     await t.step(
-      `${Origin} is ${allowed ? "allowed" : "refused before anything runs"}`,
+      `${Origin} is ${allowed ? "allowed" : "refused before a handler runs"}`,
       async () => {
         service.forgetStatements();
         const answers = [
@@ -76,13 +79,13 @@ serviceCase("Origin", async (t, service) => {
       },
     );
   }
-  await t.step("a refused origin stores nothing", async () => {
+  await t.step("a request of a refused origin stores nothing", async () => {
     const count = () => service.sql`select from pay.payments`.then((rows) => rows.count);
     const before = await count();
     await service.pay({}, { headers: { Origin: "https://evil.example" } });
     assert.equal(await count(), before);
   });
-  await t.step("an error answer can be read by an allowed origin", async () => {
+  await t.step("an allowed origin can read an error answer", async () => {
     const headers = { Origin: "http://localhost:3000" };
     for (const options of [{ headers, body: "{" }, { headers, key: null }]) {
       const answer = await service.call("POST", PAYMENTS, options);
@@ -94,7 +97,7 @@ serviceCase("Origin", async (t, service) => {
 
 serviceCase("OPTIONS", async (t, service) => {
   for (const path of [PAYMENTS, `${SANDBOX}/payments`, `${SANDBOX}/nothing`]) {
-    await t.step(`a preflight of ${path} needs no key and no statement`, async () => {
+    await t.step(`a preflight of ${path} needs no key and makes no statement`, async () => {
       service.forgetStatements();
       const { status, headers, text } = await preflight(service, path, "http://localhost:3000");
       assert.deepEqual([status, text], [204, ""]);
@@ -112,18 +115,18 @@ serviceCase("OPTIONS", async (t, service) => {
       service.assertStatements(0);
     });
   }
-  await t.step("without an Origin it needs a key like any method", async () => {
+  await t.step("without an Origin header needs a key, like any method", async () => {
     assertError(await service.call("OPTIONS", PAYMENTS, { key: null }), "unauthorized");
     assertError(await service.call("OPTIONS", PAYMENTS), "method_not_allowed");
   });
 });
 
-serviceCase("a live key with an Origin", async (t, service) => {
+serviceCase("a live key with an Origin header", async (t, service) => {
   for (
     const Origin of ["http://localhost:3000", "https://console.example.com", "https://evil.example"]
   ) {
     for (const path of [PAYMENTS, `${SANDBOX}/payments`, "/api-v1-payments/v1/nothing"]) {
-      await t.step(`${Origin} on ${path} is refused with no statement`, async () => {
+      await t.step(`${Origin} on ${path} is refused without a statement`, async () => {
         service.forgetStatements();
         const answer = await service.call("GET", path, {
           key: service.live.text,
@@ -134,7 +137,7 @@ serviceCase("a live key with an Origin", async (t, service) => {
       });
     }
   }
-  await t.step("none is taken without one", async () => {
+  await t.step("without an Origin header the key is accepted", async () => {
     assert.equal((await service.call("GET", PAYMENTS, { key: service.live.text })).status, 200);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Promise R12: a database that has frozen is 503 with Retry-After within 2 s, also for requests on
- * open connections, and it is used again as soon as it answers. What is only slow is waited for.
+ * Promise R12: while the database is frozen, requests get 503 with Retry-After within 2 s, also on
+ * open connections. The service uses the database again as soon as it answers. A statement that is
+ * only slow is waited for.
  */
 
 import assert from "node:assert/strict";
@@ -13,14 +14,14 @@ import { timed } from "../support/common/timed.ts";
 
 /** Promise R12. */
 const ANSWERED_WITHIN_MS = 2_000;
-/** Once it is known that the database is away. */
+/** The limit once the service knows that the database does not answer. */
 const REFUSED_WITHIN_MS = 1_000;
-/** Promise R12 allows 5 s; the question is repeated five times a second. */
+/** Promise R12 allows 5 s. The service probes the database five times a second. */
 const WELL_WITHIN_MS = 2_000;
 const REQUESTS = 40;
 const PAYMENTS = "/api-v1-payments/v1/payments";
 
-Deno.test("a database that freezes and comes back", async (t) => {
+Deno.test("a database that freezes and answers again", async (t) => {
   const service = await startService();
   const target = new URL(service.database.functions_url);
   const proxy = new TcpProxy({ target_port: Number(target.port) });
@@ -43,12 +44,13 @@ Deno.test("a database that freezes and comes back", async (t) => {
       usual_ms = Math.max(usual_ms, ms);
     }
     /**
-     * A promised time, plus the time of the machine now for as many requests that wait for nothing.
+     * Allows the promised time, plus the time that as many unhindered requests take on this machine
+     * now.
      */
     const assertWithin = (promised_ms: number, ms: number) =>
-      assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms when all is well`);
+      assert.ok(ms < promised_ms + usual_ms, `${ms} ms, and ${usual_ms} ms without an outage`);
 
-    await t.step(`${REQUESTS} requests on open connections: 503 in time`, async () => {
+    await t.step(`${REQUESTS} requests on open connections get 503 within 2 s`, async () => {
       proxy.freeze();
       for (const { answer, ms } of await Promise.all(many())) {
         assertError(answer, "service_unavailable");
@@ -56,7 +58,7 @@ Deno.test("a database that freezes and comes back", async (t) => {
         assertWithin(ANSWERED_WITHIN_MS, ms);
       }
     });
-    await t.step("those that follow are refused at once, changes of one payment too", async () => {
+    await t.step("later requests get 503 within 1 s, also changes of one payment", async () => {
       const refund = { body: {}, idempotency_key: "refund" };
       const moves = Array.from(
         { length: REQUESTS },
@@ -67,7 +69,7 @@ Deno.test("a database that freezes and comes back", async (t) => {
         assertWithin(REFUSED_WITHIN_MS, ms);
       }
     });
-    await t.step("it is used again once it answers", async () => {
+    await t.step("the service uses the database again once it answers", async () => {
       proxy.thaw();
       const thawed = performance.now();
       let answer = await pay("again");
@@ -77,10 +79,10 @@ Deno.test("a database that freezes and comes back", async (t) => {
       }
       assert.equal(answer.status, 201, answer.text);
     });
-    await t.step("no request is kept for nothing: the next ones are all answered", async () => {
+    await t.step("later requests all succeed: no refused one holds a connection", async () => {
       for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
     });
-    await t.step("a twin in flight is waited for: 409 after 3 s, not 503", async () => {
+    await t.step("a request that waits for its twin gets 409 after 3 s, not 503", async () => {
       const { answer, ms } = await whileKeyIsHeld(
         service.sql,
         () => timed(pay("held")),
@@ -98,7 +100,7 @@ Deno.test("a database that freezes and comes back", async (t) => {
   }
 });
 
-/** Does something while another transaction has the idempotency key "held" and does not end. */
+/** Runs `work` while another transaction holds the idempotency key "held". */
 async function whileKeyIsHeld<T>(
   sql: Awaited<ReturnType<typeof startService>>["sql"],
   work: () => Promise<T>,

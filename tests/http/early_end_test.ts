@@ -1,5 +1,6 @@
 /**
- * Requests that break off, over a real socket: a clear 400, not a 500.
+ * Over a real socket: a body that ends early is a clear 400 and not a 500, a card number as a query
+ * name is not repeated, and 405 names the allowed methods.
  */
 
 import assert from "node:assert/strict";
@@ -43,7 +44,7 @@ Deno.test("a body that ends early is 400 invalid_json", async (t) => {
   }
 });
 
-Deno.test("a query parameter named like a card number is refused and echoed nowhere", async () => {
+Deno.test("a query parameter named like a card number is refused and not repeated", async () => {
   const service = await startService();
   try {
     const number = "4242424242424242";

@@ -1,6 +1,6 @@
 /**
- * Calls of one tenant that take long, however many, leave connections to everybody else: whoever is at
- * a lock holds a connection for seconds.
+ * Slow calls of one tenant leave connections for the others, however many there are. A call that
+ * waits for a lock holds a connection for seconds.
  */
 
 import assert from "node:assert/strict";
@@ -8,14 +8,14 @@ import { PAYMENTS, REFUNDS, serviceCase } from "../support/service/service_case.
 
 const UNKNOWN_REFUND = `${REFUNDS}/re_01arz3ndektsv4rrffq69g5fav`;
 
-serviceCase("calls that take long hold up nobody else", async (_t, service) => {
+serviceCase("slow calls of one tenant do not delay another tenant", async (_t, service) => {
   const other = { key: service.other.text };
   const { body } = await service.pay({}, other);
   const holder = await service.sql.reserve();
   try {
     await holder`begin`;
     await holder`lock table pay.refunds in access exclusive mode`;
-    // More than the pool has connections.
+    // The pool has fewer connections than this.
     let answered = 0;
     const busy = Array.from({ length: 12 }, async () => {
       const { status } = await service.call("GET", UNKNOWN_REFUND);

@@ -1,6 +1,6 @@
 /**
- * The rate limit of an environment beside those of its keys: which requests count, the headers of
- * each answer, and that neither new keys, resets, slow requests nor a second instance renew the
+ * The rate limit of an environment beside the limits of its keys: the requests that count, and the
+ * headers of each answer. New keys, resets, slow requests and a second instance do not renew the
  * limit.
  */
 
@@ -11,21 +11,22 @@ import type { TestAnswer, TestKey, TestService } from "../support/service/servic
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-/** Requests a second of a key and of an environment; twice as many in two seconds. */
+/** Requests a second of a key and of an environment. A window lasts two seconds. */
 const KEY_RATE = 5;
 const ENVIRONMENT_RATE = 12;
 const KEY_QUOTA = 2 * KEY_RATE;
 const QUOTA = 2 * ENVIRONMENT_RATE;
 const LIMITS = { rate_limit: KEY_RATE, environment_rate_limit: ENVIRONMENT_RATE };
 /**
- * Requests under way of the other instance: 64 changes in a statement, or a read per connection.
+ * The number of requests that the other instance may have in progress: 64 changes in one statement,
+ * or a read on each connection.
  */
 const MAX_OVER = 64;
-/** An instant at which a window begins. */
+/** The start of a window. */
 const START = Date.parse("2030-01-01T00:00:00Z");
 const WINDOWS = 100_000;
 
-/** Sends requests until 429 and returns the number of admitted ones. */
+/** Sends requests until a 429. Returns the number of admitted ones. */
 async function exhaust(service: TestService, key: string): Promise<number> {
   for (let admitted = 0; admitted < 2 * QUOTA; admitted++) {
     const { status } = await service.call("GET", PAYMENTS, { key });
@@ -51,20 +52,20 @@ function left({ headers }: TestAnswer): string | null {
   return headers.get("RateLimit");
 }
 
-serviceCase("rate limit of an environment", async (t, service) => {
+serviceCase("the rate limit of an environment", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
-  await t.step("the keys of an environment share it", async () => {
+  await t.step("is shared by its keys", async () => {
     await service.setClock(START);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA, KEY_QUOTA, 4, 0]);
   });
-  await t.step("another environment has its own", async () => {
+  await t.step("is not shared with another environment", async () => {
     assert.equal(await exhaust(service, service.other.text), KEY_QUOTA);
   });
-  await t.step("it slides as a key's does", async () => {
+  await t.step("slides like the limit of a key", async () => {
     await service.setClock(START + 3000);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_RATE, KEY_RATE, 2, 0]);
   });
-  await t.step("every answer tells the smaller of both", async () => {
+  await t.step("is in every answer when less of it is left than of the key's", async () => {
     await service.setClock(START + WINDOWS);
     const told: (string | null)[] = [];
     for (const [i, { text }] of keys.slice(0, 3).entries()) {
@@ -76,7 +77,7 @@ serviceCase("rate limit of an environment", async (t, service) => {
     }
     assert.deepEqual(told, [9, 9, 5].map((rest) => `"default";r=${rest};t=2`));
   });
-  await t.step("at the limit every kind of request of every key is 429", async () => {
+  await t.step("refuses every kind of request of every key with 429", async () => {
     await service.setClock(START + 2 * WINDOWS);
     const body = { amount: 1, currency: "EUR" };
     const first = await service.pay(body, { idempotency_key: "first" });
@@ -105,9 +106,9 @@ serviceCase("rate limit of an environment", async (t, service) => {
   });
 }, LIMITS);
 
-serviceCase("what does not renew the limit of an environment", async (t, service) => {
+serviceCase("the rate limit of an environment is not renewed by", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
-  await t.step("new keys in the place of revoked ones", async () => {
+  await t.step("new keys in place of revoked ones", async () => {
     await service.setClock(START);
     let admitted = 0;
     for (let i = 0; i < 8; i++) {
@@ -124,7 +125,7 @@ serviceCase("what does not renew the limit of an environment", async (t, service
     assert.equal(reset.status, 200, reset.text);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA - 1, KEY_QUOTA, 4, 0]);
   });
-  await t.step("a request that began long before it is counted", async () => {
+  await t.step("a request that began long before the current window", async () => {
     await service.setClock(START + 2 * WINDOWS);
     await exhaustAll(service, keys);
     for (const earlier_ms of [2_000, 10_000, 120_000, 299_000]) {
@@ -134,7 +135,7 @@ serviceCase("what does not renew the limit of an environment", async (t, service
     await service.setClock(START + 2 * WINDOWS);
     assert.deepEqual(await exhaustAll(service, keys), [0, 0, 0, 0]);
   });
-  await t.step("retention, while its window lasts", async () => {
+  await t.step("retention while its window lasts", async () => {
     await service.setClock(null);
     for (const { text } of keys) await service.call("GET", PAYMENTS, { key: text });
     const counters = () =>
@@ -153,7 +154,7 @@ serviceCase("what does not renew the limit of an environment", async (t, service
   });
 }, LIMITS);
 
-serviceCase("rate limits within one list of changes", async (t, service) => {
+serviceCase("pay.commit() counts a list against both rate limits", async (t, service) => {
   const keys = [service.key, ...await issue(service, 7)];
   const list = async (rate_limits: { key: number; environment: number }, at_ms: number) =>
     await commit(
@@ -165,7 +166,9 @@ serviceCase("rate limits within one list of changes", async (t, service) => {
         rate_limits,
       }))),
     );
-  /** [limits, changes that are committed, what the first and the last of them have left] */
+  /**
+   * [limits, changes that commit, remaining requests after the first and after the last of them]
+   */
   const cases: [{ key: number; environment: number }, number, number, number][] = [
     [{ key: 100, environment: 10 }, 20, 19, 0],
     [{ key: 1, environment: 100 }, 16, 1, 0],
@@ -175,7 +178,7 @@ serviceCase("rate limits within one list of changes", async (t, service) => {
     [{ key: 100, environment: 400 }, 64, 199, 192],
   ];
   for (const [i, [limits, committed, first, last]] of cases.entries()) {
-    await t.step(`${JSON.stringify(limits)}: ${committed} of 64`, async () => {
+    await t.step(`${JSON.stringify(limits)}: ${committed} of 64 commit`, async () => {
       const rows = await list(limits, NOW + i * WINDOWS);
       const done = rows.filter(({ outcome }) => outcome === "committed");
       assert.equal(done.length, committed);
@@ -188,7 +191,7 @@ serviceCase("rate limits within one list of changes", async (t, service) => {
   }
 });
 
-serviceCase("100 keys on two instances", async (t, first) => {
+serviceCase("the rate limit of an environment with 100 keys on two instances", async (t, first) => {
   const keys = [first.key, ...await issue(first, 99)];
   const second = startSecondService(first, { ...LIMITS, clock: () => START });
   await first.setClock(START);
@@ -199,7 +202,7 @@ serviceCase("100 keys on two instances", async (t, first) => {
       ["reads", (i, key) => [first, second][i % 2]!.call("GET", PAYMENTS, { key })],
     ];
     for (const [name, send] of kinds) {
-      await t.step(`400 ${name} at once pass the limit by ${MAX_OVER} at most`, async () => {
+      await t.step(`400 ${name} at once exceed the limit by at most ${MAX_OVER}`, async () => {
         await first.sql`delete from pay.rate_counters`;
         const answers = await Promise.all(
           Array.from({ length: 400 }, (_, i) => send(i, keys[Math.floor(i / 4)]!.text)),

@@ -1,4 +1,7 @@
-/** Errors: every code that can be reached, in its one envelope, and nothing of an inner failure. */
+/**
+ * Errors: every code that a request can get, in one envelope, without any detail of an internal
+ * failure.
+ */
 
 import assert from "node:assert/strict";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
@@ -14,7 +17,7 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-Deno.test("ERROR_CATALOGUE is the contract's", () => {
+Deno.test("ERROR_CATALOGUE has the codes of the contract", () => {
   const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) => [
     code,
     [status, type],
@@ -28,7 +31,7 @@ function post(path: string, options: CallOptions): Provoke {
   return (service) => service.call("POST", path, options);
 }
 
-/** How each code is reached, the field that it names, and further members of the error. */
+/** A request for each code, the field that the error names, and further members of the error. */
 const REACHED: [code: string, param: string | null, more: string[], provoke: Provoke][] = [
   ["invalid_parameter", "amount", [], post(PAYMENTS, { body: { currency: "EUR" } })],
   ["invalid_parameter", "amount", ["amount_refundable"], async (service) => {
@@ -89,7 +92,7 @@ serviceCase("an error answer", async (t, service) => {
   }
 });
 
-/** SQLSTATEs and driver codes, and what they are answered as. */
+/** SQLSTATEs and driver codes, and the error code that answers each. */
 const DATABASE_ERRORS: [code: string, answered: string][] = [
   ["40001", "service_unavailable"],
   ["40P01", "service_unavailable"],
@@ -120,7 +123,7 @@ for (const [code, answered] of DATABASE_ERRORS) {
   });
 }
 
-Deno.test("faultOf() tells class and place, and nothing of the message", () => {
+Deno.test("faultOf() names the class and the place of an error, never its message", () => {
   const frame = "    at canary (file:///x/shared/canary.ts:1:2)";
   const error = new Error(`canary\n${frame}`);
   error.stack = `Error: ${error.message}\n    at call (file:///srv/shared/store/store.ts:12:34)`;
@@ -128,7 +131,7 @@ Deno.test("faultOf() tells class and place, and nothing of the message", () => {
   assert.equal(faultOf(Object.assign(new Error("canary"), { stack: "" })), "Error");
 });
 
-serviceCase("an unforeseen failure of the database tells nothing", async (t, service) => {
+serviceCase("an unexpected database error reveals nothing to the caller", async (t, service) => {
   const canary = "canary-of-the-database";
   await service.sql.unsafe(`
     create function pay.betray() returns trigger language plpgsql as $$
@@ -157,7 +160,7 @@ serviceCase("an unforeseen failure of the database tells nothing", async (t, ser
       assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
       const [{ n }] = await service
         .sql`select count(*)::int as n from pay.idempotency_keys` as unknown as [{ n: number }];
-      assert.equal(n, 0, "a failure is not kept");
+      assert.equal(n, 0, "a failure is not stored");
     });
   }
 });

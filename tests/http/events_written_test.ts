@@ -1,6 +1,6 @@
 /**
- * Events in the outbox: for each change, which are written, in which order, and the whole payload
- * (contract §4). What cannot be seen from outside is read from the table.
+ * Events in the outbox: the events that each change writes, their order, and their whole payload
+ * (contract §4). The test reads the table for facts that the API does not show.
  */
 
 import assert from "node:assert/strict";
@@ -17,12 +17,12 @@ import {
 
 const AT = "2026-08-09T10:11:12.013Z";
 
-serviceCase("an event carries the resource as of the event", async (t, service) => {
+serviceCase("an event shows the resource at the time of the event", async (t, service) => {
   await service.setClock(Date.parse(AT));
   const answer = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
   const { events } = await recordOf(service, answer.body.id);
   const [created, completed, refund, refunded] = events;
-  await t.step("in order, from 1, without a gap", () => {
+  await t.step("sequences start at 1 and have no gap", () => {
     assert.deepEqual(events.map(({ type, sequence }) => `${sequence} ${type}`), [
       "1 payment.created",
       "2 payment.completed",
@@ -30,7 +30,7 @@ serviceCase("an event carries the resource as of the event", async (t, service) 
       "4 payment.refunded",
     ]);
   });
-  await t.step("the envelope, in the order of the contract", () => {
+  await t.step("the envelope has the members and the order of the contract", () => {
     for (const { id, type, sequence, payload } of events) {
       const { data, ...envelope } = payload;
       assert.deepEqual(Object.keys(payload), [
@@ -58,7 +58,7 @@ serviceCase("an event carries the resource as of the event", async (t, service) 
       assert.deepEqual(Object.keys(data), ["object"]);
     }
   });
-  await t.step("ids rise with the sequence", () => {
+  await t.step("ids sort like the sequence", () => {
     const ids = events.map(({ id }) => id);
     assert.deepEqual(ids, ids.toSorted());
     assert.equal(new Set(ids).size, ids.length);
@@ -72,7 +72,7 @@ serviceCase("an event carries the resource as of the event", async (t, service) 
       completed_at: null,
     });
   });
-  await t.step("payment.completed shows it before the refund", () => {
+  await t.step("payment.completed shows the payment before the refund", () => {
     assert.deepEqual(completed!.payload.data.object, {
       ...answer.body,
       status: "completed",
@@ -84,12 +84,15 @@ serviceCase("an event carries the resource as of the event", async (t, service) 
     const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
     assert.deepEqual(refund!.payload.data.object, body.data[0]);
   });
-  await t.step("payment.refunded holds the bytes of the answer", () => {
+  await t.step("payment.refunded holds the bytes of the refund's answer", () => {
     assert.ok(refunded!.body.includes(`"data":{"object":${answer.text}}`));
   });
 });
 
-/** Requests without a payment, or on one in a status, and the kinds of events that they write. */
+/**
+ * Requests that create a payment, or change one in a status, and the types of the events that each
+ * writes.
+ */
 const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unknown], string][] = [
   ["a create", null, () => [PAYMENTS, { amount: 1, currency: "EUR" }], "payment.created"],
   [
@@ -125,7 +128,7 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
   ],
 ];
 
-serviceCase("an event names the request that made it", async (t, service) => {
+serviceCase("an event names the request that wrote it", async (t, service) => {
   for (const [name, from, request, types] of WRITTEN) {
     for (const idempotency_key of [null, `key_of_${name.replaceAll(" ", "_")}`]) {
       await t.step(`${name} ${idempotency_key ? "with" : "without"} a key`, async () => {
@@ -146,7 +149,7 @@ serviceCase("an event names the request that made it", async (t, service) => {
   }
 });
 
-serviceCase("no event is written without a change", async (t, service) => {
+serviceCase("a request without a change writes no event", async (t, service) => {
   const payment = await paymentIn(service, "completed", APPROVED.sepa);
   const first = await service.pay({ ...card({}) }, { idempotency_key: "kept" });
   const count = async () =>

@@ -1,4 +1,4 @@
-/** What every answer's headers say, errors and all, and the ids of requests. */
+/** The headers of every answer, also of errors, and the ids of requests. */
 
 import assert from "node:assert/strict";
 import { BASE_URL } from "../support/service/service.ts";
@@ -6,13 +6,13 @@ import { assertCommonHeaders } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
-serviceCase("every answer", async (t, service) => {
+serviceCase("headers of every answer", async (t, service) => {
   const ids = new Set<string>();
   let answers = 0;
   const keys = { "a key": service.key.text, "no key": null, "a live key": service.live.text };
   for (const [whose, key] of Object.entries(keys)) {
     for (const route of ROUTES) {
-      await t.step(`${route[0]} ${route[1]} with ${whose} has them`, async () => {
+      await t.step(`${route[0]} ${route[1]} with ${whose} has the common headers`, async () => {
         const found = await service.call(route[0], pathOf(route), { key });
         assertCommonHeaders(found);
         assert.match(found.headers.get("Content-Type") ?? "none", /^application\/json/);
@@ -24,7 +24,7 @@ serviceCase("every answer", async (t, service) => {
       });
     }
   }
-  await t.step("no two have one Request-Id, not at one instant either", async () => {
+  await t.step("every Request-Id is unique, also within one millisecond", async () => {
     await service.setClock(Date.now());
     const more = await Promise.all(
       Array.from({ length: 500 }, () => service.call("GET", PAYMENTS, { key: null })),
@@ -33,7 +33,7 @@ serviceCase("every answer", async (t, service) => {
     assert.equal(ids.size, answers + more.length);
     await service.setClock(null);
   });
-  await t.step("a Request-Id that is sent is not taken over", async () => {
+  await t.step("a Request-Id in the request is ignored", async () => {
     const sent = `req_${"a".repeat(26)}`;
     const { headers } = await service.call("GET", PAYMENTS, { headers: { "Request-Id": sent } });
     assert.notEqual(headers.get("Request-Id"), sent);
@@ -41,7 +41,7 @@ serviceCase("every answer", async (t, service) => {
 });
 
 serviceCase("Location", async (t, service) => {
-  await t.step("of a create leads to what was made", async () => {
+  await t.step("of a 201 is the address of the new resource", async () => {
     for (const made of [await service.pay(), await service.make()]) {
       const location = made.headers.get("Location")!;
       assert.equal(location, `${BASE_URL}/api-v1-payments/v1/payments/${made.body.id}`);
@@ -54,7 +54,7 @@ serviceCase("Location", async (t, service) => {
     const found = await service.call("GET", location.slice(BASE_URL.length));
     assert.equal(found.text, refund.text);
   });
-  await t.step("of anything but a 201 is absent", async () => {
+  await t.step("is in no answer but a 201", async () => {
     const { headers } = await service.call("GET", PAYMENTS);
     assert.equal(headers.get("Location"), null);
     const refused = await service.pay({ amount: 0 });
@@ -62,7 +62,7 @@ serviceCase("Location", async (t, service) => {
   });
 });
 
-/** Unknown fields of a good create, and the header that names them. */
+/** Unknown fields of a valid create, and the header that names them. */
 const UNKNOWN: [name: string, body: Record<string, unknown>, header: string | null][] = [
   ["none", {}, null],
   ["one", { amout: 1 }, "amout"],
@@ -84,7 +84,7 @@ serviceCase("Unknown-Parameters", async (t, service) => {
       assert.equal(headers.get("X-Injected"), null);
     });
   }
-  await t.step("of a query are named too", async () => {
+  await t.step("names unknown parameters of a query", async () => {
     const { headers } = await service.call("GET", `${PAYMENTS}?limt=1&limit=1`);
     assert.equal(headers.get("Unknown-Parameters"), "limt");
   });
@@ -94,12 +94,12 @@ serviceCase("Unknown-Parameters", async (t, service) => {
     ["a rule of the domain", { iban: "DE89370400440532013001", colour: 1 }, "colour"],
   ];
   for (const [name, body, header] of wrong) {
-    await t.step(`come with a 400 of ${name}`, async () => {
+    await t.step(`is in a 400 too: ${name}`, async () => {
       const { status, headers } = await service.pay(body);
       assert.deepEqual([status, headers.get("Unknown-Parameters")], [400, header]);
     });
   }
-  await t.step("come with a 400 of a query and of an idempotency key", async () => {
+  await t.step("is in a 400 of a query and of an idempotency key", async () => {
     const query = await service.call("GET", `${PAYMENTS}?limt=1&limit=0`);
     const key = await service.pay({ colour: 1 }, { idempotency_key: "two words" });
     const names = [query, key].map(({ status, headers }) => [
@@ -108,11 +108,11 @@ serviceCase("Unknown-Parameters", async (t, service) => {
     ]);
     assert.deepEqual(names, [[400, "limt"], [400, "colour"]]);
   });
-  await t.step("never repeat a card number that is a name of a query", async () => {
+  await t.step("does not repeat a parameter that is a card number", async () => {
     const { status, headers } = await service.call("GET", `${PAYMENTS}?4242424242424242=1`);
     assert.deepEqual([status, headers.get("Unknown-Parameters")], [400, null]);
   });
-  await t.step("of a thousand fields name twenty", async () => {
+  await t.step("names the first twenty of a thousand fields", async () => {
     const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i]));
     const { headers } = await service.pay(body);
     assert.equal(headers.get("Unknown-Parameters")!.split(", ").length, 20);

@@ -1,4 +1,4 @@
-/** `GET /health`: whether the database answers; without a key. */
+/** `GET /health` needs no key and tells whether the database answers. */
 
 import assert from "node:assert/strict";
 import { createDependencies } from "../../shared/http/dependencies.ts";
@@ -9,11 +9,11 @@ import { assertCommonHeaders, assertError } from "../support/http/error_envelope
 import { serviceCase } from "../support/service/service_case.ts";
 import { freePort } from "../support/common/free_port.ts";
 
-/** R12: the answer comes within this (security design §3). */
+/** R12: the answer comes within this time (security design §3). */
 const AWAY_WITHIN_MS = 2_000;
 
 serviceCase("GET /health", async (t, service) => {
-  await t.step("those who ask at the same time share a statement", async () => {
+  await t.step("requests at the same time share one statement", async () => {
     service.forgetStatements();
     const path = "/api-v1-payments/health";
     const answers = await Promise.all(
@@ -23,7 +23,7 @@ serviceCase("GET /health", async (t, service) => {
     service.assertStatements(1);
   });
   for (const name of ["api-v1-payments", "api-v1-sandbox"]) {
-    await t.step(`${name} is well without a key, in one statement`, async () => {
+    await t.step(`${name} is healthy without a key, in one statement`, async () => {
       service.forgetStatements();
       const answer = await service.call("GET", `/${name}/health`, { key: null });
       assert.deepEqual([answer.status, answer.body], [200, { status: "ok" }]);
@@ -31,7 +31,7 @@ serviceCase("GET /health", async (t, service) => {
       service.assertStatements(1);
     });
     for (const method of ["POST", "PUT", "DELETE"]) {
-      await t.step(`${method} of it on ${name} needs a key`, async () => {
+      await t.step(`${method} on ${name} needs a key`, async () => {
         const answer = await service.call(method, `/${name}/health`, { key: null });
         assertError(answer, "unauthorized");
       });
@@ -39,10 +39,10 @@ serviceCase("GET /health", async (t, service) => {
   }
 });
 
-Deno.test("a database that is away is 503 with Retry-After, soon", async (t) => {
+Deno.test("GET /health without a database is 503 with Retry-After within 2 s", async (t) => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
-  // Takes connections and never says a word, as a stopped server does.
+  // Accepts connections and never answers, like a server process that is stopped.
   const silent: Deno.Conn[] = [];
   const taking = (async () => {
     for await (const connection of listener) silent.push(connection);

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys on webhook endpoints (interface §8, rule 1): creation, update, rotation and
- * deletion are each done once, and the method is part of what a request is.
+ * Idempotency keys on webhook endpoints (interface §8, rule 1): a repeated create, update, rotation
+ * or deletion has one effect, and another method under the same key is a conflict.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const HOOK = "http://127.0.0.1:9999/hook";
 
-/** A request on an endpoint, and the status that it is answered. */
+/** A request on an endpoint, and the status of its answer. */
 const REQUESTS: [method: string, path: string, body: unknown, http: number][] = [
   ["POST", "", { url: HOOK }, 201],
   ["PUT", "/{id}", { description: "changed" }, 200],
@@ -25,12 +25,12 @@ async function endpoint(service: TestService): Promise<string> {
   return made.body.id;
 }
 
-/** Every row of the endpoints, to see that a replay changes none. */
+/** Every row of the endpoints, to show that a replay changes none. */
 async function rows({ sql }: TestService): Promise<string> {
   return JSON.stringify(await sql`select t::text from pay.webhook_endpoints t order by id`);
 }
 
-serviceCase("Idempotency-Key replays the first answer on endpoints", async (t, service) => {
+serviceCase("Idempotency-Key replays the first answer of endpoint routes", async (t, service) => {
   for (const [method, path, body, http] of REQUESTS) {
     await t.step(`${method} ${path} ${JSON.stringify(body)} → ${http}, twice`, async () => {
       const url = ENDPOINTS + path.replace("{id}", await endpoint(service));
@@ -44,13 +44,13 @@ serviceCase("Idempotency-Key replays the first answer on endpoints", async (t, s
       assert.equal(again.headers.get("Idempotent-Replayed"), "true");
       assert.equal(again.headers.get("Location"), first.headers.get("Location"));
       assert.equal(await rows(service), before);
-      // As many endpoints as one environment may have would end this table early.
+      // Keeps the environment below its limit on endpoints.
       await service.sql`delete from pay.webhook_endpoints`;
     });
   }
 });
 
-serviceCase("Idempotency-Key conflicts on another method", async (_t, service) => {
+serviceCase("Idempotency-Key conflicts on another method of one path", async (_t, service) => {
   const url = `${ENDPOINTS}/${await endpoint(service)}`;
   const options = { idempotency_key: "method" };
   const put = await service.call("PUT", url, { ...options, body: {} });

@@ -1,6 +1,6 @@
 /**
- * Which requests are the same under one idempotency key (contract §5): the canonical body (RFC
- * 8785) with method and the operation's own path decide; any other request is a conflict.
+ * Two requests under one idempotency key are the same if they have the same canonical body (RFC
+ * 8785), method and operation path (contract §5). Any other request under that key is a conflict.
  */
 
 import assert from "node:assert/strict";
@@ -66,7 +66,7 @@ serviceCase("Idempotency-Key compares canonical bodies", async (t, service) => {
       assert.deepEqual(await rowCounts(service), before);
     });
   }
-  await t.step("an absent body is the same as {}", async () => {
+  await t.step("an absent body equals {}", async () => {
     const { id } = await paymentIn(service, "pending");
     const cancel = (body?: string) =>
       service.call("POST", `${PAYMENTS}/${id}/cancel`, { body, idempotency_key: "absent" });
@@ -115,7 +115,7 @@ serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
   });
 });
 
-serviceCase("Idempotency-Key is one over the aliases of an operation", async (t, service) => {
+serviceCase("Idempotency-Key is shared by the aliases of an operation", async (t, service) => {
   const create = { amount: 1, currency: "EUR", outcome: "success" };
   const aliases: [string, from: string | null, paths: ((id: string) => string)[], unknown][] = [
     ["advance", "pending", [...ADVANCE_ADDRESSES], { to: "completed" }],

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (interface §8, contract §5): the same request again gets the first answer byte
- * for byte and changes nothing; what is kept and what is not.
+ * Idempotency keys (interface §8, contract §5): a repeated request gets the first answer byte for
+ * byte and changes nothing. Some errors are stored under the key, others are not.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ import {
 
 const CREATE = { amount: 700, currency: "EUR" };
 
-/** A request, the status of the payment that it is about, and the status that it is answered. */
+/** A request, the status that its payment is in, and the HTTP status of the answer. */
 type Request = [name: string, path: string, body: unknown, from: string | null, http: number];
 
 const REQUESTS: Request[] = [
@@ -91,9 +91,9 @@ function assertReplay(again: TestAnswer, first: TestAnswer): void {
 }
 
 serviceCase(
-  "Idempotency-Key keeps a refusal though the payment has moved on",
+  "Idempotency-Key keeps a refusal after the payment has changed",
   async (t, service) => {
-    await t.step("a refund that was too early stays refused", async () => {
+    await t.step("a refund that was refused as too early stays refused", async () => {
       const { id } = await paymentIn(service, "pending");
       const refund = () =>
         service.call("POST", `${PAYMENTS}/${id}/refund`, { idempotency_key: "early" });
@@ -102,12 +102,12 @@ serviceCase(
       await advance(service, id, "completed");
       assertReplay(await refund(), first);
     });
-    await t.step("a create is replayed as it was, whatever became of the payment", async () => {
+    await t.step("a create replays its answer after the payment has changed", async () => {
       const first = await service.pay(card({}), { idempotency_key: "create" });
       await service.call("POST", `${PAYMENTS}/${first.body.id}/refund`);
       assertReplay(await service.pay(card({}), { idempotency_key: "create" }), first);
     });
-    await t.step("a create is replayed though its card has expired since", async () => {
+    await t.step("a create replays its answer after its card has expired", async () => {
       const body = card({ exp_month: 11, exp_year: 2026 });
       await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
       const first = await service.pay(body, { idempotency_key: "month" });
@@ -120,7 +120,7 @@ serviceCase(
   },
 );
 
-/** Requests that are answered with an error that is not kept. */
+/** Requests whose error is not stored under the idempotency key. */
 const NOT_KEPT: [
   string,
   path: string,
@@ -139,7 +139,7 @@ const NOT_KEPT: [
   ["415", PAYMENTS, CREATE, 415, { "Content-Type": "text/plain" }],
 ];
 
-serviceCase("Idempotency-Key does not keep what did not happen", async (t, service) => {
+serviceCase("Idempotency-Key is not used up by requests without effect", async (t, service) => {
   for (const [name, path, body, http, headers = {}] of NOT_KEPT) {
     await t.step(name, async () => {
       const { id } = await paymentIn(service, "completed");
@@ -153,7 +153,7 @@ serviceCase("Idempotency-Key does not keep what did not happen", async (t, servi
       assert.deepEqual([made.status, made.headers.get("Idempotent-Replayed")], [201, null]);
     });
   }
-  await t.step("403 of a missing scope", async () => {
+  await t.step("403 for a missing scope", async () => {
     const { text: key } = await service.issueKey(service.key.environment_id, {
       scopes: ["payments:read"],
     });
@@ -164,7 +164,7 @@ serviceCase("Idempotency-Key does not keep what did not happen", async (t, servi
   });
 });
 
-serviceCase("Idempotency-Key is judged by its form", async (t, service) => {
+serviceCase("Idempotency-Key must be visible ASCII, 1 to 255 characters", async (t, service) => {
   const visible = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
   const cases: [string, key: string][] = [
     ["one character", "a"],
@@ -179,7 +179,7 @@ serviceCase("Idempotency-Key is judged by its form", async (t, service) => {
       assertReplay(await service.pay({}, { headers: { "Idempotency-Key": key } }), answer);
     });
   }
-  await t.step("upper and lower case are two keys", async () => {
+  await t.step("upper and lower case make two keys", async () => {
     const lower = await service.pay({}, { idempotency_key: "case" });
     const upper = await service.pay({}, { idempotency_key: "CASE" });
     assert.notEqual(lower.body.id, upper.body.id);
@@ -197,12 +197,12 @@ async function payIds(service: TestService, keys: string[]): Promise<string[]> {
 serviceCase("Idempotency-Key belongs to one API key", async (t, service) => {
   const { environment_id } = service.key;
   const second = await service.issueKey(environment_id);
-  await t.step("two keys of one environment do not share it", async () => {
+  await t.step("two API keys of one environment do not share it", async () => {
     const ids = await payIds(service, [service.key.text, second.text, service.other.text]);
     assert.equal(new Set(ids).size, 3);
     assert.deepEqual(await payIds(service, [service.key.text, second.text]), ids.slice(0, 2));
   });
-  await t.step("the other body of another key is no conflict", async () => {
+  await t.step("another body under another API key is no conflict", async () => {
     const answer = await service.pay({ amount: 9 }, {
       key: (await service.issueKey(environment_id)).text,
       idempotency_key: "own",

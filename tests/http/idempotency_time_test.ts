@@ -1,6 +1,6 @@
 /**
- * Idempotency keys in time (contract §5): an answer is kept for 24 hours from the first request, to
- * the millisecond, and that is decided when it is read.
+ * Idempotency keys over time (contract §5): an answer is kept for 24 hours from the first request,
+ * to the millisecond. The service checks the age when a request reads the answer.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;
 const CREATE = { amount: 700, currency: "EUR" };
 
-/** Requests that can be sent twice with an effect each time. */
+/** Requests that can be sent twice and have an effect each time. */
 const REPEATABLE: [string, path: string, body: unknown, from: string | null][] = [
   ["POST /v1/payments", PAYMENTS, CREATE, null],
   ["POST /payments", `${SANDBOX}/payments`, CREATE, null],
@@ -45,7 +45,7 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
           second.headers.get("Idempotent-Replayed"),
           result === "replayed" ? "true" : null,
         );
-        // A new answer is kept in its turn: 24 h from its own first request.
+        // The new answer is kept for 24 hours from its own first request.
         await service.setClock(FIRST_AT + DAY_MS + after_ms + (result === "new" ? DAY_MS - 1 : 0));
         const third = await send();
         assert.deepEqual([third.text, third.headers.get("Idempotent-Replayed")], [
@@ -55,7 +55,7 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
       });
     }
   }
-  await t.step("a replay does not lengthen it", async () => {
+  await t.step("a replay does not extend the 24 hours", async () => {
     const send = () => service.pay({}, { idempotency_key: "length" });
     await service.setClock(FIRST_AT);
     const first = await send();
@@ -64,7 +64,7 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
     await service.setClock(FIRST_AT + DAY_MS);
     assert.notEqual((await send()).body.id, first.body.id);
   });
-  await t.step("an expired key takes another request", async () => {
+  await t.step("an expired key accepts a different request", async () => {
     await service.setClock(FIRST_AT);
     await service.pay({}, { idempotency_key: "reuse" });
     await service.setClock(FIRST_AT + DAY_MS - 1);

@@ -1,6 +1,7 @@
 /**
- * Twins: the same keyed request again while the first is under way (contract §5). A twin waits for
- * the first and replays it, has its own turn when the first is rolled back, and gives up after 3 s.
+ * Twins: a keyed request is repeated while the first one is still in progress (contract §5). A twin
+ * waits for the first and replays its answer. It runs itself if the first is rolled back, and gives
+ * up after 3 s.
  */
 
 import assert from "node:assert/strict";
@@ -18,10 +19,12 @@ import {
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
-/** How long a twin waits (contract §5), and how late its answer may come on a busy machine. */
+/**
+ * The time that a twin waits (contract §5), and the delay of its answer allowed on a busy machine.
+ */
 const PATIENCE_MS = 3000;
 const SLACK_MS = 1500;
-/** What the first request is answered in these tests: nothing that a twin could make itself. */
+/** The stored answer of the first request. No twin could compute it by itself. */
 const FIRST_ANSWER = '{"id":"pay_first"}';
 
 type Request = [name: string, path: string, body: Record<string, unknown>, from: string | null];
@@ -38,7 +41,7 @@ const REQUESTS: Request[] = [
   ["POST /reset", `${SANDBOX}/reset`, {}, null],
 ];
 
-/** One of the requests, about a payment of its own, to be sent under any key. */
+/** Prepares one of the requests, on a payment of its own, to be sent under any key. */
 async function prepare(service: TestService, [, path, body, from]: Request) {
   const url = path.replace("{id}", from === null ? "" : (await paymentIn(service, from)).id);
   return {
@@ -48,7 +51,7 @@ async function prepare(service: TestService, [, path, body, from]: Request) {
   };
 }
 
-/** Claims a key as the first request of another server does, in a transaction that stays open. */
+/** Claims a key in a transaction that stays open, as a first request on another server does. */
 async function claim(service: TestService, key: string, hash: string): Promise<postgres.Sql> {
   const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await connection`begin`;
@@ -59,7 +62,7 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
   return connection;
 }
 
-serviceCase("Idempotency-Key: a twin waits and replays the first request", async (t, service) => {
+serviceCase("Idempotency-Key: a twin waits and replays the first answer", async (t, service) => {
   for (const request of REQUESTS) {
     await t.step(request[0], async () => {
       const { send, fingerprint } = await prepare(service, request);
@@ -86,15 +89,16 @@ serviceCase("Idempotency-Key: a twin waits and replays the first request", async
 });
 
 serviceCase(
-  "Idempotency-Key: a twin that waits for the payment replays too",
+  "Idempotency-Key: a twin that waits for the payment's row replays",
   async (t, service) => {
-    // The first request holds the payment's row before its key: a twin of a move waits there.
+    // The first request locks the payment's row before its key, so a twin of a move waits for that
+    // row.
     for (const request of REQUESTS.filter(([, , , from]) => from !== null)) {
       await t.step(request[0], async () => {
         const { send, fingerprint } = await prepare(service, request);
         const first = await claim(service, "moved", fingerprint);
         try {
-          // The sequence moves on, as by the change that the first request makes.
+          // Increments the sequence, as the change of the first request does.
           await first`update pay.payments set sequence = sequence + 1`;
           const twin = send("moved");
           await untilWaiting(service.sql);
@@ -112,7 +116,7 @@ serviceCase(
 );
 
 serviceCase(
-  "Idempotency-Key: a waiting request with another body conflicts",
+  "Idempotency-Key: a waiting request with another body is a conflict",
   async (t, service) => {
     for (const request of REQUESTS) {
       await t.step(request[0], async () => {
@@ -133,7 +137,7 @@ serviceCase(
 );
 
 serviceCase(
-  "Idempotency-Key: a twin of a request that is undone has its turn",
+  "Idempotency-Key: a twin runs after the first is rolled back",
   async (t, service) => {
     for (const request of REQUESTS) {
       await t.step(request[0], async () => {
@@ -175,12 +179,12 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
       const answer = await call;
       return { answer, waited_ms: performance.now() - started };
     };
-    // The time of the machine for as many requests that wait for nothing.
+    // The time that as many unhindered requests take on this machine now.
     const unhindered = await Promise.all(twins.map(() => timed(service.pay())));
     const usual_ms = Math.max(...unhindered.map(({ waited_ms }) => waited_ms));
     const before = await rowCounts(service);
-    // All wait at the same time, so the test takes as long as one of them. A reset admits no
-    // others.
+    // The twins wait at the same time, so the test takes as long as one of them. The reset follows,
+    // because a reset admits no other changes.
     const wait = ({ key, send }: typeof twins[number]) => timed(send(key));
     const [reset, ...others] = twins.toReversed();
     const answers = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];

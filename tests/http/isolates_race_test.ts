@@ -1,6 +1,6 @@
 /**
- * Several isolates over one database, racing on one payment (contract §3, security §3: R5). Within
- * an isolate changes of a payment queue; between isolates the database alone decides.
+ * Several isolates over one database change one payment at the same time (contract §3, security §3:
+ * R5). An isolate queues its changes of a payment. Between isolates only the database orders them.
  */
 
 import assert from "node:assert/strict";
@@ -16,10 +16,12 @@ import {
 
 const ISOLATES = 4;
 const ROUNDS = 25;
-/** How often a refund is sent that was beaten to it each time; fifty contend. */
+/**
+ * The number of times a refund is sent again after a 503. Fifty refunds contend for the payment.
+ */
 const TRIES = 50;
 
-/** Runs with further isolates over the database of a service. */
+/** Runs with several isolates over the database of a service. */
 async function withIsolates(
   service: TestService,
   run: (isolates: TestService[]) => Promise<void>,
@@ -36,7 +38,7 @@ async function withIsolates(
   }
 }
 
-serviceCase("fifty refunds from four isolates never give more back", async (_t, service) => {
+serviceCase("fifty refunds from four isolates never exceed the payment", async (_t, service) => {
   const { id } = await paymentIn(service, "completed");
   const key = service.key.text;
   await withIsolates(service, async (isolates) => {
@@ -44,7 +46,8 @@ serviceCase("fifty refunds from four isolates never give more back", async (_t, 
     const refund = async (isolate: TestService, tries = TRIES): Promise<void> => {
       const url = `${PAYMENTS}/${id}/refund`;
       const { status, body, text } = await isolate.call("POST", url, { key, body: { amount: 30 } });
-      // Beaten to it too often: nothing happened, and the client is told to try again.
+      // Other changes came first too often. Nothing has happened, and 503 tells the client to try
+      // again.
       if (status === 503 && tries > 1) return await refund(isolate, tries - 1);
       if (status === 201) return void results.given++;
       assert.deepEqual([status, body.error?.amount_refundable], [400, 10], text);
@@ -60,7 +63,7 @@ serviceCase("fifty refunds from four isolates never give more back", async (_t, 
   assert.equal(ledger.size, 1 + 33);
 });
 
-/** Two commands of which one ends the payment: the other is refused. */
+/** Two commands that exclude each other: one of them succeeds. */
 const RACES: [string, from: string, (id: string) => [path: string, body: unknown][]][] = [
   ["cancel and complete", "pending", (id) => [
     [`${PAYMENTS}/${id}/cancel`, {}],
@@ -77,7 +80,7 @@ const RACES: [string, from: string, (id: string) => [path: string, body: unknown
 ];
 
 for (const [name, from, commands] of RACES) {
-  serviceCase(`${name} from two isolates: one of them happens`, async (_t, service) => {
+  serviceCase(`${name} from two isolates: one of them succeeds`, async (_t, service) => {
     const key = service.key.text;
     await withIsolates(service, async (isolates) => {
       for (let round = 0; round < ROUNDS; round++) {

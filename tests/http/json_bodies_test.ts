@@ -1,6 +1,6 @@
 /**
- * Bodies at the edge: every vector of refused JSON on every kind of mutating route, the size limit
- * to the byte, media types and encodings. Whatever is refused is a 4xx that stores nothing.
+ * Request bodies: every vector of refused JSON on every mutating route, the size limit to the byte,
+ * media types and encodings. Every refused body is a 4xx and stores nothing.
  */
 
 import assert from "node:assert/strict";
@@ -12,10 +12,10 @@ import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import { bytesOf, JSON_VECTORS } from "../support/core/vectors.ts";
 
-/** Bytes of a body at most (security design §2). */
+/** The maximum size of a body in bytes (security design §2). */
 const LIMIT = 65_536;
 
-serviceCase("a body of refused JSON", async (t, service) => {
+serviceCase("a body of invalid JSON", async (t, service) => {
   const before = await rowCounts(service);
   const refused = JSON_VECTORS.filter((vector) =>
     vector.expect === "refuse" && bytesOf(vector).length > 0
@@ -32,25 +32,26 @@ serviceCase("a body of refused JSON", async (t, service) => {
       }
     });
   }
-  await t.step("none of them has stored anything", async () => {
+  await t.step("none of them stores anything", async () => {
     assert.deepEqual(await rowCounts(service), before);
   });
 });
 
-serviceCase("a body of accepted JSON", async (t, service) => {
+serviceCase("a body of valid JSON", async (t, service) => {
   const path = `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`;
   for (const vector of JSON_VECTORS.filter(({ expect }) => expect === "accept")) {
-    await t.step(`${vector.name} is read`, async () => {
+    await t.step(`${vector.name} is parsed`, async () => {
       const answer = await service.call("POST", path, { body: bytesOf(vector) });
       const is_object = /^\s*\{/.test(vector.text ?? "");
       if (!is_object) return assertError(answer, "invalid_json", null);
-      // Read, understood, and then there is no such payment; some hold a long number.
+      // The body is parsed. Then the payment does not exist, or a field is refused, such as a long
+      // number.
       assert.ok(["not_found", "invalid_parameter"].includes(answer.body.error.code), answer.text);
     });
   }
 });
 
-/** Sends a stream, which has no Content-Length. */
+/** Sends a body as a stream, which has no Content-Length. */
 async function stream(service: TestService, body: ReadableStream<Uint8Array>): Promise<TestAnswer> {
   const response = await createPaymentsFunction(service.deps)(
     new Request(`http://localhost${PAYMENTS}`, {
@@ -67,7 +68,7 @@ async function stream(service: TestService, body: ReadableStream<Uint8Array>): P
   return { status, headers, text, body: JSON.parse(text) };
 }
 
-/** The bytes in pieces of a size. */
+/** Splits the bytes into chunks of a size. */
 function inChunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -78,7 +79,7 @@ function inChunks(bytes: Uint8Array, size: number): ReadableStream<Uint8Array> {
   });
 }
 
-/** A good create, padded with spaces to a number of bytes. */
+/** A valid create, padded with spaces to a length in bytes. */
 function padded(length: number): Uint8Array {
   return new TextEncoder().encode(`{"amount":1,"currency":"EUR"}`.padEnd(length));
 }
@@ -103,7 +104,7 @@ serviceCase("the size of a body", async (t, service) => {
       });
     }
   }
-  await t.step("an endless body is given up at the limit", async () => {
+  await t.step("reading of an endless body stops at the limit", async () => {
     let given = 0;
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -116,13 +117,13 @@ serviceCase("the size of a body", async (t, service) => {
     assert.ok(given <= 2 * LIMIT, `${given} bytes were taken`);
   });
   for (const length of [LIMIT + 1, 1e9, Number.MAX_SAFE_INTEGER]) {
-    await t.step(`a Content-Length of ${length} is refused unread`, async () => {
+    await t.step(`a Content-Length of ${length} is refused before the body is read`, async () => {
       const headers = { "Content-Length": String(length) };
       assertError(await service.pay({}, { headers }), "payload_too_large", null);
     });
   }
   for (const announced of ["1", "0", "", " ", "-1", "x"]) {
-    await t.step(`a Content-Length of "${announced}" lets no more bytes in`, async () => {
+    await t.step(`a Content-Length of "${announced}" does not raise the limit`, async () => {
       const headers = { "Content-Length": announced };
       const answer = await service.call("POST", PAYMENTS, { body: padded(LIMIT + 1), headers });
       assertError(answer, "payload_too_large", null);
@@ -130,7 +131,7 @@ serviceCase("the size of a body", async (t, service) => {
   }
 });
 
-/** Headers of a good create's body, and what becomes of it. */
+/** A header of a valid create, and whether the request is accepted. */
 const MEDIA: [header: string, value: string, taken: boolean][] = [
   ["Content-Type", "application/json", true],
   ["Content-Type", "application/json; charset=utf-8", true],
@@ -161,13 +162,13 @@ const MEDIA: [header: string, value: string, taken: boolean][] = [
 serviceCase("the media type of a body", async (t, service) => {
   const body = { amount: 1, currency: "EUR" };
   for (const [header, value, taken] of MEDIA) {
-    await t.step(`${header}: ${value} is ${taken ? "taken" : "refused"}`, async () => {
+    await t.step(`${header}: ${value} is ${taken ? "accepted" : "refused"}`, async () => {
       const answer = await service.call("POST", PAYMENTS, { body, headers: { [header]: value } });
       if (taken) assert.equal(answer.status, 201, answer.text);
       else assertError(answer, "unsupported_media_type", null);
     });
   }
-  await t.step("an absent body needs none", async () => {
+  await t.step("an absent body needs no media type", async () => {
     for (const value of ["text/plain", ""]) {
       const headers = { "Content-Type": value };
       assert.equal((await service.call("POST", "/api-v1-sandbox/reset", { headers })).status, 200);
@@ -177,9 +178,9 @@ serviceCase("the media type of a body", async (t, service) => {
 
 const NOT_OBJECTS = ["null", "true", "1", '"{}"', "[]", "[{}]", '[{"amount":1}]'];
 
-serviceCase("a body that is no object", async (t, service) => {
+serviceCase("a body that is not an object", async (t, service) => {
   for (const route of mutatingRoutes() as Route[]) {
-    await t.step(`${route[0]} ${route[1]} is 400 for each kind`, async () => {
+    await t.step(`${route[0]} ${route[1]} refuses each kind with 400`, async () => {
       for (const body of NOT_OBJECTS) {
         assertError(await service.call(route[0], pathOf(route), { body }), "invalid_json", null);
       }

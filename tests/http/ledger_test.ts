@@ -1,6 +1,6 @@
 /**
- * The ledger as the API shows it: which accounts each movement debits and credits, the entry's
- * members, and the filters and pages of `GET /v1/ledger_entries` (contract §3).
+ * The ledger in the API: the accounts that each movement debits and credits, the members of an
+ * entry, and the filters and pages of `GET /v1/ledger_entries` (contract §3).
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ const MEMBERS = "id object transaction_id account direction amount_minor currenc
   "refund_id transfer_id created_at";
 const CAPTURE = ["debit processor 1000", "credit available 1000"];
 
-/** Commands after a create, and the entries that they leave, oldest first. */
+/** Commands after a create, and the entries that they write, oldest first. */
 const FLOWS: [string, Record<string, unknown>, commands: string[], entries: string[]][] = [
   ["capture", { outcome: "success" }, [], CAPTURE],
   ["no money moves while pending", { outcome: "pending" }, ["processing", "failed"], []],
@@ -109,7 +109,8 @@ async function entriesOf(service: TestService, query: string): Promise<Entry[]> 
 serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (t, service) => {
   for (const [name, body, commands, expected] of FLOWS) {
     await t.step(name, async () => {
-      // Each request a millisecond later than the one before, so that entries sort by it.
+      // Each request is a millisecond later than the one before, so the order of the entries is
+      // known.
       const payment = await run(service, body, commands);
       const entries = (await entriesOf(service, `payment_id=${payment.id}`)).reverse();
       assert.deepEqual(
@@ -199,7 +200,7 @@ serviceCase("GET /v1/ledger_entries filters", async (t, service) => {
       assertRefused(answer, 400, "invalid_parameter", param);
     });
   }
-  await t.step("pages meet every entry once", async () => {
+  await t.step("pages contain every entry once", async () => {
     const met: Entry[] = [];
     for (let cursor = ""; met.length < 20;) {
       const { body } = await service.call("GET", `${LEDGER}?limit=3${cursor}`);
@@ -211,10 +212,10 @@ serviceCase("GET /v1/ledger_entries filters", async (t, service) => {
   });
 });
 
-/** Characters of an id in the order of their values (contract §2). */
+/** The characters of an id, in the order of their values (contract §2). */
 const ORDINALS = "0123456789abcdefghjkmnpqrstvwxyz";
 
-/** Adds legs to the ledger transaction of a payment's capture, as a payment with fees would have. */
+/** Adds legs to the ledger transaction of a payment's capture, as fees would do. */
 async function addLegs({ sql }: TestService, payment_id: string, legs: number): Promise<void> {
   await sql`
     insert into pay.ledger_movements
@@ -233,7 +234,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
   const foreign = await service.make({ outcome: "success" }, { key: service.other.text });
   const everything = await entriesOf(service, "");
   const of_payment = everything.filter(({ payment_id }) => payment_id === id);
-  await t.step("newest first: by leg, the debit of each before its credit", () => {
+  await t.step("newest first: by leg, and each debit is older than its credit", () => {
     const expected = Array.from({ length: LEGS }, (_, leg) => {
       const [debit, credit] = leg === 0 ? ["processor", "available"] : ["available", "external"];
       return [`debit ${debit} ${1000 + leg}`, `credit ${credit} ${1000 + leg}`];
@@ -245,7 +246,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
     const ids = everything.map(({ id }) => id);
     assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
   });
-  await t.step("ids follow their transaction's", () => {
+  await t.step("an entry's id is derived from its transaction's id", () => {
     for (const [i, entry] of of_payment.toReversed().entries()) {
       const { transaction_id } = entry;
       assert.equal(entry.id.slice(3, -1), transaction_id.slice(4, -1));
@@ -273,7 +274,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
   ];
   for (const [query, entries] of lists) {
     const name = query.replaceAll(/_\w{26}/g, "_…");
-    await t.step(`?${name}: pages of every size meet each of ${entries.length} once`, async () => {
+    await t.step(`?${name}: pages of every size hold all ${entries.length} once`, async () => {
       for (let limit = 1; limit <= entries.length + 1; limit++) {
         const met: Entry[] = [];
         for (let cursor = "", pages = 1;; pages++) {
@@ -289,7 +290,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
       }
     });
   }
-  await t.step("a page begins after every entry, of whatever list it is", async () => {
+  await t.step("a page can start after any entry of any list", async () => {
     for (const [i, { id: cursor }] of everything.entries()) {
       for (const [query, entries] of lists) {
         assert.deepEqual(
@@ -300,7 +301,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
       }
     }
   });
-  await t.step("an id of no entry is refused as a cursor", async () => {
+  await t.step("an id that no entry has is refused as a cursor", async () => {
     const known = new Set(everything.map(({ id }) => id));
     const [theirs] = await service.sql`
       select id from pay.ledger_entries where subject_id = ${foreign.body.id}`;

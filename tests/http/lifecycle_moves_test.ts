@@ -1,6 +1,6 @@
 /**
- * Cancel, refund and authenticate from every status (contract §2): what each does where it may, and
- * that it is 409 and changes nothing where it may not.
+ * Cancel, refund and authenticate from every status (contract §2): the effect of each where it is
+ * allowed, and elsewhere 409 without a change.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ import {
 const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
 const MOVED = "2026-05-02T11:12:13.141Z";
 
-/** Statuses that can follow a status by any means: what a refused move names. */
+/** The statuses that can follow a status by any means. The message of a refused move lists them. */
 const NEXT: Record<string, string> = {
   pending: "requires_action processing completed declined failed cancelled",
   requires_action: "completed declined failed cancelled",
@@ -33,7 +33,7 @@ const NEXT: Record<string, string> = {
   chargeback: "",
 };
 
-/** What a move does where it may. */
+/** The effect of a move where it is allowed. */
 interface Effect {
   http: number;
   status: string;
@@ -198,7 +198,7 @@ serviceCase("POST /payments/{id}/authenticate settles a 3-D Secure card", async 
   }
 });
 
-serviceCase("a payment that this environment does not hold is 404", async (t, service) => {
+serviceCase("a payment of another environment is 404", async (t, service) => {
   const { body: foreign } = await service.make({ outcome: "pending" }, { key: service.other.text });
   const ids: [string, string][] = [
     ["another environment's", foreign.id],
@@ -228,7 +228,7 @@ serviceCase("a payment that this environment does not hold is 404", async (t, se
         messages.set(name, answer.body.error.message);
       });
     }
-    await t.step(`${method} ${path("{id}")} tells a wrong form, and no foreign id`, () => {
+    await t.step(`${method} ${path("{id}")} answers foreign ids like unknown ones`, () => {
       assert.equal(messages.get("another environment's"), messages.get("unknown"));
       for (const name of ["no id", "odd characters"]) {
         assert.match(messages.get(name)!, /must begin with "(pay|re)_"/);

@@ -1,7 +1,7 @@
 /**
  * The lifecycle by `advance`: from every status to every status, at each address, on each rail
- * (contract §2). A move that is allowed has exactly its events, ledger transactions and times; one
- * that is not is 409 and changes nothing.
+ * (contract §2). An allowed move has exactly its events, ledger transactions and times. Any other
+ * move is 409 and changes nothing.
  */
 
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
 const MOVED_AT = Date.parse("2026-05-02T11:12:13.141Z");
 const MOVED = "2026-05-02T11:12:13.141Z";
 
-/** What a move does: its events, its ledger transactions, and the members that change. */
+/** The effect of a move: its events, its ledger transactions, and the members that change. */
 interface Move {
   events: string[];
   ledger: string[];
@@ -82,7 +82,7 @@ const MOVES: Record<string, Move> = {
     ledger: ["chargeback available>chargebacks 600 EUR"],
   },
 };
-/** The bank sends the money back: only where there is a bank that can. */
+/** The bank returns the money. Only bank rails have this move. */
 const BANK_RETURN: Move = {
   events: ["payment.failed"],
   ledger: ["capture_reversal available>processor 1000 EUR"],
@@ -102,7 +102,8 @@ function moveOf(kind: Kind, from: string, to: string): Move | undefined {
 
 for (const [i, address] of ADVANCE_ADDRESSES.entries()) {
   const shown = address("{id}");
-  // Rails differ in the rules, not by address: all of them at the first, the card at the others.
+  // Rails differ in their rules, not by address: the first address gets all of them, the others the
+  // card.
   for (const kind of i === 0 ? KINDS : ["card" as const]) {
     serviceCase(`POST ${shown} moves a ${kind} payment`, async (t, service) => {
       for (const from of STATUSES) {
@@ -163,7 +164,10 @@ async function check(
   }
 }
 
-/** Members that depend on the end of a move alone; texts for people are taken from the answer. */
+/**
+ * Members that depend only on the status after the move. Texts for people are taken from the
+ * answer.
+ */
 // deno-lint-ignore no-explicit-any
 function expectedEnd(shown: any, kind: Kind, to: string): Record<string, unknown> {
   if (to === "requires_action") {
@@ -185,7 +189,7 @@ function expectedEnd(shown: any, kind: Kind, to: string): Record<string, unknown
   return { ...cleared, failure_message, failure_code, return_code, ...(code as object) };
 }
 
-serviceCase("POST /payments/{id}/advance halves odd and smallest amounts", async (t, service) => {
+serviceCase("POST /payments/{id}/advance rounds half of an amount down", async (t, service) => {
   const cases: [amount: number, half: number | "409"][] = [[1, "409"], [2, 1], [3, 1], [999, 499]];
   for (const [amount, half] of cases) {
     await t.step(`${amount} → ${half}`, async () => {

@@ -1,6 +1,6 @@
 /**
- * Logs and stored data: log lines hold their allow-list and nothing else, and what a merchant sends
- * in confidence is found in no log and in no table, whatever becomes of the request.
+ * Logs and stored data: a log line has the fields of its allow-list and no others. Confidential
+ * values of a request appear in no log, and tables contain only those that the service stores.
  */
 
 import assert from "node:assert/strict";
@@ -11,9 +11,9 @@ import { mutatingRoutes, pathOf, ROUTES } from "../support/http/routes.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 
-/** What a merchant trusts us with; each is found in what was sent, and nowhere else. */
+/** Confidential values of a merchant's requests. The test searches for each of them. */
 const CANARY = {
-  // A valid number that is no test card, and a test card's.
+  // The first is a valid number that is not a test card, the second is a test card.
   card: "4539578763621486",
   test_card: "4242424242424242",
   cvc: "7351",
@@ -26,12 +26,12 @@ const CANARY = {
 };
 
 const CARD = { number: CANARY.test_card, exp_month: 12, exp_year: 2034, cvc: CANARY.cvc };
-// American Express takes four digits, so that the CVC can be told from other numbers.
+// American Express has a CVC of four digits, which occurs in other numbers less often than three.
 const AMEX = { ...CARD, number: "378282246310005" };
 const PERSON = { email: CANARY.email, name: CANARY.name };
 const GOOD = { amount: 1000, currency: "EUR", customer: PERSON, description: CANARY.description };
 
-/** Bodies that carry the canaries, to be taken or refused. */
+/** Bodies with canaries. Some are accepted, others are refused. */
 const BODIES: unknown[] = [
   { ...GOOD, card: AMEX },
   { ...GOOD, card: CARD },
@@ -51,7 +51,7 @@ const BODIES: unknown[] = [
   CANARY.card,
 ];
 
-/** Every way in which a request can go wrong at the edge. */
+/** A request of every kind that the edge refuses. */
 function variants(service: TestService, key: string): CallOptions[] {
   const idempotency_key = `${CANARY.idempotency_key}-${crypto.randomUUID()}`;
   return [
@@ -70,7 +70,7 @@ function variants(service: TestService, key: string): CallOptions[] {
   ];
 }
 
-/** Sends the canaries over every route, in every body, path and query. */
+/** Sends the canaries on every route, in every body, path and query. */
 async function sendEverywhere(service: TestService, key: string): Promise<void> {
   const { id } = await paymentIn(service, "completed");
   for (const route of mutatingRoutes().filter(([, path]) => !path.endsWith("/reset"))) {
@@ -94,7 +94,7 @@ async function sendEverywhere(service: TestService, key: string): Promise<void> 
 }
 
 const FIELDS = ["time", "request_id", "key_id", "route", "status", "ms", "code"];
-/** The route of an attempt's line, and what it holds besides. */
+/** The route in the log line of a webhook attempt, and the fields that only this line has. */
 const ATTEMPT = "webhook attempt";
 const ATTEMPT_FIELDS = ["event_id", "delivery_id", "endpoint_id", "attempt"];
 const TEMPLATES = new Set([
@@ -104,14 +104,14 @@ const TEMPLATES = new Set([
   "unknown",
 ]);
 
-serviceCase("canaries over every route and error", async (t, service) => {
+serviceCase("canaries on every route and in every error", async (t, service) => {
   const { text: key, id: key_id } = await service.issueKey(service.key.environment_id);
   service.logs.length = 0;
   await sendEverywhere(service, key);
   await service.call("GET", "/api-v1-payments/health", { key: null });
   await service.call("GET", "/api-v1-sandbox/health", { key: null });
 
-  await t.step("log lines hold their fields and nothing else", () => {
+  await t.step("log lines have the allowed fields and no others", () => {
     assert.ok(service.logs.length > 1_000);
     const attempts = service.logs.filter(({ route }) => route === ATTEMPT);
     assert.ok(attempts.length > 0);
@@ -136,30 +136,31 @@ serviceCase("canaries over every route and error", async (t, service) => {
       assert.equal(line.code === null, line.status < 400);
     }
   });
-  await t.step("the key that was admitted is named by its id", () => {
+  await t.step("log lines name the admitted key by its id", () => {
     const named = new Set(service.logs.map((line) => line.key_id));
     assert.deepEqual(
       [...named].sort(),
       [key_id, service.key.id, service.live.id, null].sort(),
     );
   });
-  await t.step("no log line holds a canary", () => {
-    // Four digits occur in the random part of ids as well.
+  await t.step("no log line contains a canary", () => {
+    // Random parts of ids contain the four digits as well.
     const lines = JSON.stringify(service.logs).replaceAll(/_[0-9a-z]{26}"/g, '_…"');
     assert.deepEqual(found(lines, { ...CANARY, key, key_in_dashes: key.replaceAll("_", "-") }), []);
   });
-  await t.step("a table holds what is to be kept, in its place, and no more", async () => {
+  await t.step("tables contain only the canaries that the service stores", async () => {
     const dump = await dumpTables(service);
     const { card, test_card, cvc, iban } = CANARY;
     assert.deepEqual(found(dump, { card, test_card, iban, key, amex: AMEX.number }), []);
-    // Four digits occur in ids and times as well: only a number of its own is the CVC.
+    // Ids and times contain the four digits as well, so the test looks for them as a number of
+    // their own.
     assert.doesNotMatch(dump, new RegExp(`"cvc|[":' ]${cvc}[",' ]`));
-    // What is kept is there, so the search would have found the rest.
+    // The dump contains the stored canaries, which shows that the search works.
     const kept = { email: CANARY.email, key: CANARY.idempotency_key, url: CANARY.url };
     assert.equal(found(dump, kept).length, Object.keys(kept).length);
     assert.match(dump, /"last4\W+4300\W/);
   });
-  await t.step("an e-mail address stands in bodies alone", async () => {
+  await t.step("only columns with bodies contain an e-mail address", async () => {
     const columns = await service.sql<{ table: string; column: string }[]>`
       select table_name as table, column_name as column from information_schema.columns
       where table_schema = 'pay' and data_type in ('text', 'ARRAY', 'json')`;
@@ -197,7 +198,7 @@ Deno.test("writeLogLine() writes one line of JSON", () => {
   assert.deepEqual(Object.keys(JSON.parse(written[0]!)), FIELDS);
 });
 
-/** The names of the texts that are in there, in any case and grouping. */
+/** The names of the texts that `where` contains, in any case and grouping. */
 function found(where: string, texts: Record<string, string>): string[] {
   const plain = where.toLowerCase().replaceAll(/[\s-]/g, "");
   return Object.entries(texts)

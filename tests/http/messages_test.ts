@@ -1,7 +1,7 @@
 /**
- * Messages of errors are for people. Each field of each operation is made wrong once, and so are
- * headers, paths and bodies. All messages stand on one page, messages.md, to be read as a user
- * would. `UPDATE_MESSAGES=1` writes the page anew.
+ * Error messages are for people. The test makes a mistake in each field of each operation, and in
+ * headers, paths and bodies. The page messages.md shows all messages, so that a reviewer can read
+ * them as a user would. `UPDATE_MESSAGES=1` writes it again.
  */
 
 import assert from "node:assert/strict";
@@ -12,20 +12,20 @@ import { serviceCase } from "../support/service/service_case.ts";
 import { wrongBodies, wrongQueries, type WrongValue } from "../support/http/wrong_values.ts";
 
 const PAGE = new URL("messages.md", import.meta.url);
-/** Words of the validator and of programmers, which no message may use. */
+/** Words of the validator and of programmers. No message may contain them. */
 const JARGON =
   /\b(expected|received|invalid_type|invalid input|int|regex|nan|undefined|union|string|boolean|enum|schema|zod|parse|payload|invalid)\b/i;
-/** Characters of a message that is still read in one go. */
+/** The maximum length of a message. */
 const LONGEST = 230;
 
-/** A mistake and the answer to it. */
+/** A mistake, and the message that answers it. */
 interface Line {
   field?: string;
   mistake: string;
   message: string;
 }
 
-serviceCase("messages say what is wrong and what to send, in plain words", async (t, service) => {
+serviceCase("messages of errors name the fault and the value to send", async (t, service) => {
   const sections: [title: string, lines: Line[]][] = [];
   const shown = new Set<string>();
   for (const { operation, path, alias_of } of ADDRESSES) {
@@ -37,7 +37,7 @@ serviceCase("messages say what is wrong and what to send, in plain words", async
     for (const wrong of cases) {
       const answer = await send(service, operation.method, path, wrong);
       const message = judge(answer, `${path} ${wrong.path}: ${wrong.shown}`);
-      // A field that several operations have is shown once.
+      // Several operations have the same field. The page shows it once.
       const key = JSON.stringify([wrong.path, wrong.shown, message]);
       if (shown.has(key)) continue;
       shown.add(key);
@@ -55,7 +55,7 @@ serviceCase("messages say what is wrong and what to send, in plain words", async
     sections.push([title, lines]);
   }
   const page = render(sections);
-  await t.step("the page has every field", () => {
+  await t.step("the page shows every field", () => {
     for (const name of ["amount_minor", "card.cvc", "iban.bic", "wallet.network", "events[0]"]) {
       assert.ok(page.includes(`\n${name}: `), name);
     }
@@ -78,7 +78,7 @@ function send(
   return service.call(method, url, { body: value });
 }
 
-/** The message of an answer, which must be an error in plain words. */
+/** The message of an answer. Asserts that the answer is an error in plain words. */
 function judge({ status, body, text }: TestAnswer, at: string): string {
   assert.ok(status >= 400, `${at} is accepted: ${text}`);
   const { code, message, param } = body.error;

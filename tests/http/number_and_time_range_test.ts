@@ -1,7 +1,6 @@
 /**
- * Times and numbers at the ends of the ranges of RFC 3339, `timestamptz`, `Date` and PostgreSQL's
- * integers, in every such field of every request of the OpenAPI document: the answer is never a
- * 5xx.
+ * Times and numbers at the limits of RFC 3339, `timestamptz`, `Date` and PostgreSQL's integers, in
+ * every such field of every request of the OpenAPI document. No answer is a 5xx.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +14,7 @@ const DOCUMENT: Json = JSON.parse(
   await Deno.readTextFile(new URL("../../docs/openapi.json", import.meta.url)),
 );
 
-/** Times around the ends of each type. An offset moves some of them out of the year 9999 or 1. */
+/** Times near the limits of each type. An offset moves some of them out of the years 1 to 9999. */
 const TIMES = [
   "9999-12-31T23:59:59-14:00",
   "9999-12-31T23:59:59-23:59",
@@ -65,7 +64,7 @@ const NUMBERS = [
 interface Field {
   method: string;
   path: string;
-  /** Path in the body; null: a parameter of the query. */
+  /** The schema of the body; null: the field is a parameter of the query. */
   schema: string | null;
   name: string;
   members: string[];
@@ -87,7 +86,7 @@ function resolve(schema: Json): Json {
   return schema?.$ref ? DOCUMENT.components.schemas[schema.$ref.split("/").at(-1)] : schema;
 }
 
-/** Paths to every time and number below a schema. */
+/** Paths to every time and number in a schema. */
 function fieldsOf(schema: Json, members: string[] = []): [string[], string[]][] {
   const resolved = resolve(schema) ?? {};
   if (resolved.format === "date-time") return [[members, TIMES.map((t) => JSON.stringify(t))]];
@@ -101,7 +100,9 @@ function fieldsOf(schema: Json, members: string[] = []): [string[], string[]][] 
   ];
 }
 
-/** Maps the end of a path to the type of the field: `limit` is text in the query. */
+/**
+ * Collects the fields from the document: times and numbers of bodies, times and `limit` of queries.
+ */
 function requestFields(): Field[] {
   const fields: Field[] = [];
   for (const [path, methods] of Object.entries<Json>(DOCUMENT.paths)) {
@@ -131,7 +132,7 @@ function requestFields(): Field[] {
   return fields;
 }
 
-/** A body as text, with one member replaced. */
+/** The body as text, with one member replaced. */
 function bodyWith(body: Json, [first, ...rest]: string[], value: string): string {
   const others = Object.entries(body).filter(([name]) => name !== first)
     .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`);
@@ -140,7 +141,7 @@ function bodyWith(body: Json, [first, ...rest]: string[], value: string): string
   return `{${[...others, `${JSON.stringify(first)}:${member}`].join(",")}}`;
 }
 
-/** Ids of existing resources for the paths. */
+/** The id of an existing resource for a path. */
 async function resourceIn(service: TestService, path: string): Promise<string> {
   if (path.includes("/api_keys/")) return (await service.issueKey(service.key.environment_id)).id;
   if (path.includes("/webhook_endpoints/")) {
@@ -154,7 +155,7 @@ async function resourceIn(service: TestService, path: string): Promise<string> {
 
 const FIELDS = requestFields();
 
-Deno.test("the document's times and numbers of requests are all found", () => {
+Deno.test("requestFields() finds the times and numbers of all requests", () => {
   const names = new Set(FIELDS.map(({ name }) => name));
   for (
     const name of [
@@ -166,9 +167,9 @@ Deno.test("the document's times and numbers of requests are all found", () => {
   }
 });
 
-serviceCase("times and numbers at the ends of their ranges", async (t, service) => {
+serviceCase("times and numbers at the limits of their types", async (t, service) => {
   for (const { method, path, schema, name, members, values } of FIELDS) {
-    await t.step(`${method.toUpperCase()} ${path}, ${name}: never a 5xx`, async () => {
+    await t.step(`${method.toUpperCase()} ${path}, ${name}: no 5xx`, async () => {
       const id = path.includes("{id}") ? await resourceIn(service, path) : "";
       const body = schema && BODIES[schema];
       assert.notEqual(body, undefined, `no sound body of ${schema}`);
@@ -183,7 +184,7 @@ serviceCase("times and numbers at the ends of their ranges", async (t, service) 
       }
     });
   }
-  await t.step("a time that an offset moves out of the year 9999 is 400", async () => {
+  await t.step("a time whose offset moves it past the year 9999 in UTC is 400", async () => {
     const time = "9999-12-31T23:59:59-14:00";
     const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
       body: { name: "x", expires_at: time },
@@ -196,7 +197,7 @@ serviceCase("times and numbers at the ends of their ranges", async (t, service) 
       }
     }
   });
-  await t.step("the last time of the year 9999 in UTC is taken", async () => {
+  await t.step("the last time of the year 9999 in UTC is accepted", async () => {
     const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
       body: { name: "x", expires_at: "9999-12-31T13:59:59.999-10:00" },
     });

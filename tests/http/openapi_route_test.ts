@@ -1,4 +1,7 @@
-/** `GET /v1/openapi.json`: public, cacheable, readable by any web page, true of what is served. */
+/**
+ * `GET /v1/openapi.json` is public, can be cached, can be read by every web page, and describes the
+ * served routes.
+ */
 
 import assert from "node:assert/strict";
 import { servedRoutes } from "../support/http/routes.ts";
@@ -14,21 +17,21 @@ const DOCUMENT = JSON.parse(
 serviceCase("GET /v1/openapi.json", async (t, service) => {
   const get = (headers: Record<string, string> = {}, key: string | null = null) =>
     service.call("GET", PATH, { key, headers });
-  await t.step("needs no key and answers docs/openapi.json", async () => {
+  await t.step("needs no key and answers with docs/openapi.json", async () => {
     const answer = await get();
     assert.equal(answer.status, 200);
     assert.deepEqual(answer.body, DOCUMENT);
   });
-  await t.step("takes no round trip to the database and leaves a log line", async () => {
+  await t.step("makes no database statement and writes a log line", async () => {
     service.forgetStatements();
     service.logs.length = 0;
     await get();
     service.assertStatements(0);
     assert.deepEqual(service.logs.map(({ route }) => route), [`GET ${PATH}`]);
   });
-  await t.step("may be kept, and is not sent again to who has it", async () => {
+  await t.step("can be cached, and answers 304 to a matching ETag", async () => {
     const first = await get();
-    // A server that compresses answers makes the tag a weak one.
+    // A proxy that compresses answers makes the ETag a weak one.
     const etag = first.headers.get("ETag")!.replace("W/", "");
     assert.equal(first.headers.get("Cache-Control"), "public, max-age=300");
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {
@@ -38,31 +41,31 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
     }
     assert.equal((await get({ "If-None-Match": '"other"' })).status, 200);
   });
-  await t.step("any web page may read it, whatever origins are allowed", async () => {
+  await t.step("allows every origin", async () => {
     for (const headers of [{}, { "If-None-Match": (await get()).headers.get("ETag")! }]) {
       const answer = await get({ Origin: "https://elsewhere.example", ...headers });
       assert.notEqual(answer.status, 403);
       assert.equal(answer.headers.get("Access-Control-Allow-Origin"), "*");
     }
   });
-  await t.step("a live key from a browser changes nothing", async () => {
+  await t.step("is the same for a live key from a browser", async () => {
     const answer = await get({ Origin: "https://elsewhere.example" }, service.live.text);
     assert.equal(answer.status, 200);
   });
-  await t.step("other methods are 405 with a key, 401 without", async () => {
+  await t.step("other methods are 405 with a key and 401 without", async () => {
     const answer = await service.call("POST", PATH);
     assert.deepEqual([answer.status, answer.headers.get("Allow")], [405, "GET"]);
     assert.equal((await service.call("POST", PATH, { key: null })).status, 401);
   });
 });
 
-serviceCase("GET /v1/openapi.json names the service's own address", async (_t, service) => {
+serviceCase("GET /v1/openapi.json names the address of the service", async (_t, service) => {
   const { body } = await service.call("GET", PATH, { key: null });
   assert.equal(body.servers[0].url, 'https://pay.example/"$&/functions/v1');
   assert.deepEqual(body.paths, DOCUMENT.paths);
 }, { base_url: 'https://pay.example/"$&/functions/v1' });
 
-Deno.test("docs/openapi.json has every route that is served, and no other but the keyless", () => {
+Deno.test("docs/openapi.json describes every served route and the five that need no key", () => {
   const described = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
     Object.keys(item as object).map((method) => `${method.toUpperCase()} ${path}`)
   );

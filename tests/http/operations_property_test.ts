@@ -1,7 +1,7 @@
 /**
- * Random operations on random payments, some of them at once, some sent again under their key; then
- * an audit of the tables that shares no code with the product (security §3: R2, R4, R5). The seed
- * of a run is the name of its step; `SEED` sets it.
+ * Random operations on random payments, some at the same time and some repeated under their key.
+ * Then an audit reads the tables; it shares no code with the service (security §3: R2, R4, R5). The
+ * seed of a run is in the name of its step; `SEED` sets it.
  */
 
 import assert from "node:assert/strict";
@@ -34,7 +34,7 @@ const Instrument = fc.constantFrom<Record<string, unknown>>(
   { outcome: "chargeback" },
 );
 const Amount = fc.integer({ min: 1, max: 12 });
-/** Which payment: mostly the newest, so that moves follow each other. */
+/** The payment to change: mostly the newest one, so that moves follow each other. */
 const Target = fc.integer({ min: 0, max: 2 });
 const Operation = fc.oneof(
   fc.record({ do: fc.constant("create"), body: Instrument, amount: Amount }),
@@ -64,24 +64,24 @@ const Operation = fc.oneof(
   }
 >;
 type Operation = typeof Operation extends fc.Arbitrary<infer T> ? T : never;
-/** An operation, with a key or without, sent so many times at once. */
+/** An operation, with a key or without, sent this many times at once. */
 const Command = fc.record({
   operation: Operation,
   is_keyed: fc.boolean(),
   twins: fc.integer({ min: 1, max: 3 }),
 });
 type Command = typeof Command extends fc.Arbitrary<infer T> ? T : never;
-/** Batches one after the other; what is in a batch runs at once. */
+/** Batches, one after the other. The commands of a batch run at once. */
 const Workload = fc.array(fc.array(Command, { minLength: 1, maxLength: 4 }), {
   minLength: 1,
   maxLength: 12,
 });
 
-/** Every status that an operation of this workload may be answered with. */
+/** Every status that an operation of this workload can be answered with. */
 const ANSWERS = new Set([200, 201, 400, 402, 409]);
 const KEPT = new Set([200, 201, 402, 409]);
 
-serviceCase("random operations keep every promise", async (t, service) => {
+serviceCase("random operations keep the promises", async (t, service) => {
   await t.step(`seed ${SEED}`, async () => {
     await fc.assert(
       fc.asyncProperty(Workload, async (workload) => {
@@ -148,7 +148,7 @@ function perform(
   return advance(service, id, operation.to!, keyed);
 }
 
-/** Each query finds nothing when its promise holds. */
+/** Each query finds no row when its promise holds. */
 async function audit({ sql }: TestService): Promise<void> {
   const findings: [string, PromiseLike<readonly unknown[]>][] = [
     [
@@ -178,7 +178,7 @@ async function audit({ sql }: TestService): Promise<void> {
       where p.id is null or e.id is null`,
     ],
     [
-      "payments whose refunds do not add up",
+      "payments whose amount_refunded is not the sum of their refunds",
       sql`
       select p.id from pay.payments p
       left join pay.refunds r on r.payment_id = p.id
@@ -187,7 +187,7 @@ async function audit({ sql }: TestService): Promise<void> {
         or p.amount_refunded > p.amount_minor`,
     ],
     [
-      "payments whose money is not where their status says",
+      "payments whose ledger movements do not match their status",
       sql`
       select p.id, p.status from pay.payments p
       left join pay.ledger_entries e on e.subject_id = p.id and e.account = 'available'
@@ -198,7 +198,7 @@ async function audit({ sql }: TestService): Promise<void> {
           then p.amount_minor - p.amount_refunded else 0 end`,
     ],
     [
-      "payments whose body is not their row, or not their newest event",
+      "payments whose body differs from their row or their newest event",
       sql`
       select p.id from pay.payments p
       join pay.events e on e.subject_id = p.id and e.sequence = p.sequence

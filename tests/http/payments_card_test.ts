@@ -1,6 +1,6 @@
 /**
- * Cards at `POST /v1/payments`: numbers that are not for tests, security codes, and expiry to the
- * millisecond. A refused number is echoed and stored nowhere (contract §2).
+ * Cards of `POST /v1/payments`: numbers that are not test cards, CVCs, and the expiry to the
+ * millisecond. No answer, log or table contains a refused number (contract §2).
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ const NUMBERS: [string, number: unknown][] = [
   ["a JSON number", 4242424242424242],
 ];
 
-serviceCase("POST /v1/payments refuses other card numbers", async (t, service) => {
+serviceCase("POST /v1/payments refuses numbers that are not test cards", async (t, service) => {
   for (const [name, number] of NUMBERS) {
     await t.step(name, async () => {
       const before = await rowCounts(service);
@@ -30,7 +30,7 @@ serviceCase("POST /v1/payments refuses other card numbers", async (t, service) =
       assert.deepEqual(await rowCounts(service), before);
       if (number === "") return;
       const digits = String(number).replace(/\D/g, "") || "none";
-      // The message names a published number, which begins like some of these.
+      // The message names a published number, which has the first digits of some of these numbers.
       const text = answer.text.replaceAll("4242 4242 4242 4242. ", "");
       const told = text + JSON.stringify([...answer.headers]) + JSON.stringify(service.logs);
       assert.ok(!told.includes(String(number)), "echoed as sent");
@@ -68,14 +68,14 @@ serviceCase("POST /v1/payments checks the CVC", async (t, service) => {
     });
   }
   for (const postal_code of ["", "10115", "SW1A 1AA", "00000"]) {
-    await t.step(`any postal code: "${postal_code}"`, async () => {
+    await t.step(`any postal code is accepted: "${postal_code}"`, async () => {
       const answer = await service.pay(card({ postal_code } as never));
       assert.equal(answer.status, 201, answer.text);
     });
   }
 });
 
-/** A card is good through the last millisecond (UTC) of its month. */
+/** A card is valid until the last millisecond (UTC) of its month. */
 const EXPIRIES: [month: unknown, year: unknown, at: string, refused: string | null][] = [
   [11, 2026, "2026-11-20T12:00:00.000Z", null],
   [11, 2026, "2026-11-30T23:59:59.999Z", null],
@@ -98,7 +98,7 @@ const EXPIRIES: [month: unknown, year: unknown, at: string, refused: string | nu
 
 serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
   for (const [exp_month, exp_year, at, refused] of EXPIRIES) {
-    await t.step(`${exp_month}/${exp_year} at ${at} → ${refused ?? "taken"}`, async () => {
+    await t.step(`${exp_month}/${exp_year} at ${at} → ${refused ?? "accepted"}`, async () => {
       await service.setClock(Date.parse(at));
       const before = await rowCounts(service);
       const answer = await service.pay(card({ exp_month, exp_year } as never));
@@ -109,7 +109,7 @@ serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
   }
   await service.setClock(null);
   for (const number of ["4000 0000 0000 0069", "4000000000000069", "4000-0000-0000-0069"]) {
-    await t.step(`${number} has always expired`, async () => {
+    await t.step(`${number} is expired on any date`, async () => {
       const before = await rowCounts(service);
       assertRefused(await service.pay(card(number)), 400, "invalid_parameter", "card.exp_year");
       assertRefused(await service.make(card(number)), 400, "invalid_parameter", "card.exp_year");
@@ -118,7 +118,7 @@ serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
   }
 });
 
-serviceCase("POST /v1/payments writes 12.0 nowhere as a month", async (_t, service) => {
+serviceCase("POST /v1/payments refuses 12.0 as a month", async (_t, service) => {
   const body =
     `{"amount":1,"currency":"EUR","card":{"number":"4242424242424242","exp_month":12.0,` +
     `"exp_year":2034,"cvc":"123"}}`;

@@ -1,6 +1,6 @@
 /**
- * Creating a payment by test value: every card, IBAN and wallet in every spelling, and the exact
- * result that the contract names for it (§2).
+ * `POST /v1/payments` with every test value: every card, IBAN and wallet in every spelling, and the
+ * exact result that the contract states for it (§2).
  */
 
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { BASE_URL } from "../support/service/service.ts";
 import { recordOf } from "../support/database/payment_records.ts";
 import { card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
-/** What a value leads to: HTTP status, payment status, failure_code or error code, return_code. */
+/** The result of a value: HTTP status, payment status, failure_code or error code, return_code. */
 type Result = [http: number, status: string, code: string | null, return_code?: string];
 
 const COMPLETED: Result = [201, "completed", null];
@@ -97,7 +97,7 @@ const VALUES: [value: string, Record<string, unknown>, kind: string, Result][] =
   ["nothing by sepa", { method_kind: "sepa" }, "sepa", [201, "pending", null]],
 ];
 
-serviceCase("POST /v1/payments answers test values", async (t, service) => {
+serviceCase("POST /v1/payments answers each test value as documented", async (t, service) => {
   for (const [value, body, kind, [http, status, code, return_code = null]] of VALUES) {
     await t.step(`${value} → ${http} ${status} ${code ?? ""}`, async () => {
       const answer = await service.pay(body);
@@ -134,7 +134,7 @@ serviceCase("POST /v1/payments answers test values", async (t, service) => {
 });
 
 serviceCase(
-  "POST /v1/payments writes what the result's row of the lifecycle names",
+  "POST /v1/payments writes the events and entries of its result",
   async (t, service) => {
     const cases: [string, Record<string, unknown>, events: string, ledger: string[]][] = [
       ["approved", card("4242 4242 4242 4242"), "created completed", [
@@ -165,7 +165,7 @@ serviceCase(
   },
 );
 
-serviceCase("POST /v1/payments leaves nothing of a card's secrets", async (_t, service) => {
+serviceCase("POST /v1/payments stores no CVC and no full card number", async (_t, service) => {
   const { body } = await service.pay({
     ...card({ cvc: "987" }),
     iban: undefined,

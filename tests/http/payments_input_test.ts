@@ -1,6 +1,6 @@
 /**
- * What `POST /v1/payments` takes and what it refuses, field by field (contract §2): a refusal is
- * 400, names the field, and leaves no row.
+ * The fields of `POST /v1/payments`: the accepted and the refused values of each (contract §2). A
+ * refusal is 400, names the field, and stores nothing.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import {
 
 const MAX = 999_999_999_999;
 
-/** The text of `amount`, and what it leads to: the amount, or "refused". */
+/** The text of `amount`, and the resulting amount or "refused". */
 const AMOUNTS: [literal: string, result: number | "refused"][] = [
   ["1", 1],
   ["1000", 1000],
@@ -41,7 +41,7 @@ const AMOUNTS: [literal: string, result: number | "refused"][] = [
   ["{}", "refused"],
 ];
 
-serviceCase("POST /v1/payments judges an amount by its text", async (t, service) => {
+serviceCase("POST /v1/payments checks the literal text of an amount", async (t, service) => {
   for (const path of [PAYMENTS, "/api-v1-sandbox/payments"]) {
     for (const field of ["amount", "amount_minor"]) {
       for (const [literal, result] of AMOUNTS) {
@@ -74,7 +74,7 @@ serviceCase("POST /v1/payments judges an amount by its text", async (t, service)
   }
 });
 
-/** Fields that are taken, and what the answer shows of them. */
+/** Accepted fields, and the members of the answer that show them. */
 const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ["currency in lower case", { currency: "eur" }, { currency: "EUR" }],
   ["currency in mixed case", { currency: "uSd" }, { currency: "USD" }],
@@ -103,7 +103,7 @@ const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ["an empty description", { description: "" }, { description: "" }],
 ];
 
-/** Fields that are refused, and the field that is named. */
+/** Refused fields, and the field that the error names. */
 const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["no currency", { currency: undefined }, "currency"],
   ["an unknown currency", { currency: "ABC" }, "currency"],
@@ -178,7 +178,7 @@ const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["an unknown asset", { wallet: { ...wallet(), asset: "DAI" } }, "wallet.asset"],
 ];
 
-serviceCase("POST /v1/payments takes these fields", async (t, service) => {
+serviceCase("POST /v1/payments accepts these fields", async (t, service) => {
   for (const [name, body, shown] of TAKEN) {
     await t.step(name, async () => {
       const answer = await service.pay(body);
@@ -197,7 +197,7 @@ serviceCase("POST /v1/payments refuses these fields", async (t, service) => {
       assert.deepEqual(await rowCounts(service), before);
     });
   }
-  await t.step("a metadata key of 41", async () => {
+  await t.step("a metadata key of 41 characters is refused", async () => {
     const answer = await service.pay({ metadata: { ["k".repeat(41)]: "v" } });
     assert.match(answer.body.error.param, /^metadata/);
     assertRefused(answer, 400, "invalid_parameter", answer.body.error.param);

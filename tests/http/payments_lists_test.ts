@@ -1,6 +1,6 @@
 /**
- * `GET /v1/payments` (contract §5): limits, cursors, the envelope, and every filter alone and with
- * others.
+ * `GET /v1/payments` (contract §5): limits, cursors, the envelope, and every filter alone and
+ * combined.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ function list(service: TestService, query = "", key?: string) {
 }
 
 serviceCase("GET /v1/payments limits its pages", async (t, service) => {
-  await t.step("an empty list", async () => {
+  await t.step("an empty list has the envelope", async () => {
     assert.equal(
       (await list(service)).text,
       '{"object":"list","url":"/v1/payments","data":[],"has_more":false,"next_cursor":null}',
@@ -37,7 +37,7 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
   const texts: string[] = [];
   for (let i = 0; i < 12; i++) texts.unshift((await service.pay({ reference: `r${i}` })).text);
   const ids = texts.map((text) => JSON.parse(text).id);
-  await t.step("10 without a limit, newest first, as they were answered", async () => {
+  await t.step("without a limit 10 payments, newest first, as they were answered", async () => {
     assert.equal(
       (await list(service)).text,
       `{"object":"list","url":"/v1/payments","data":[${texts.slice(0, 10)}],` +
@@ -78,7 +78,7 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
 
 const FIRST_AT = Date.parse("2026-02-01T00:00:00.000Z");
 
-/** Forty payments, a second apart: every status of every kind, with references. */
+/** Forty payments, a second apart: every status of every kind, some with references. */
 async function variety(service: TestService): Promise<Shown[]> {
   const made: Shown[] = [];
   for (const status of STATUSES) {
@@ -102,7 +102,7 @@ function at(seconds: number): string {
 
 type Filter = [query: Record<string, string>, keep: (payment: Shown) => boolean];
 
-/** A query, and which of those payments it lists. */
+/** A query, and the payments that it lists. */
 const FILTERS: Filter[] = [
   ...STATUSES.map((status): Filter => [{ status }, (p) => p.status === status]),
   ...KINDS.map((kind): Filter => [
@@ -155,7 +155,7 @@ const FILTERS: Filter[] = [
     p.reference === "order 0"],
 ];
 
-serviceCase("GET /v1/payments filters", async (t, service) => {
+serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
   const all = await variety(service);
   await service.pay({ reference: "order 1" }, { key: service.other.text });
   for (const [query, keep] of FILTERS) {
@@ -179,10 +179,10 @@ serviceCase("GET /v1/payments filters", async (t, service) => {
   }
 });
 
-/** As `pay.page_bytes()`. */
+/** The value of `pay.page_bytes()`. */
 const PAGE_BYTES = 2 ** 18;
 
-/** The item count and the bytes of the items of every page of a list. */
+/** The number and the bytes of the items of every page of a list. */
 async function pagesOf(service: TestService, path: string) {
   const ids: string[] = [];
   const sizes: [items: number, bytes: number][] = [];
@@ -199,9 +199,9 @@ async function pagesOf(service: TestService, path: string) {
   }
 }
 
-serviceCase("a page's items have a bounded number of bytes", async (t, service) => {
+serviceCase("GET of a list bounds the bytes of a page", async (t, service) => {
   const id = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
-  /** A hundred items; `bytes` of each, in characters of two bytes. */
+  /** Inserts a hundred items. `bytes` gives the length of each, in characters of two bytes. */
   const fill = async (bytes: (n: number) => number) => {
     for (const table of ["events", "payments"]) {
       await service.sql.unsafe(`delete from pay.${table}`);
@@ -226,7 +226,7 @@ serviceCase("a page's items have a bounded number of bytes", async (t, service) 
   const all = (prefix: string) => Array.from({ length: 100 }, (_, i) => id(prefix, 100 - i));
   await fill(() => 12_500);
   for (const [path, prefix] of lists) {
-    await t.step(`${path}: items of 12.5 kB in pages of 20`, async () => {
+    await t.step(`${path}: items of 12.5 kB come in pages of 20`, async () => {
       const { ids, sizes } = await pagesOf(service, path);
       assert.deepEqual(ids, all(prefix));
       assert.deepEqual(sizes.map(([items]) => items), [20, 20, 20, 20, 20]);
@@ -235,7 +235,7 @@ serviceCase("a page's items have a bounded number of bytes", async (t, service) 
   }
   await fill((n) => n % 50 === 0 ? 2 * PAGE_BYTES : 1_000);
   for (const [path, prefix] of lists) {
-    await t.step(`${path}: an item beyond the bound is a page of its own`, async () => {
+    await t.step(`${path}: an item over the bound is alone on its page`, async () => {
       const { ids, sizes } = await pagesOf(service, path);
       assert.deepEqual(ids, all(prefix));
       assert.deepEqual(sizes.map(([items]) => items), [1, 49, 1, 49]);

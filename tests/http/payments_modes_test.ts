@@ -1,7 +1,6 @@
 /**
- * What a test key can add to a create (`outcome`, `settlement`) and what a live key gets
- * (contract §2): an outcome beats every instrument; live mode stores nothing until a provider is
- * configured.
+ * The modes of a create (contract §2): a test key may add `outcome` and `settlement`, and an
+ * outcome overrides every instrument. Live mode stores nothing until a provider is configured.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +15,7 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-/** An outcome, and what it makes of any payment. */
+/** An outcome, and its result for any payment. */
 const OUTCOMES: [outcome: string, http: number, status: string, events: string, ledger: string][] =
   [
     ["success", 201, "completed", "payment.created payment.completed", "capture"],
@@ -53,7 +52,7 @@ const INSTRUMENTS: [string, Record<string, unknown>][] = [
   ["a reverting wallet", { wallet: "0x0000000000000000000000000000000000000BAD" }],
 ];
 
-serviceCase("POST /v1/payments with an outcome beats every instrument", async (t, service) => {
+serviceCase("POST /v1/payments with an outcome overrides the instrument", async (t, service) => {
   for (const [name, body] of INSTRUMENTS) {
     for (const [outcome, http, status, events, ledger] of OUTCOMES) {
       await t.step(`${outcome} with ${name} → ${http} ${status}`, async () => {
@@ -80,7 +79,7 @@ serviceCase("POST /v1/payments with an outcome beats every instrument", async (t
   }
 });
 
-serviceCase("POST /v1/payments with settlement manual waits for an advance", async (t, service) => {
+serviceCase("POST /v1/payments with manual settlement waits for an advance", async (t, service) => {
   const rails: [string, Record<string, unknown>][] = [
     ["sepa", APPROVED.sepa],
     ["swift", APPROVED.swift],
@@ -89,7 +88,7 @@ serviceCase("POST /v1/payments with settlement manual waits for an advance", asy
     ["sepa without an IBAN", { method_kind: "sepa" }],
   ];
   for (const [name, body] of rails) {
-    await t.step(`${name} is pending, then completed`, async () => {
+    await t.step(`${name} is pending, then completed by an advance`, async () => {
       const { body: payment, status } = await service.pay({ ...body, settlement: "manual" });
       assert.deepEqual([status, payment.status, payment.completed_at], [201, "pending", null]);
       const record = await recordOf(service, payment.id);
@@ -99,7 +98,7 @@ serviceCase("POST /v1/payments with settlement manual waits for an advance", asy
     });
   }
   for (const kind of KINDS) {
-    await t.step(`${kind} by settlement instant is completed`, async () => {
+    await t.step(`${kind} with instant settlement is completed`, async () => {
       const { body } = await service.pay({ ...APPROVED[kind], settlement: "instant" });
       assert.equal(body.status, "completed");
     });
@@ -140,7 +139,7 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
       assert.deepEqual(await rowCounts(service), before);
     });
   }
-  await t.step("the list of the live environment stays empty", async () => {
+  await t.step("the list of the live environment is empty", async () => {
     await service.pay({ outcome: "success" });
     const { body } = await service.call("GET", PAYMENTS, { key });
     assert.deepEqual([body.data, body.has_more], [[], false]);
@@ -148,7 +147,7 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
 });
 
 serviceCase(
-  "a live payment is moved by its provider, which there is none of",
+  "a live payment is not moved, because no provider is configured",
   async (t, service) => {
     const { text: key, environment_id } = service.live;
     const cases: [command: string, outcome: string, http: number, code: string][] = [
@@ -160,7 +159,8 @@ serviceCase(
     for (const [command, outcome, http, code] of cases) {
       await t.step(`${command} ${outcome} → ${http} ${code}`, async () => {
         const { body } = await service.make({ outcome });
-        // No operation makes a live payment yet: this one is moved to where it would be.
+        // No operation creates a live payment yet, so the test moves this one to the live
+        // environment.
         await service.sql`update pay.payments set environment_id = ${environment_id}
         where id = ${body.id}`;
         const before = await recordOf(service, body.id);

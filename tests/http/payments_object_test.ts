@@ -1,6 +1,6 @@
 /**
- * The payment object of an answer: members, their order and their values, for each kind of
- * instrument and both variants of the request (contract §2).
+ * The payment object in an answer: its members, their order and their values, for each kind of
+ * instrument and both forms of the request (contract §2).
  */
 
 import assert from "node:assert/strict";
@@ -14,7 +14,7 @@ const AT = Date.parse("2026-03-04T05:06:07.089Z");
 const AT_TEXT = "2026-03-04T05:06:07.089Z";
 const PERSON = { email: "ada@example.com", name: "Ada" };
 
-/** Members that every fresh payment has; a case overrides what it is about. */
+/** The members of every new payment. Each case overrides some of them. */
 const FRESH = {
   object: "payment",
   status: "pending",
@@ -62,7 +62,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
     A_AND_B,
   ],
   ["amount_minor with customer", { ...B, payer: undefined, customer: PERSON }, A_AND_B],
-  ["both of everything", { ...A, ...B }, A_AND_B],
+  ["both names of every field", { ...A, ...B }, A_AND_B],
   ["a person without a name", { ...A, customer: { email: "a@b.co" } }, {
     ...A_AND_B,
     customer: { email: "a@b.co" },
@@ -108,7 +108,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
   }],
 ];
 
-serviceCase("POST /v1/payments answers the whole object in order", async (t, service) => {
+serviceCase("POST /v1/payments answers the whole object in its order", async (t, service) => {
   await service.setClock(AT);
   for (const [name, body, members] of CASES) {
     await t.step(name, async () => {
@@ -123,7 +123,7 @@ serviceCase("POST /v1/payments answers the whole object in order", async (t, ser
   }
 });
 
-serviceCase("POST /v1/payments shows a wallet, its network and its asset", async (t, service) => {
+serviceCase("POST /v1/payments shows a wallet's address, network and asset", async (t, service) => {
   const address = APPROVED.stablecoin.wallet;
   const cases: [string, Record<string, unknown>, network: string, asset: string][] = [
     ["plain in EUR", { wallet: address }, "ethereum", "USDC"],
@@ -152,13 +152,13 @@ serviceCase("POST /v1/payments shows a wallet, its network and its asset", async
 });
 
 serviceCase(
-  "POST /v1/payments gives a tx_hash that is a function of the input",
+  "POST /v1/payments derives the tx_hash from the input",
   async (t, service) => {
     const address = APPROVED.stablecoin.wallet;
     const hashOf = async (body: Record<string, unknown>) =>
       (await service.pay({ wallet: address, ...body })).body.method.wallet.tx_hash;
     const hash = await hashOf({});
-    await t.step("the same input at another time with another name has the same", async () => {
+    await t.step("the same input with another name, at another time, gives the same", async () => {
       await service.setClock(AT);
       assert.equal(await hashOf({ description: "other", customer: PERSON }), hash);
       await service.setClock(null);
@@ -171,19 +171,19 @@ serviceCase(
       ["address", { wallet: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }],
     ];
     for (const [name, body] of others) {
-      await t.step(`another ${name} has another`, async () => {
+      await t.step(`another ${name} gives another hash`, async () => {
         assert.match(await hashOf(body), /^0x[0-9a-f]{64}$/);
         assert.notEqual(await hashOf(body), hash);
       });
     }
-    await t.step("a manual settlement shows it once completed, and not before", async () => {
+    await t.step("a manual settlement has the hash after completion, and not before", async () => {
       const { body: pending } = await service.pay({ wallet: address, settlement: "manual" });
       assert.equal(pending.method.wallet.tx_hash, null);
       const url = `/api-v1-sandbox/payments/${pending.id}/advance`;
       const { body: done } = await service.call("POST", url, { body: { to: "completed" } });
       assert.equal(done.method.wallet.tx_hash, hash);
     });
-    await t.step("a reverted payment has none", async () => {
+    await t.step("a reverted payment has no hash", async () => {
       const wallet = "0x0000000000000000000000000000000000000BAD";
       assert.equal((await service.pay({ wallet })).body.method.wallet.tx_hash, null);
     });

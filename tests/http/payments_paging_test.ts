@@ -1,7 +1,7 @@
 /**
- * Paging through a list that changes meanwhile (contract §5): whatever is created or moved between
- * and during the pages, each payment that was there at the start is met exactly once, newest first.
- * The seed of a run is the name of its step; `SEED` sets it.
+ * Paging through a list that changes at the same time (contract §5). Payments are created and moved
+ * between and during the pages, and every payment of the start is still listed exactly once, newest
+ * first. The seed of a run is in the name of its step; `SEED` sets it.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { advance, PAYMENTS, SANDBOX, serviceCase } from "../support/service/serv
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 60;
 
-/** What happens beside one page: payments that are made, and moves of those of the start. */
+/** The changes beside one page: new payments, and moves of payments of the start. */
 const Turn = fc.record({
   creates: fc.integer({ min: 0, max: 4 }),
   moved: fc.array(fc.nat({ max: 40 }), { maxLength: 2 }),
@@ -27,7 +27,7 @@ const Paging = fc.record({
 type Paging = typeof Paging extends fc.Arbitrary<infer T> ? T : never;
 
 serviceCase(
-  "GET /v1/payments meets each payment once while others are made",
+  "GET /v1/payments lists each payment once while others are created",
   async (t, service) => {
     await t.step(`seed ${SEED}`, async () => {
       await fc.assert(
@@ -42,7 +42,7 @@ async function pageThrough(service: TestService, paging: Paging): Promise<void> 
   await service.call("POST", `${SANDBOX}/reset`);
   const start: string[] = [];
   for (let i = 0; i < paging.initial; i++) start.push((await service.make()).body.id);
-  // A move takes a payment out of the list of pending ones, so that list moves nothing.
+  // A move takes a payment out of the list of pending ones, so this list gets no moves.
   const query = paging.by_status ? "&status=pending" : "";
   const met: string[] = [];
   let cursor = "";

@@ -1,6 +1,6 @@
 /**
  * The order of precedence (contract §6): a request with two faults is answered for the earlier one.
- * The faults stand in that order; every pair that one request can have is a case.
+ * FAULTS has that order; every pair that one request can have is a case.
  */
 
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
-/** The faults in the order in which they are judged, and the code that answers each. */
+/** The faults in the order of the checks, and the error code of each. */
 const FAULTS = [
   ["origin", "origin_not_allowed"],
   ["key", "unauthorized"],
@@ -29,28 +29,28 @@ const FAULTS = [
 ] as const;
 type Fault = typeof FAULTS[number][0];
 
-/** The field that an error names, where several faults share a code. */
+/** The field that the error names, where several faults have the same code. */
 const PARAMS: Partial<Record<Fault, string>> = {
   "idempotency header": "Idempotency-Key",
   query: "twice",
   schema: "to",
 };
 
-/** Pairs that no one request can have. */
+/** Pairs that one request cannot have. */
 const IMPOSSIBLE: readonly [Fault, Fault][] = [
-  ["route", "method"], // only a route that exists has methods
-  ["JSON", "schema"], // a body that cannot be read has no fields
-  ["idempotency header", "conflict"], // a malformed key was never used
-  ["existence", "state"], // what does not exist has no state
+  ["route", "method"], // only an existing route has methods
+  ["JSON", "schema"], // a body that cannot be parsed has no fields
+  ["idempotency header", "conflict"], // a malformed idempotency key was never stored
+  ["existence", "state"], // a payment that does not exist has no state
 ];
 
-/** Sends an advance with these faults, and no other. */
+/** Sends an advance with these faults and no others. */
 async function send(service: TestService, payment_id: string, faults: ReadonlySet<Fault>) {
   const { call, key, live, issueKey } = service;
   const has = (fault: Fault) => faults.has(fault);
   const scopes = has("scope") ? { scopes: ["payments:read"] } : {};
   const { environment_id } = has("mode") ? live : key;
-  // The key that took the idempotency key is the only one that can conflict.
+  // Only the API key that used the idempotency key before can get a conflict.
   const limited = has("scope") || has("mode");
   const admitted = limited ? (await issueKey(environment_id, scopes)).text : key.text;
   const id = has("existence") ? `pay_${"0".repeat(26)}` : payment_id;
@@ -77,12 +77,15 @@ async function send(service: TestService, payment_id: string, faults: ReadonlySe
   );
 }
 
-/** A key that opens nothing. A live one is malformed: a well-formed one is refused by its mode. */
+/**
+ * A key that is refused. The live one is malformed, because a well-formed one is refused by its
+ * mode.
+ */
 function refusedKey(is_live: boolean): string {
   return is_live ? generateApiKey("live").slice(0, -1) + "_" : generateApiKey("test");
 }
 
-serviceCase("of two faults the earlier is answered:", async (t, service) => {
+serviceCase("a request with two faults gets the error of the earlier one", async (t, service) => {
   const pending = await paymentIn(service, "pending");
   const final = await paymentIn(service, "declined");
   await service.pay({}, { idempotency_key: "taken" });
@@ -99,13 +102,13 @@ serviceCase("of two faults the earlier is answered:", async (t, service) => {
       });
     }
   }
-  await t.step("none of them has moved the payment", async () => {
+  await t.step("none of them changes the payment", async () => {
     const { body } = await service.call("GET", `${PAYMENTS}/${pending.id}`);
     assert.deepEqual(body, pending);
   });
 });
 
-/** Live requests with a fault beside the provider that is not there, which comes last. */
+/** Live requests with a fault. The missing provider is the last check. */
 const LIVE: [fault: string, method: string, path: string, body: unknown, code: string][] = [
   ["JSON", "POST", PAYMENTS, "{", "invalid_json"],
   ["schema", "POST", PAYMENTS, { amount: 0, currency: "EUR" }, "invalid_parameter"],
@@ -120,7 +123,7 @@ const LIVE: [fault: string, method: string, path: string, body: unknown, code: s
   ["nothing", "POST", PAYMENTS, { amount: 1, currency: "EUR" }, "provider_not_configured"],
 ];
 
-serviceCase("of a live request's faults", async (t, service) => {
+serviceCase("a live request with a fault gets the error of the fault", async (t, service) => {
   const ids: Record<string, string> = { unknown: `pay_${"0".repeat(26)}` };
   for (const status of ["declined", "pending"]) {
     ids[status] = (await paymentIn(service, status)).id;

@@ -1,6 +1,6 @@
 /**
- * The rate limit under concurrency: how far it can be passed, and that requests of one key never wait
- * for each other's commit.
+ * The rate limit under concurrency: how many requests can exceed it, and that requests of one key
+ * never wait for each other's commit.
  */
 
 import assert from "node:assert/strict";
@@ -11,14 +11,17 @@ import type { TestService } from "../support/service/service.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const RATE = 20;
-/** Concurrent requests: more than the limit, and few enough for a busy machine. */
+/** The number of concurrent requests: above the limit, and low enough for a busy machine. */
 const REQUESTS = 200;
 const POOL = 10;
-/** What the other isolate has under way: 64 changes in a statement, or a read on each connection. */
+/**
+ * The number of requests that the other isolate may have in progress: 64 changes in one statement,
+ * or a read on each connection.
+ */
 const MAX_OVER = 64;
 const START = Date.parse("2030-01-01T00:00:00Z");
 
-serviceCase("rate limit, two isolates", async (t, first) => {
+serviceCase("the rate limit on two isolates", async (t, first) => {
   const second = startSecondService(first, {
     rate_limit: RATE,
     max_connections: POOL,
@@ -27,7 +30,7 @@ serviceCase("rate limit, two isolates", async (t, first) => {
   await first.setClock(START);
   try {
     const body = { amount: 1, currency: "EUR" };
-    /** [name, one request; true when it was admitted] */
+    /** [name, sends one request and returns whether it was admitted] */
     const kinds: [string, (i: number, key: string) => Promise<boolean>][] = [
       ["creates", async (i, key) => {
         const answer = await [first, second][i % 2]!.call("POST", PAYMENTS, { key, body });
@@ -47,7 +50,7 @@ serviceCase("rate limit, two isolates", async (t, first) => {
     ];
     for (const [name, send] of kinds) {
       await t.step(
-        `${REQUESTS} ${name} at once pass the limit by ${MAX_OVER} at most`,
+        `${REQUESTS} ${name} at once exceed the limit by at most ${MAX_OVER}`,
         async () => {
           const { text } = await first.issueKey(first.key.environment_id);
           const answers = await Promise.all(
@@ -65,8 +68,8 @@ serviceCase("rate limit, two isolates", async (t, first) => {
   }
 }, { rate_limit: RATE, max_connections: POOL });
 
-serviceCase("counting waits for nobody", async (t, service) => {
-  await t.step("of a new key, with 80 requests that have not committed", async () => {
+serviceCase("counting a request never waits for an open transaction", async (t, service) => {
+  await t.step("of a new key with 80 requests that have not committed", async () => {
     const { text } = await service.issueKey(service.key.environment_id);
     await holdOpen(service, text, 80);
     const [row] = await service.sql`
@@ -75,7 +78,7 @@ serviceCase("counting waits for nobody", async (t, service) => {
         where hash = decode(${parseApiKey(text)!.hash}, 'hex'))`;
     assert.deepEqual(row, { stripes: 64, counted: 64 });
   });
-  await t.step("of a key with stripes of its own, and a create passes beside them", async () => {
+  await t.step("of a key whose stripes are locked; a create succeeds meanwhile", async () => {
     const { text } = await service.issueKey(service.key.environment_id);
     await holdOpen(service, text, 5);
     await holdOpen(service, text, 30, async () => {
@@ -85,7 +88,10 @@ serviceCase("counting waits for nobody", async (t, service) => {
   });
 }, { rate_limit: 1000 });
 
-/** Opens so many transactions one after another, each with a counted request, before any commits. */
+/**
+ * Opens this many transactions one after another, each with a counted request, before any of them
+ * commits.
+ */
 async function holdOpen(
   service: TestService,
   key: string,
@@ -99,7 +105,7 @@ async function holdOpen(
       const connection = await sql.reserve();
       held.push(connection);
       await connection`begin`;
-      // Whoever had to wait would be told so.
+      // A request that waits for a lock fails here.
       await connection`set local lock_timeout = '500ms'`;
       const [row] = await connection`
         select outcome from pay.load(p_requests => json_build_array(json_build_object(
@@ -113,7 +119,7 @@ async function holdOpen(
       connection.release();
     }
   } finally {
-    // Also of what is still open when an assertion has failed.
+    // Also closes connections that are still open after a failed assertion.
     await sql.end({ timeout: 1 });
   }
 }

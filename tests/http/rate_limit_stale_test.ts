@@ -1,6 +1,6 @@
 /**
- * A request counts once against the rate, however often it is decided: another change of the
- * resource comes between its load and its commit, so it loads again.
+ * A request counts once against the rate limit, even if the service decides it twice because
+ * another change of the resource came between its load and its commit.
  */
 
 import assert from "node:assert/strict";
@@ -8,13 +8,13 @@ import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 import type { TestService } from "../support/service/service.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
-/** Requests a second; twice as many in two seconds. */
+/** Requests a second. A window lasts two seconds. */
 const RATE = 5;
 const QUOTA = 2 * RATE;
-/** An instant at which a window begins. */
+/** The start of a window. */
 const START = Date.parse("2030-01-01T00:00:00Z");
 
-/** A change of a resource: its table, its request, and what another request does to it meanwhile. */
+/** A change of a resource: its table, its request, and the concurrent change of another request. */
 interface Change {
   table: "payments" | "webhook_endpoints";
   method: string;
@@ -39,7 +39,7 @@ const CHANGES: Change[] = [
   },
 ];
 
-/** Waits until the commit of the request waits for the row, so that its load is over. */
+/** Returns once the request's commit waits for the row, so its load has finished. */
 async function untilCommitWaits({ sql }: TestService): Promise<void> {
   for (;;) {
     const waiting = await sql`select from pg_stat_activity
@@ -48,7 +48,7 @@ async function untilCommitWaits({ sql }: TestService): Promise<void> {
   }
 }
 
-serviceCase("the last request of a rate is decided twice", async (t, service) => {
+serviceCase("the last request of a rate counts once, though decided twice", async (t, service) => {
   const makeOne: Record<Change["table"], () => Promise<string>> = {
     payments: async () => (await service.make({ outcome: "pending" })).body.id,
     webhook_endpoints: async () => {

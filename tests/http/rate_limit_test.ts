@@ -1,5 +1,6 @@
 /**
- * The rate limit of one key: its burst, how it slides, what costs nothing, what every answer says.
+ * The rate limit of one key: its burst, its sliding window, the requests that do not count, and the
+ * headers of every answer.
  */
 
 import assert from "node:assert/strict";
@@ -7,13 +8,13 @@ import type { TestAnswer, TestService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-/** Requests a second; twice as many in two seconds. */
+/** Requests a second. A window lasts two seconds. */
 const RATE = 5;
 const QUOTA = 2 * RATE;
-/** An instant at which a window begins. */
+/** The start of a window. */
 const START = Date.parse("2030-01-01T00:00:00Z");
 
-/** Sends until 429; how many were admitted. */
+/** Sends requests until a 429. Returns the number of admitted ones. */
 async function exhaust(service: TestService, key = service.key.text): Promise<number> {
   for (let admitted = 0; admitted < 3 * QUOTA; admitted++) {
     const { status } = await service.call("GET", PAYMENTS, { key });
@@ -26,8 +27,8 @@ function left({ headers }: TestAnswer): string | null {
   return headers.get("RateLimit");
 }
 
-serviceCase("rate limit of a key", async (t, service) => {
-  /** [ms after the burst, requests admitted then]: the older window's part fades over two seconds */
+serviceCase("the rate limit of a key", async (t, service) => {
+  /** [ms after the burst, requests admitted then]. The burst's weight fades over two seconds. */
   const slides: [number, number][] = [
     [0, 0],
     [1999, 0],
@@ -43,7 +44,7 @@ serviceCase("rate limit of a key", async (t, service) => {
     [60_000, 10],
   ];
   for (const [i, [later_ms, admitted]] of slides.entries()) {
-    await t.step(`${later_ms} ms after a burst of ${QUOTA} there are ${admitted}`, async () => {
+    await t.step(`${later_ms} ms after a burst of ${QUOTA} it admits ${admitted}`, async () => {
       const start = START + i * 1_000_000;
       await service.setClock(start);
       assert.equal(await exhaust(service), QUOTA);
@@ -51,13 +52,13 @@ serviceCase("rate limit of a key", async (t, service) => {
       assert.equal(await exhaust(service), admitted);
     });
   }
-  await t.step("another key of the same environment has its own", async () => {
+  await t.step("is not shared with another key of the environment", async () => {
     await service.setClock(START + 20_000_000);
     const { text } = await service.issueKey(service.key.environment_id);
     await exhaust(service);
     assert.equal(await exhaust(service, text), QUOTA);
   });
-  await t.step("a second secret of a key shares it", async () => {
+  await t.step("is shared by the secrets of a key", async () => {
     await service.setClock(START + 21_000_000);
     const made = await service.call("POST", `${V1}/api_keys`, { body: { name: "two" } });
     const path = `${V1}/api_keys/${made.body.id}/rotate`;
@@ -65,7 +66,7 @@ serviceCase("rate limit of a key", async (t, service) => {
     await exhaust(service, made.body.secret);
     assert.equal(await exhaust(service, turned.body.secret), 0);
   });
-  await t.step("every authenticated answer says the policy and what is left", async () => {
+  await t.step("every authenticated answer states the policy and the remainder", async () => {
     const { text: narrow } = await service.issueKey(service.key.environment_id, {
       scopes: ["payments:read"],
     });
@@ -97,7 +98,7 @@ serviceCase("rate limit of a key", async (t, service) => {
       assert.equal(answer.headers.get("RateLimit-Policy"), `"default";q=${QUOTA};w=2`);
     }
   });
-  await t.step("at the limit every kind of refusal is 429 with Retry-After", async () => {
+  await t.step("an exhausted limit answers every kind of refusal as 429", async () => {
     await service.setClock(START + 40_000_000);
     await exhaust(service);
     const cases: [string, string, Record<string, unknown>?][] = [
@@ -119,10 +120,10 @@ serviceCase("rate limit of a key", async (t, service) => {
   });
 }, { rate_limit: RATE });
 
-serviceCase("replays at the limit", async (t, service) => {
+serviceCase("replays at an exhausted rate limit", async (t, service) => {
   let at_ms = START;
   const calls: [string, string, Record<string, unknown>][] = [];
-  /** Sends with a key of its own in a window of its own, to be replayed later. */
+  /** Sends a request in a window of its own, to be replayed later. */
   const first = async (
     method: string,
     path: string,
@@ -177,7 +178,7 @@ serviceCase("replays at the limit", async (t, service) => {
       }
     });
   }
-  await t.step("and costs nothing: the limit is as it was", async () => {
+  await t.step("do not count against the limit", async () => {
     await service.setClock(at_ms + 3_000);
     for (const [method, path, options] of calls.slice(0, 4)) {
       assert.equal(left(await service.call(method, path, options)), `"default";r=${RATE};t=2`);

@@ -1,3 +1,8 @@
+/**
+ * The settings of the functions: defaults, the variables that set them, and refused values, which
+ * no message repeats.
+ */
+
 import assert from "node:assert/strict";
 import { readSettings } from "../../shared/http/read_settings.ts";
 
@@ -9,7 +14,7 @@ const SECRET = "0123456789abcdef".repeat(4);
 
 const read = (variables: Record<string, string>) => readSettings((name) => variables[name]);
 
-Deno.test("readSettings() defaults", () => {
+Deno.test("readSettings() has defaults, also for empty variables", () => {
   const expected = {
     database_url: LEAST.PAYMENTS_DB_URL,
     base_url: LEAST.PUBLIC_BASE_URL,
@@ -26,7 +31,7 @@ Deno.test("readSettings() defaults", () => {
   );
 });
 
-Deno.test("readSettings() what is set", () => {
+Deno.test("readSettings() reads the variables", () => {
   const settings = read({
     SUPABASE_DB_URL: "postgresql://u@db/d?sslmode=require",
     SUPABASE_URL: "https://ref.supabase.co/",
@@ -55,7 +60,7 @@ Deno.test("readSettings() what is set", () => {
   });
 });
 
-/** Variable and a value that must be refused by its name. */
+/** A variable and a value that is refused. The message names the variable. */
 const REFUSED: readonly [string, string][] = [
   ["PAYMENTS_DB_URL", ""],
   ["PAYMENTS_DB_URL", "db.example.com/d?hush"],

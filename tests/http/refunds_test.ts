@@ -1,6 +1,6 @@
 /**
- * Refunds (contract §3): of the whole, of a part, to the last cent and no further; their object,
- * their lists, and what they leave in the payment, its events and the ledger.
+ * Refunds (contract §3): of the whole amount and of parts, up to the last cent and no more; the
+ * refund object, its lists, and its effects on the payment, the events and the ledger.
  */
 
 import assert from "node:assert/strict";
@@ -31,7 +31,7 @@ const WHOLE: [string, body: unknown][] = [
   ["both amounts", { amount: 1000, amount_minor: 1000 }],
 ];
 
-serviceCase("POST /v1/payments/{id}/refund gives the whole back", async (t, service) => {
+serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, service) => {
   for (const [name, body] of WHOLE) {
     await t.step(name, async () => {
       await service.setClock(Date.parse(AT));
@@ -67,7 +67,7 @@ serviceCase("POST /v1/payments/{id}/refund gives the whole back", async (t, serv
   }
 });
 
-serviceCase("POST /v1/payments/{id}/refund gives parts back to the cent", async (t, service) => {
+serviceCase("POST /v1/payments/{id}/refund refunds parts to the cent", async (t, service) => {
   const payment = await paymentIn(service, "completed");
   const parts: [amount: number | undefined, given: number, left: number, status: string][] = [
     [1, 1, 999, "partially_refunded"],
@@ -76,7 +76,7 @@ serviceCase("POST /v1/payments/{id}/refund gives parts back to the cent", async 
     [undefined, 1, 0, "refunded"],
   ];
   for (const [amount, given, left, status] of parts) {
-    await t.step(`more than what is left before ${amount ?? "the rest"} is refused`, async () => {
+    await t.step(`before ${amount ?? "the rest"}, one cent above the rest is refused`, async () => {
       const before = await recordOf(service, payment.id);
       for (const field of ["amount", "amount_minor"]) {
         const answer = await refund(service, payment.id, { [field]: left + given + 1 });
@@ -101,7 +101,7 @@ serviceCase("POST /v1/payments/{id}/refund gives parts back to the cent", async 
       assert.equal(body.completed_at, payment.completed_at);
     });
   }
-  await t.step("nothing is left: 409", async () => {
+  await t.step("a fully refunded payment has nothing left to refund: 409", async () => {
     const answer = await refund(service, payment.id, { amount: 1 });
     assertRefused(answer, 409, "invalid_state");
     const { ledger, events } = await recordOf(service, payment.id);
@@ -132,7 +132,7 @@ const BODIES: [body: string, refused: string | null][] = [
 
 serviceCase("POST /v1/payments/{id}/refund takes a reason and metadata", async (t, service) => {
   for (const [body, refused] of BODIES) {
-    await t.step(`${body} → ${refused ?? "taken"}`, async () => {
+    await t.step(`${body} → ${refused ?? "accepted"}`, async () => {
       const payment = await paymentIn(service, "completed");
       const before = await recordOf(service, payment.id);
       const answer = await refund(service, payment.id, body);
@@ -143,7 +143,7 @@ serviceCase("POST /v1/payments/{id}/refund takes a reason and metadata", async (
       assert.deepEqual({ ...answer.body, ...JSON.parse(body) }, answer.body);
     });
   }
-  await t.step("a field that is none is named", async () => {
+  await t.step("an unknown field is named in a header", async () => {
     const payment = await paymentIn(service, "completed");
     const answer = await refund(service, payment.id, { amout: 5 });
     assert.deepEqual([answer.status, answer.body.amount], [201, 1000]);
@@ -151,7 +151,7 @@ serviceCase("POST /v1/payments/{id}/refund takes a reason and metadata", async (
   });
 });
 
-serviceCase("GET refunds, one and in lists", async (t, service) => {
+serviceCase("GET /v1/refunds, one and in lists", async (t, service) => {
   const payment = await paymentIn(service, "completed");
   const other = await paymentIn(service, "refunded");
   const made: string[] = [];
@@ -159,12 +159,12 @@ serviceCase("GET refunds, one and in lists", async (t, service) => {
     made.unshift((await refund(service, payment.id, { amount, reason: "other" })).text);
   }
   const all = (path: string) => service.call("GET", path);
-  await t.step("GET /v1/refunds/{id} answers the bytes of its creation", async () => {
+  await t.step("GET /v1/refunds/{id} answers with the bytes of the refund's creation", async () => {
     for (const text of made) {
       assert.equal((await all(`${REFUNDS}/${JSON.parse(text).id}`)).text, text);
     }
   });
-  await t.step("a refund never changes: payment_status stays", async () => {
+  await t.step("payment_status of a refund stays after the payment has changed", async () => {
     await advance(service, payment.id, "chargeback");
     assert.equal((await all(`${REFUNDS}/${JSON.parse(made[0]!).id}`)).text, made[0]);
   });
@@ -175,14 +175,14 @@ serviceCase("GET refunds, one and in lists", async (t, service) => {
       `{"object":"list","url":"${url}","data":[${made}],"has_more":false,"next_cursor":null}`,
     );
   });
-  await t.step("GET /v1/refunds?payment_id= lists the same", async () => {
+  await t.step("GET /v1/refunds?payment_id= has the same list", async () => {
     const { text } = await all(`${REFUNDS}?payment_id=${payment.id}`);
     assert.equal(
       text,
       `{"object":"list","url":"/v1/refunds","data":[${made}],"has_more":false,"next_cursor":null}`,
     );
   });
-  await t.step("GET /v1/refunds lists those of every payment", async () => {
+  await t.step("GET /v1/refunds lists the refunds of every payment", async () => {
     const { body } = await all(REFUNDS);
     assert.deepEqual(body.data.map((r: { payment_id: string }) => r.payment_id), [
       payment.id,
@@ -220,7 +220,7 @@ serviceCase("GET refunds, one and in lists", async (t, service) => {
       assert.deepEqual([answer.status, answer.body.data], [200, []]);
     });
   }
-  await t.step("another environment sees none of them", async () => {
+  await t.step("another environment has none of these refunds", async () => {
     const options = { key: service.other.text };
     assert.deepEqual((await service.call("GET", REFUNDS, options)).body.data, []);
     const one = await service.call("GET", `${REFUNDS}/${JSON.parse(made[0]!).id}`, options);

@@ -1,6 +1,7 @@
 /**
- * A reset beside changes of the same sandbox: it waits for those under way, they go with the rest; what
- * comes meanwhile waits for it, and stays whole. A lock holds a refund in the middle of its commit.
+ * A reset at the same time as changes of the sandbox. It waits for changes in progress and deletes
+ * their rows too. Later requests wait for the reset, and their rows stay. A lock holds a refund in
+ * the middle of its commit.
  */
 
 import assert from "node:assert/strict";
@@ -8,7 +9,7 @@ import type { TestService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
-serviceCase("reset beside changes", async (t, service) => {
+serviceCase("POST /reset and concurrent changes of one sandbox", async (t, service) => {
   const old = await service.make({ amount_minor: 1000, outcome: "success" });
   const before = await service.environmentOf(service.key);
   const other = await service.sql.reserve();
@@ -17,7 +18,8 @@ serviceCase("reset beside changes", async (t, service) => {
   const refunding = service.call("POST", `${PAYMENTS}/${old.body.id}/refund`, {
     body: { amount: 1 },
   });
-  // A list gives way after 50 ms; from then on the refund waits by itself.
+  // The statement with several changes gives up its lock wait after 50 ms. Then the refund waits in
+  // a statement of its own.
   await untilStillWaiting(service, "pay.commit");
   const resetting = service.call("POST", `${SANDBOX}/reset`);
   await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
@@ -27,7 +29,7 @@ serviceCase("reset beside changes", async (t, service) => {
     service.pay({}, { key: service.other.text }),
     new Promise((resolve) => setTimeout(resolve, 100)),
   ]);
-  await t.step("what comes meanwhile waits, another sandbox does not", () => {
+  await t.step("later requests of the sandbox wait, those of another one do not", () => {
     assert.equal(neighbour.status, 201);
     assert.equal(is_over, false);
   });
@@ -38,7 +40,7 @@ serviceCase("reset beside changes", async (t, service) => {
     resetting,
     working,
   ]);
-  await t.step("what was there is gone, with what a change under way has added", async () => {
+  await t.step("earlier rows are gone, also those of the change in progress", async () => {
     assert.equal(refunded.status, 201, refunded.text);
     assert.equal(reset.status, 200, reset.text);
     assert.deepEqual(reset.body.deleted, {
@@ -54,7 +56,7 @@ serviceCase("reset beside changes", async (t, service) => {
     const path = `/api-v1-payments/v1/refunds/${refunded.body.id}`;
     assert.equal((await service.call("GET", path)).status, 404);
   });
-  await t.step("retention takes its rows away", async () => {
+  await t.step("retention deletes the earlier rows", async () => {
     const nothing = { events: 0, entries: 0 };
     assert.notDeepEqual(await rowsOf(service, old.body.id), nothing);
     for (let rows = -1; rows !== 0;) {
@@ -65,7 +67,7 @@ serviceCase("reset beside changes", async (t, service) => {
     const left = await service.sql`select from pay.environments where id = ${before}`;
     assert.equal(left.length, 0);
   });
-  await t.step("what was made meanwhile is there with all its rows", async () => {
+  await t.step("requests during the reset have all their rows", async () => {
     const { id } = made.body;
     assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).body.amount_refunded, 100);
     const path = `/api-v1-payments/v1/refunds/${refund.body.id}`;
@@ -79,7 +81,7 @@ serviceCase("reset beside changes", async (t, service) => {
     });
     assert.equal(replay.text, refund.text);
   });
-  await t.step("and the balance is theirs", async () => {
+  await t.step("the balance is that of the new rows", async () => {
     const { body } = await service.call("GET", "/api-v1-payments/v1/balance");
     const shown = body.balances.map((
       { account, amount_minor }: { account: string; amount_minor: number },
@@ -93,11 +95,11 @@ serviceCase("reset beside changes", async (t, service) => {
   });
 });
 
-serviceCase("a reset that is refused holds up nobody", async (t, service) => {
+serviceCase("a refused POST /reset delays no other request", async (t, service) => {
   const reader = await service.issueKey(service.key.environment_id, { scopes: ["payments:read"] });
   const other = await service.sql.reserve();
   await other`begin`;
-  // As a change does that is under way.
+  // A change in progress holds this lock.
   await other`select pg_advisory_xact_lock_shared(
     hashtextextended('environment ' || ${await service.environmentOf(service.key)}, 0))`;
   const resets: [name: string, key: string, status: number][] = [
@@ -110,7 +112,7 @@ serviceCase("a reset that is refused holds up nobody", async (t, service) => {
       assert.equal(refused.status, status, refused.text);
     });
   }
-  await t.step("one that may waits, and a call that came meanwhile", async () => {
+  await t.step("an admitted reset waits, and delays only its own environment", async () => {
     const reset = service.call("POST", `${SANDBOX}/reset`);
     await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
     const balance = service.call("GET", "/api-v1-payments/v1/balance");
@@ -128,7 +130,7 @@ serviceCase("a reset that is refused holds up nobody", async (t, service) => {
   other.release();
 });
 
-serviceCase("a reset that counts holds no delivery", async (_t, service) => {
+serviceCase("POST /reset locks no delivery while it counts", async (_t, service) => {
   const { body: endpoint } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
     body: { url: "https://example.com/" },
   });
@@ -142,7 +144,7 @@ serviceCase("a reset that counts holds no delivery", async (_t, service) => {
   await other`begin`;
   await other`lock table pay.events in access exclusive mode`;
   const resetting = service.call("POST", `${SANDBOX}/reset`);
-  // At a table that it counts, and touches nowhere else.
+  // The reset counts the rows of this table and does nothing else with it.
   await untilWaiting(service.sql, { calls: "pay.reset_sandbox" });
   const free = await service.sql`
     select from pay.webhook_deliveries where endpoint_id = ${endpoint.id} for update skip locked`;
@@ -154,7 +156,7 @@ serviceCase("a reset that counts holds no delivery", async (_t, service) => {
   assert.equal((await service.sql`select from pay.webhook_deliveries`).length, 0);
 });
 
-serviceCase("retention takes many resets apart, some at a time", async (_t, service) => {
+serviceCase("pay.purge() deletes 50 reset sandboxes a call", async (_t, service) => {
   for (let i = 0; i < 120; i++) {
     await service.pay();
     assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
@@ -178,7 +180,7 @@ async function untilStillWaiting({ sql }: TestService, calls: string) {
   await untilWaiting(sql, { calls });
 }
 
-/** A payment, a refund of it and a transfer. */
+/** Creates a payment, a refund of it and a transfer. */
 async function work(service: TestService) {
   const made = await service.make({ amount_minor: 500, outcome: "success" });
   const refund = await service.call("POST", `${PAYMENTS}/${made.body.id}/refund`, {

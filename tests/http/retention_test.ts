@@ -1,6 +1,6 @@
 /**
- * What outlives its retention goes and nothing else, in batches that hold up no one; a reset of much
- * is quick and disturbs no other environment.
+ * Retention deletes expired rows and no others, in batches that delay no other request. A reset of
+ * a large sandbox is fast and does not disturb other environments.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,7 @@ import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/ser
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const DAY_MS = 86_400_000;
-/** Tables of what a sandbox holds, in the words of the schema. */
+/** The tables with a sandbox's data, by their names in the schema. */
 const TABLES = [
   "payments",
   "refunds",
@@ -20,7 +20,7 @@ const TABLES = [
   "webhook_deliveries",
 ] as const;
 
-/** A payment that is refunded in part, and two transfers: one done, one on its way. */
+/** A payment with a partial refund, and two transfers: one completed, one pending. */
 async function trade(service: TestService, key: string): Promise<void> {
   const paid = await service.make({ amount_minor: 1000, outcome: "success" }, { key });
   await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { key, body: { amount: 10 } });
@@ -41,7 +41,7 @@ async function counts(service: TestService, environment_id: string) {
   return found;
 }
 
-/** Balances that are not the sum of the entries that are there; one row a difference. */
+/** Balances that differ from the sum of the existing entries, a row for each difference. */
 function wrongBalances(service: TestService) {
   return service.sql`
     with entries as (
@@ -57,7 +57,7 @@ function wrongBalances(service: TestService) {
     (table shown except table entries) union all (table entries except table shown)`;
 }
 
-/** What every environment's accounts hold. */
+/** The totals of the accounts of every environment. */
 async function sums(service: TestService) {
   return [
     ...await service.sql`
@@ -65,7 +65,7 @@ async function sums(service: TestService) {
   ];
 }
 
-/** Credits less debits of the available account of an environment. */
+/** Credits less debits of an environment's available account. */
 async function available(service: TestService, environment_id: string): Promise<number> {
   const [row] = await service.sql`select pay.available_minor(${environment_id}, 'EUR')::int as n`;
   return row!.n;
@@ -78,11 +78,11 @@ async function purgeAll(service: TestService, batch: number): Promise<number> {
   }
 }
 
-serviceCase("purge", async (t, service) => {
+serviceCase("pay.purge()", async (t, service) => {
   const hook = { url: "http://127.0.0.1:47999/hook" };
   await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", { body: hook });
   const { environment_id } = service.key;
-  await t.step("what is younger than 30 days stays", async () => {
+  await t.step("rows younger than 30 days stay", async () => {
     await service.setClock(Date.now() - 29.9 * DAY_MS);
     await trade(service, service.key.text);
     const before = await counts(service, environment_id);
@@ -91,7 +91,7 @@ serviceCase("purge", async (t, service) => {
     assert.deepEqual(await counts(service, environment_id), before);
   });
   await t.step(
-    "rows that are older go in batches, and the balance keeps their amounts",
+    "older rows are deleted in batches, and the balance keeps their amounts",
     async () => {
       const young = await counts(service, environment_id);
       await service.setClock(Date.now() - 30.1 * DAY_MS);
@@ -111,7 +111,7 @@ serviceCase("purge", async (t, service) => {
       assert.equal(await available(service, environment_id), 11 * (1000 - 10 - 200));
     },
   );
-  await t.step("writers go on meanwhile, and the balance counts each", async () => {
+  await t.step("creates continue during a purge, and the balance counts each", async () => {
     await service.setClock(Date.now() - 31 * DAY_MS);
     for (let i = 0; i < 20; i++) await trade(service, service.key.text);
     await service.setClock(null);
@@ -135,7 +135,7 @@ serviceCase("purge", async (t, service) => {
     assert.ok(took_ms.length > 5);
     assert.equal(await available(service, environment_id), before + 1000 * took_ms.length);
   });
-  await t.step("a purge does not wait for another one", async () => {
+  await t.step("a purge does not wait for another purge", async () => {
     await service.setClock(Date.now() - 31 * DAY_MS);
     await trade(service, service.key.text);
     await trade(service, service.other.text);
@@ -146,7 +146,7 @@ serviceCase("purge", async (t, service) => {
       await first`begin`;
       const [deleted] = await first`select pay.purge()::int as rows`;
       assert.ok(deleted!.rows > 0);
-      // A purge that waited would fail.
+      // A purge that waits for a lock fails here.
       await second`set lock_timeout = '1ms'`;
       const [left] = await second`select pay.purge()::int as rows`;
       assert.equal(left!.rows, 0);
@@ -160,7 +160,7 @@ serviceCase("purge", async (t, service) => {
       second.release();
     }
   });
-  await t.step("live money is kept", async () => {
+  await t.step("rows of a live environment stay", async () => {
     const [row] = await service.sql`
       insert into pay.payments
         (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, sequence,
@@ -176,7 +176,7 @@ serviceCase("purge", async (t, service) => {
   });
 });
 
-serviceCase("reset of 100 000 payments", async (_t, service) => {
+serviceCase("POST /reset of 100 000 payments", async (_t, service) => {
   const filling = performance.now();
   await fillSandbox(service.sql, service.key.environment_id, 100_000);
   const filled_ms = performance.now() - filling;
@@ -214,7 +214,8 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
     webhook_deliveries: 200_000,
     idempotency_keys: 100_000,
   });
-  // The reset marks the sandbox. Deleting its rows would take most of the time of their inserts.
+  // The reset only marks the sandbox. Deleting its rows would take most of the time of their
+  // inserts.
   assert.ok(elapsed_ms < filled_ms / 2, `${elapsed_ms} ms`);
   assert.ok(
     took_ms.length > 10 && slowest_ms < elapsed_ms / 2,
@@ -225,8 +226,8 @@ serviceCase("reset of 100 000 payments", async (_t, service) => {
   const purging = performance.now();
   await purgeAll(service, 5_000);
   const purged_ms = Math.round(performance.now() - purging);
-  console.log(`what it left behind was purged in ${purged_ms} ms`);
-  // A quarter of that time. It takes minutes if a batch reads more than its own rows.
+  console.log(`its rows were purged in ${purged_ms} ms`);
+  // A generous bound: a purge takes minutes if a batch reads more than its own rows.
   assert.ok(purged_ms < 2 * filled_ms, `${purged_ms} ms`);
   const emptied = await counts(service, service.key.environment_id);
   assert.deepEqual(Object.values(emptied), TABLES.map(() => 0));

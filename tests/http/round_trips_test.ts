@@ -1,11 +1,12 @@
 /**
- * Statements per request, counted at the driver: the cost of a request is its round trips.
+ * Statements per request, counted at the driver. The round trips to the database are most of the
+ * cost of a request.
  */
 
 import assert from "node:assert/strict";
 import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
-Deno.test("round trips", async (t) => {
+Deno.test("round trips to the database by request", async (t) => {
   const service = await startService();
   try {
     const paid = await service.pay({ card: APPROVED_CARD });

@@ -1,6 +1,6 @@
 /**
- * The sandbox function (contract §1, §2, §5): creates in a state, refuses live keys before anything
- * is asked of the database, and empties one environment and no other.
+ * The sandbox function (contract §1, §2, §5): it creates payments in any status, refuses live keys
+ * without a database statement, and resets one environment and no other.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +27,7 @@ const OUTCOMES: [outcome: string, status: string][] = [
   ["chargeback", "chargeback"],
 ];
 
-serviceCase("POST /payments makes a payment in a state", async (t, service) => {
+serviceCase("POST /payments creates a payment in the status of an outcome", async (t, service) => {
   for (const path of [`${SANDBOX}/payments`, `${SANDBOX}/v1/payments`]) {
     for (const [outcome, status] of OUTCOMES) {
       for (const kind of KINDS) {
@@ -50,7 +50,7 @@ serviceCase("POST /payments makes a payment in a state", async (t, service) => {
       }
     }
   }
-  await t.step("the body of the interface: amount_minor, currency and outcome", async () => {
+  await t.step("accepts the interface's body: amount_minor, currency and outcome", async () => {
     const body = { amount_minor: 1, currency: "USD", outcome: "success" };
     const answer = await service.call("POST", `${SANDBOX}/payments`, { body });
     assert.deepEqual([answer.status, answer.body.status], [201, "completed"]);
@@ -74,7 +74,7 @@ const ROUTES: [path: string, body: unknown][] = [
   ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
 ];
 
-Deno.test("the routes below are all that take test keys only", () => {
+Deno.test("ROUTES lists every route that takes only test keys", () => {
   const routes = (name: string, operations: readonly Operation[]) =>
     operations.filter(({ test_only }) => test_only)
       .flatMap(({ paths }) => paths.map((path) => `/${name}${path.replace(":id", "{id}")}`));
@@ -93,7 +93,7 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const before = await rowCounts(service);
   for (const [path, body] of ROUTES) {
     const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
-      ["a body that would do", payment.id, body],
+      ["a valid body", payment.id, body],
       ["an unknown payment", UNKNOWN, body],
       ["no JSON", payment.id, "{"],
       ["a wrong media type", payment.id, "x", { "Content-Type": "text/plain" }],
@@ -114,7 +114,10 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
   assert.deepEqual(await rowCounts(service), before);
 });
 
-/** Fills an environment: two payments of every outcome, the first of each keyed. */
+/**
+ * Fills an environment with two payments of every outcome, the first of each with an idempotency
+ * key.
+ */
 async function fill(service: TestService, key: string): Promise<void> {
   for (const [outcome] of OUTCOMES) {
     await service.make({ outcome }, { key, idempotency_key: `fill_${outcome}` });
@@ -122,7 +125,7 @@ async function fill(service: TestService, key: string): Promise<void> {
   }
 }
 
-/** What that leaves, by the lifecycle table: success, declined, pending, refunded, chargeback. */
+/** The resulting rows by the lifecycle table: success, declined, pending, refunded, chargeback. */
 const FILLED = {
   payments: 10,
   refunds: 2,
@@ -131,7 +134,7 @@ const FILLED = {
   idempotency_keys: 5,
 };
 
-/** Rows that the key's environment holds, as the answer of a reset names them. */
+/** The row counts of the key's environment, named as in the answer of a reset. */
 async function heldBy({ sql, key, environmentOf }: TestService) {
   const environment_id = await environmentOf(key);
   const [row] = await sql`select
@@ -163,7 +166,7 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
   const mine = service.key.environment_id;
   const theirs = service.other.environment_id;
   for (const [i, path] of [`${SANDBOX}/reset`, `${SANDBOX}/v1/reset`].entries()) {
-    await t.step(`${path} counts what it deletes`, async () => {
+    await t.step(`${path} counts the deleted rows`, async () => {
       await fill(service, service.key.text);
       if (i === 0) await fill(service, service.other.text);
       const held = await heldBy(service);
@@ -183,16 +186,16 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
       assert.equal(await everyRowOf(service, theirs), before);
     });
   }
-  await t.step("an empty environment counts nothing", async () => {
+  await t.step("the counts of an empty environment are 0", async () => {
     const { body } = await service.call("POST", `${SANDBOX}/reset`);
     const zero = { ...NOTHING, transfers: 0, webhook_deliveries: 0 };
     assert.deepEqual(body, { object: "sandbox_reset", deleted: zero });
   });
-  await t.step("a key of the environment works on, and its idempotency keys are new", async () => {
+  await t.step("the key stays valid, and its old idempotency keys can be used again", async () => {
     const answer = await service.make({}, { idempotency_key: "fill_success" });
     assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
   });
-  await t.step("another key of the same environment empties it too", async () => {
+  await t.step("another key of the environment resets it too", async () => {
     const { text: key } = await service.issueKey(mine);
     assert.equal(
       (await service.call("POST", `${SANDBOX}/reset`, { key })).body.deleted.payments,
@@ -206,17 +209,17 @@ serviceCase("POST /reset keeps its own answer", async (t, service) => {
   await fill(service, service.key.text);
   const first = await reset();
   assert.deepEqual([first.body.deleted.payments, first.body.deleted.idempotency_keys], [10, 5]);
-  await t.step("it is the one key that is left", async () => {
+  await t.step("its idempotency key is the only one left", async () => {
     assert.equal((await heldBy(service)).idempotency_keys, 1);
   });
-  await t.step("a replay deletes nothing", async () => {
+  await t.step("a replay of the reset deletes nothing", async () => {
     const { body: payment } = await service.make();
     const again = await reset();
     assert.deepEqual([again.status, again.text], [200, first.text]);
     assert.equal(again.headers.get("Idempotent-Replayed"), "true");
     assert.equal((await service.call("GET", `${PAYMENTS}/${payment.id}`)).status, 200);
   });
-  await t.step("a reset without a key deletes it", async () => {
+  await t.step("a reset without an idempotency key deletes that answer", async () => {
     const { body } = await service.call("POST", `${SANDBOX}/reset`);
     assert.equal(body.deleted.idempotency_keys, 1);
   });

@@ -1,7 +1,7 @@
 /**
- * Pages that end before they are full (contract §5): the list continues after a row that need not
- * match the filters, until `has_more` is false. No other request waits for the lane that reads such
- * pages.
+ * Pages that end before they are full (contract §5): the next page starts after the last row read,
+ * which need not match the filters, until `has_more` is false. Such pages are read in a lane of
+ * their own, so no other request waits for them.
  */
 
 import assert from "node:assert/strict";
@@ -18,13 +18,11 @@ import {
 const V1 = "/api-v1-payments/v1";
 /** Several times `pay.page_rows()`. */
 const ROWS = 7_000;
-/**
- * Lists that match nothing, and the number of their pages: one for each 2 000 items that are read.
- */
+/** Lists without a match, and the number of their pages: one for each 2 000 items that are read. */
 const LISTS: [path: string, pages: number][] = [
   [`${PAYMENTS}?currency=GBP`, 4],
   [`${PAYMENTS}?method_kind=swift&status=completed`, 4],
-  // One row in two has this reference, one in three was declined.
+  // Half of the rows have this reference, and a third are declined.
   [`${PAYMENTS}?reference=often&currency=GBP`, 2],
   [`${PAYMENTS}?status=declined&currency=GBP`, 2],
   [`${PAYMENTS}?status=pending`, 1],
@@ -35,7 +33,7 @@ const LISTS: [path: string, pages: number][] = [
   [`${LEDGER}?account=chargebacks`, 8],
 ];
 
-serviceCase("a page that finds nothing goes on", async (t, service) => {
+serviceCase("a list without matches continues over empty pages", async (t, service) => {
   await fillLists(service.sql, service.key.environment_id, { rows: ROWS });
   for (const [path, expected] of LISTS) {
     await t.step(`GET ${path} → ${expected} empty pages`, async () => {
@@ -52,7 +50,7 @@ serviceCase("a page that finds nothing goes on", async (t, service) => {
       assert.equal(pages, expected);
     });
   }
-  await t.step("a cursor whose row is gone is unknown, as any other", async () => {
+  await t.step("a cursor of a deleted row is refused like an unknown one", async () => {
     const path = `${PAYMENTS}?currency=GBP`;
     const { next_cursor } = (await service.call("GET", path)).body;
     await service.sql`delete from pay.payments where id = ${next_cursor}`;
@@ -61,7 +59,7 @@ serviceCase("a page that finds nothing goes on", async (t, service) => {
   });
 });
 
-serviceCase("nothing waits for reads that are not cheap", async (_t, service) => {
+serviceCase("slow list reads delay no other request", async (_t, service) => {
   await service.pay();
   const read = () => service.call("GET", `${V1}/transfers?currency=EUR`);
   await read();
@@ -69,7 +67,7 @@ serviceCase("nothing waits for reads that are not cheap", async (_t, service) =>
   try {
     await holder`begin`;
     await holder`lock table pay.transfers in access exclusive mode`;
-    // More than the other connections.
+    // More reads than the other lane has connections.
     let answered = 0;
     const reads = Array.from({ length: 12 }, async () => {
       const { status } = await read();
@@ -89,7 +87,7 @@ serviceCase("nothing waits for reads that are not cheap", async (_t, service) =>
   }
 });
 
-serviceCase("keys that open nothing take no place of those that wait", async (_t, service) => {
+serviceCase("reads with unknown keys leave room for valid keys", async (_t, service) => {
   const read = async (key: string) => {
     const path = `${V1}/transfers?currency=EUR`;
     return (await service.call("GET", path, { key })).status;
@@ -100,10 +98,10 @@ serviceCase("keys that open nothing take no place of those that wait", async (_t
     await holder`begin`;
     await holder`lock table pay.transfers in access exclusive mode`;
     const waiting = [read(service.key.text)];
-    // More than may wait of one tenant. Each is refused while the first read goes on.
+    // More reads than one tenant may have waiting. Each is refused while the first read still runs.
     const refused = Array.from({ length: 60 }, () => read(generateApiKey("test")));
     for (const status of await Promise.all(refused)) assert.equal(status, 401);
-    // Nothing has told the service yet whose key this is.
+    // The service has not seen this key before, so it does not know its tenant.
     waiting.push(read(fresh.text));
     await holder`rollback`;
     assert.deepEqual(await Promise.all(waiting), [200, 200]);

@@ -1,6 +1,7 @@
 /**
- * Two environments × every route × every kind of id: what is another's answers exactly as what nobody
- * has, and stays as it is. The routes are read from the product's tables, so a new one is covered.
+ * Two environments × every route × every kind of id. A foreign id gets the same answer as an
+ * unknown one, and the other environment does not change. The routes are read from the service's
+ * tables, so a new route is covered.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +17,7 @@ import {
 
 const V1 = "/api-v1-payments/v1";
 
-/** Bodies that would do where an id is the caller's own; nothing elsewhere. */
+/** Bodies that are valid where the id is the caller's own. Other routes get an empty body. */
 const BODIES: [RegExp, Record<string, unknown>][] = [
   [/transfers\/:id\/advance$/, { to: "completed" }],
   [/advance$/, { to: "completed" }],
@@ -27,7 +28,7 @@ const BODIES: [RegExp, Record<string, unknown>][] = [
   [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
 ];
 
-/** Query parameters that hold an id, by list. */
+/** Query parameters of lists that hold an id. */
 const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/payments`, "starting_after", "pay"],
   [`${V1}/refunds`, "starting_after", "re"],
@@ -47,12 +48,12 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/api_keys`, "starting_after", "key"],
 ];
 
-serviceCase("what belongs to another environment", async (t, service) => {
+serviceCase("ids and rows of another environment", async (t, service) => {
   const foreign = await fill(service);
   const before = await contentOf(service, service.other.environment_id);
   const routes = servedRoutes().map((route) => route.split(" ") as [string, string]);
 
-  await t.step("every table has something to be found", () => {
+  await t.step("every table of the other environment has rows", () => {
     const empty = Object.entries(before).filter(([, rows]) => rows.length === 0);
     assert.deepEqual(empty.map(([table]) => table), ["oracle_findings"]);
   });
@@ -66,13 +67,12 @@ serviceCase("what belongs to another environment", async (t, service) => {
         const answer = await ask(id);
         assert.equal(answer.status, 404, answer.text);
         assertSame(answer, id, await ask(unknownOf(prefix)), unknownOf(prefix));
-        // A sub-collection says in its address whose it would be, and nothing more.
         assert.ok(!answer.text.includes(id));
       });
     }
   }
   for (const [path, parameter, prefix] of FILTERS) {
-    await t.step(`GET ${path}?${parameter}= a foreign id`, async () => {
+    await t.step(`GET ${path}?${parameter}= with a foreign id`, async () => {
       const ask = (id: string) => service.call("GET", `${path}?${parameter}=${id}`);
       const unknown = unknownOf(prefix);
       const answer = await ask(foreign[prefix]!);
@@ -80,7 +80,7 @@ serviceCase("what belongs to another environment", async (t, service) => {
       assert.ok(answer.status === 400 || answer.body.data.length === 0, answer.text);
     });
   }
-  await t.step("every filter that takes an id is in the table above", async () => {
+  await t.step("FILTERS has every filter that takes an id", async () => {
     const source = await Deno.readTextFile(
       new URL("../../shared/schema/list.ts", import.meta.url),
     ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
@@ -91,7 +91,7 @@ serviceCase("what belongs to another environment", async (t, service) => {
     assert.ok(found.length >= 10);
     assert.deepEqual([...new Set(found)].sort(), [...new Set(listed)].sort());
   });
-  await t.step("trigger takes neither a foreign endpoint nor a foreign payment", async () => {
+  await t.step("trigger refuses a foreign endpoint and a foreign payment", async () => {
     const own = await service.call("POST", `${V1}/webhook_endpoints`, {
       body: { url: "http://127.0.0.1:47999/hook" },
     });
@@ -118,21 +118,21 @@ serviceCase("what belongs to another environment", async (t, service) => {
       for (const id of Object.values(foreign)) assert.ok(!answer.text.includes(id), answer.text);
     });
   }
-  await t.step("an idempotency key of another environment is a key of its own", async () => {
+  await t.step("an idempotency key of another environment is free in this one", async () => {
     const [kept] = await service.sql`select key from pay.idempotency_keys
       where environment_id = ${service.other.environment_id}`;
     const answer = await service.pay({ amount: 77 }, { idempotency_key: kept!.key });
     assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
   });
-  await t.step("after all that the other environment is as it was", async () => {
+  await t.step("the other environment has not changed", async () => {
     assert.deepEqual(await contentOf(service, service.other.environment_id), before);
   });
-  await t.step("the routes asked are all", () => {
+  await t.step("every route was called", () => {
     assert.equal(routes.length, ROUTES.length);
   });
 });
 
-/** Puts one of each thing into the other environment; an id of each kind. */
+/** Creates one resource of each kind in the other environment. Returns an id of each kind. */
 async function fill(service: TestService): Promise<Record<string, string>> {
   const options = { key: service.other.text };
   const post = async (path: string, body: unknown = {}) => {
@@ -170,13 +170,13 @@ async function fill(service: TestService): Promise<Record<string, string>> {
   };
 }
 
-/** What to compare of the tables that the relay is at meanwhile. */
+/** The columns to compare in tables that the relay changes meanwhile. */
 const CHANGED_BY_RELAY: Record<string, string> = {
   webhook_deliveries: "t.id",
   webhook_endpoints: "t.body",
 };
 
-/** Everything that an environment holds, but for when its secrets were used. */
+/** All rows of an environment, without the times at which its secrets were used. */
 async function contentOf(service: TestService, environment_id: string) {
   const tables = await service.sql<{ name: string }[]>`
     select table_name as name from information_schema.columns
@@ -203,7 +203,7 @@ function unknownOf(prefix: string): string {
   return `${prefix}_${"0".repeat(26)}`;
 }
 
-/** Two answers that differ in nothing but their request's id, and the id that was asked for. */
+/** Asserts that two answers differ only in their Request-Id and in the id of the request. */
 function assertSame(answer: TestAnswer, id: string, other: TestAnswer, other_id: string): void {
   const shown = ({ status, text, headers }: TestAnswer, id: string) => ({
     status,

@@ -1,6 +1,4 @@
-/**
- * What transfers refuse, and that a refusal changes nothing; replays; lists.
- */
+/** Refused input of transfers, which changes nothing; replays; lists. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
@@ -10,7 +8,7 @@ const IBAN = "DE89 3704 0044 0532 0130 00";
 const ZERO = "0x0000000000000000000000000000000000000000";
 const DEAD = "0x000000000000000000000000000000000000dEaD";
 
-/** [name, fields over a good body, status, code, param] */
+/** [name, fields that replace those of a valid body, status, code, param] */
 const BAD: [string, Record<string, unknown>, number, string, string?][] = [
   ["no amount", { amount: undefined }, 400, "invalid_parameter", "amount"],
   ["an amount of 0", { amount: 0 }, 400, "invalid_parameter", "amount"],
@@ -34,7 +32,7 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
     "destination.iban",
   ],
   [
-    "an IBAN that is none",
+    "an invalid IBAN",
     { destination: { iban: { iban: "hello" } } },
     400,
     "invalid_parameter",
@@ -87,7 +85,7 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
   ],
 ];
 
-Deno.test("transfer input", async (t) => {
+Deno.test("POST /v1/transfers: refusals, replays and lists", async (t) => {
   const service = await startService();
   const send = (body: Record<string, unknown> = {}, options = {}) =>
     service.call("POST", TRANSFERS, {
@@ -114,11 +112,11 @@ Deno.test("transfer input", async (t) => {
         assert.deepEqual(await rows(), before);
       });
     }
-    await t.step("no refusal repeats an account", async () => {
+    await t.step("no refusal repeats an account number", async () => {
       const refused = await send({ destination: { iban: "DE89370400440532013001" } });
       assert.ok(!refused.text.includes("0532013001"));
     });
-    await t.step("a live key gets 503 and stores nothing, and may not ask for manual", async () => {
+    await t.step("a live key gets 503, stores nothing, and may not send settlement", async () => {
       const before = await rows();
       const key = service.live.text;
       assert.equal((await send({}, { key })).body.error.code, "provider_not_configured");
@@ -153,7 +151,7 @@ Deno.test("transfer input", async (t) => {
       const kept = await service.call("POST", cancel, { idempotency_key: "c" });
       assert.equal(kept.text, refused.text);
     });
-    await t.step("a 402 is replayed though the money has come meanwhile", async () => {
+    await t.step("a 402 is replayed even if the balance suffices now", async () => {
       const poor = await send({ amount: 5000 }, { idempotency_key: "p" });
       assert.equal(poor.status, 402, poor.text);
       await service.make({ amount_minor: 9000, outcome: "success" });
@@ -161,7 +159,7 @@ Deno.test("transfer input", async (t) => {
       assert.equal(again.text, poor.text);
       assert.equal((await send({ amount: 5000 })).status, 201);
     });
-    await t.step("lists go through all pages, newest first, and filter", async () => {
+    await t.step("lists hold every page, newest first, and filter", async () => {
       for (let i = 0; i < 7; i++) await send({ amount: 1, metadata: { i: String(i) } });
       const all = (await service.call("GET", `${TRANSFERS}?limit=100`)).body.data;
       const paged = [];

@@ -1,6 +1,4 @@
-/**
- * What a transfer does to the ledger and tells by events, at every step of its life.
- */
+/** The ledger movements and the events of a transfer at every step of its life. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
@@ -17,7 +15,7 @@ const OUT = "available>in_transit";
 const DONE = "in_transit>external";
 const BACK = "in_transit>available";
 
-/** [name, create, steps of [path, body], status at the end, ledger, events] */
+/** [name, create, steps of [path, body], final status, movements, events] */
 const CASES: [string, Record<string, unknown>, [string, unknown][], string, string[], string[]][] =
   [
     ["a SEPA account", { destination: SEPA }, [], "completed", [OUT, DONE], [
@@ -75,7 +73,7 @@ const CASES: [string, Record<string, unknown>, [string, unknown][], string, stri
     ],
   ];
 
-Deno.test("transfer movements", async (t) => {
+Deno.test("movements and events of a transfer", async (t) => {
   const service = await startService();
   const pathOf = (step: string, id: string) =>
     ({
@@ -118,7 +116,7 @@ Deno.test("transfer movements", async (t) => {
         assert.equal(JSON.parse(rows[0]!.body).data.object.status, "pending");
       });
     }
-    await t.step("what a failure and a success say", async () => {
+    await t.step("failures have a code, successes a hash and times", async () => {
       const send = (destination: unknown, currency: string) =>
         service.call("POST", TRANSFERS, { body: { amount: 10, currency, destination } });
       const { body: returned } = await send(RETURNED, "EUR");
@@ -135,7 +133,7 @@ Deno.test("transfer movements", async (t) => {
       assert.equal(again.destination.wallet.tx_hash, sent.destination.wallet.tx_hash);
       assert.ok(sent.completed_at && !sent.cancelled_at && !sent.livemode);
     });
-    await t.step("after a final status every move is 409 and nothing changes", async () => {
+    await t.step("after a final status every move is 409 and changes nothing", async () => {
       const { body: made } = await service.call("POST", TRANSFERS, {
         body: { amount: 10, currency: "EUR", destination: SEPA },
       });
@@ -152,7 +150,7 @@ Deno.test("transfer movements", async (t) => {
       assert.deepEqual(await movementsOf(made.id), [OUT, DONE]);
     });
     await t.step(
-      "a payment's address does not take a transfer, nor the other way round",
+      "payment routes refuse a transfer's id, transfer routes a payment's id",
       async () => {
         const { body: made } = await service.call("POST", TRANSFERS, {
           body: { amount: 10, currency: "EUR", destination: SEPA, settlement: "manual" },
@@ -174,7 +172,7 @@ Deno.test("transfer movements", async (t) => {
     await service.close();
   }
 
-  /** The movements of a transfer by HTTP: debited account > credited account. */
+  /** The movements of a transfer over HTTP: debited account > credited account. */
   async function movementsOf(transfer_id: string): Promise<string[]> {
     const url = `/api-v1-payments/v1/ledger_entries?transfer_id=${transfer_id}&limit=100`;
     const { body } = await service.call("GET", url);

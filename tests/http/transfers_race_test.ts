@@ -1,6 +1,6 @@
 /**
- * Transfers that race from two isolates over one database: the balance is never overdrawn, and a
- * transfer's money goes one way.
+ * Concurrent transfers on two isolates over one database never overdraw the balance, and the money
+ * of each transfer moves once.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "DE89 3704 0044 0532 0130 00";
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
-Deno.test("racing transfers", async (t) => {
+Deno.test("concurrent transfers on two isolates", async (t) => {
   const first = await startService();
   const second = startSecondService(first);
   const services = [first, second];
@@ -21,7 +21,7 @@ Deno.test("racing transfers", async (t) => {
       body: { amount: 7, currency: "EUR", destination: { iban: IBAN }, ...body },
       ...(idempotency_key && { idempotency_key }),
     });
-  /** Available by the entries, of each currency. */
+  /** The available balance of each currency, as the sum of the entries. */
   const available = async () => {
     const rows = await first.sql`
       select currency,
@@ -37,7 +37,7 @@ Deno.test("racing transfers", async (t) => {
       method_kind: "stablecoin",
       outcome: "success",
     });
-    await t.step("100 EUR and 50 USDC: 14 and 7 of 7 each fit, of 80", async () => {
+    await t.step("of 80, only 14 of 7 EUR and 7 of 7 USDC fit into the balance", async () => {
       const answers = await Promise.all(
         Array.from(
           { length: 80 },
@@ -50,7 +50,7 @@ Deno.test("racing transfers", async (t) => {
       assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [201, 402]);
       assert.deepEqual(await available(), { EUR: 2, USDC: 1 });
     });
-    await t.step("racing with payments it stays at 0 or more", async () => {
+    await t.step("with concurrent payments the balance never falls below 0", async () => {
       const paid = [];
       for (let i = 0; i < 10; i++) {
         paid.push((await first.make({ amount_minor: 70, outcome: "success" })).body.id);
@@ -70,7 +70,7 @@ Deno.test("racing transfers", async (t) => {
       assert.equal(EUR, 2 + 700 + 140 - 10 * made);
       assert.ok(EUR! >= 0 && made >= 70, `${made} made, ${EUR} left`);
     });
-    await t.step("cancel, complete and fail race: one wins, the money goes once", async () => {
+    await t.step("one of cancel, complete and fail succeeds and moves the money once", async () => {
       await first.make({ amount_minor: 1000, outcome: "success" });
       for (let round = 0; round < 30; round++) {
         const before = (await available()).EUR!;
@@ -90,7 +90,7 @@ Deno.test("racing transfers", async (t) => {
         assert.equal((await available()).EUR, before - (body.status === "completed" ? 7 : 0));
       }
     });
-    await t.step("twins of one key make one transfer", async () => {
+    await t.step("twins under one idempotency key create one transfer", async () => {
       const before = (await available()).EUR!;
       const twins = await Promise.all(Array.from({ length: 20 }, (_, i) => send(i, {}, "twin")));
       assert.equal(new Set(twins.map(({ text }) => text)).size, 1, twins[0]!.text);
@@ -105,7 +105,7 @@ Deno.test("racing transfers", async (t) => {
       assert.equal(new Set(twins.map(({ text }) => text)).size, 1);
       assert.equal((await available()).EUR, 0);
     });
-    await t.step("the books are in order", async () => {
+    await t.step("pay.check_books() finds nothing", async () => {
       const broken = (await checkBooks(first.sql)).filter(({ findings }) => findings > 0);
       assert.deepEqual(broken, []);
     });

@@ -1,6 +1,4 @@
-/**
- * Transfers and balances over HTTP.
- */
+/** Transfers and balances over HTTP. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
@@ -8,7 +6,7 @@ import { startService } from "../support/service/service.ts";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "DE89 3704 0044 0532 0130 00";
 
-Deno.test("transfers", async (t) => {
+Deno.test("transfers and balances", async (t) => {
   const service = await startService();
   const send = (body: Record<string, unknown> = {}, options = {}) =>
     service.call("POST", TRANSFERS, {
@@ -48,7 +46,7 @@ Deno.test("transfers", async (t) => {
         "EUR processor": -1000,
       });
     });
-    await t.step("a manual transfer waits, and is cancelled or advanced", async () => {
+    await t.step("a manual transfer stays pending until it is cancelled or advanced", async () => {
       const waiting = await send({ settlement: "manual", amount: 900 });
       assert.equal(waiting.body.status, "pending");
       assert.equal((await balance())["EUR available"], 0);
@@ -63,7 +61,7 @@ Deno.test("transfers", async (t) => {
       assert.equal(done.body.status, "completed", done.text);
       assert.equal((await balance())["EUR available"], 800);
     });
-    await t.step("reset leaves nothing", async () => {
+    await t.step("POST /reset deletes all transfers", async () => {
       const { body } = await service.call("POST", "/api-v1-sandbox/reset");
       assert.ok(body.deleted.transfers > 0);
       assert.deepEqual(await balance(), {});

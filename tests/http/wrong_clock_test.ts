@@ -13,7 +13,7 @@ import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/se
 import { rowCounts } from "../support/database/payment_records.ts";
 
 const DAY_MS = 86_400_000;
-/** How far the clock is ahead; negative: behind. */
+/** The lead of the clock; a negative one is a delay. */
 const WRONG: [name: string, by_ms: number][] = [
   ["a day ahead", DAY_MS + 1_000],
   ["ten years ahead", 3_653 * DAY_MS],
@@ -67,7 +67,7 @@ serviceCase("a wrong clock replays each keyed request", async (t, service) => {
   }
 });
 
-serviceCase("an answer that a clock ahead has kept ends after 24 hours", async (_, service) => {
+serviceCase("a clock ten years ahead keeps an answer for 24 hours", async (_, service) => {
   const now_ms = Date.now();
   await service.setClock(now_ms);
   service.setWrongClock(now_ms + 3_653 * DAY_MS);
@@ -115,14 +115,14 @@ webhookCase("a relay whose clock is ahead", async (t, service, hooks) => {
       from pay.webhook_deliveries where status = 'pending' and leased_until is null`;
     assert.deepEqual({ ...row }, { waiting: 2, is_soon: true });
   });
-  await t.step("turns no endpoint off that has just begun to fail", async () => {
+  await t.step("disables no endpoint that has just begun to fail", async () => {
     const endpoint = await service.call("GET", `/api-v1-payments/v1/webhook_endpoints/${id}`);
     assert.equal(endpoint.body.status, "enabled");
   });
 });
 
-serviceCase("pay.server_time() is the server's", async (t, { database }) => {
-  await t.step("and the functions can neither replace nor call it", async () => {
+serviceCase("pay.server_time() is the database's time", async (t, { database }) => {
+  await t.step("pay_api can neither replace nor call it", async () => {
     const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
     try {
       await assert.rejects(

@@ -1,8 +1,8 @@
 /**
- * Random steps (fast-check commands) on one sandbox in virtual time, each judged by the model: requests
- * with and without keys that meet each other, hours and months that pass, purges, resets. The seed is
- * in the name; `SEED` sets it. A failure is shrunk and printed as steps: they become a case in
- * shrunk_cases.ts.
+ * Random steps (fast-check commands) on one sandbox in virtual time. The model predicts each
+ * answer: concurrent requests with and without idempotency keys, hours and months that pass,
+ * purges, resets. The seed is in the name; `SEED` sets it. fast-check shrinks a failure and prints
+ * its steps, which become a case in shrunk_cases.ts.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ const MAX_STEPS = 40;
 const BEGIN_MS = Date.parse("2026-03-01T12:00:00.000Z");
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Instruments that take euro. */
+/** Instruments that accept euro. */
 const EURO = Object.keys(INSTRUMENTS).filter((name) => INSTRUMENTS[name]!.kind !== "stablecoin");
 
 /** The sandbox of a run. */
@@ -31,7 +31,9 @@ interface Real {
 }
 
 const Amount = fc.integer({ min: 1, max: 20 });
-/** Mostly the newest, so that moves follow each other; sometimes one that is not there. */
+/**
+ * Mostly the newest payment, so that moves follow each other; sometimes one that does not exist.
+ */
 const Target = fc.integer({ min: 0, max: 3 });
 const Change = fc.oneof(
   fc.record({
@@ -105,7 +107,7 @@ class StepCommand implements fc.AsyncCommand<ServiceModel, Real> {
     return true;
   }
   async run(model: ServiceModel, real: Real): Promise<void> {
-    // No two things happen in one millisecond, so that lists have one order.
+    // Two steps never share a millisecond, so lists have one order.
     model.now_ms++;
     await real.service.setClock(model.now_ms);
     await play(this.step, model, real);
@@ -116,7 +118,7 @@ class StepCommand implements fc.AsyncCommand<ServiceModel, Real> {
 }
 
 const command = (step: Step) => new StepCommand(step);
-/** Sends come more often: the others have only the arbitrary that each command needs. */
+/** Sends are more frequent than the other steps. */
 const Commands = fc.commands([
   ...Array.from({ length: 8 }, () => StepOf.send.map(command)),
   ...Array.from({ length: 2 }, () => StepOf.pass.map(command)),
@@ -125,7 +127,7 @@ const Commands = fc.commands([
   StepOf.reset.map(command),
 ], { maxCommands: MAX_STEPS });
 
-serviceCase("the service does as the model does", async (t, service) => {
+serviceCase("the service answers as the model", async (t, service) => {
   for (const [name, steps] of SHRUNK_CASES) {
     await t.step(name, async () => {
       await fc.asyncModelRun(
@@ -146,7 +148,7 @@ serviceCase("the service does as the model does", async (t, service) => {
 
 let serial = 0;
 
-/** A sandbox of its own for each run. */
+/** Creates a sandbox for a run. */
 async function begin(service: TestService): Promise<{ model: ServiceModel; real: Real }> {
   await service.setClock(BEGIN_MS);
   const environment_id = idMint(Date.now())("env_");
@@ -209,7 +211,7 @@ async function send(
   judgement.happen({ id: resource.id, text: answer.text });
 }
 
-/** A step in the words of the plan's requests. */
+/** A step as an action of the torture plan. */
 function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
   switch (change.do) {
     case "create":
@@ -224,7 +226,7 @@ function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
   }
 }
 
-/** Everything that can be read is what the model holds. */
+/** Asserts that all readable data equals the model. */
 async function look(model: ServiceModel, { service, key }: Real): Promise<void> {
   const get = async (path: string) => {
     const answer = await service.call("GET", `/api-v1-payments/v1/${path}`, { key: key.text });

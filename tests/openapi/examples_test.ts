@@ -1,7 +1,7 @@
 /**
- * The examples of the OpenAPI document are what the product really answers: they are sent to it, with
- * a fixed clock and seeded randomness, and the answers compared with the recorded ones.
- * `UPDATE_EXAMPLES=1` records them anew instead.
+ * The examples of the OpenAPI document are real answers. The test sends each request to the
+ * service, with a fixed clock and seeded randomness, and compares the answer with the recorded one.
+ * `UPDATE_EXAMPLES=1` records the answers instead.
  */
 
 import assert from "node:assert/strict";
@@ -18,20 +18,20 @@ import postgres from "postgres";
 const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
-/** A port that nobody listens on. */
+/** A port without a listener. */
 const NO_DATABASE = "postgres://nobody@127.0.0.1:1/none";
 
-Deno.test("the OpenAPI document's examples are what the product answers", async () => {
+Deno.test("the examples of the OpenAPI document are the service's answers", async () => {
   await using receiver = listen();
   const recorded = await record(receiver.url);
   if (Deno.env.get("UPDATE_EXAMPLES")) {
     await Deno.writeTextFile(FILE, `${JSON.stringify(recorded, null, 2)}\n`);
   }
   const committed = JSON.parse(await Deno.readTextFile(FILE)) as Recorded;
-  assert.deepEqual(recorded, committed, "record them anew: UPDATE_EXAMPLES=1");
+  assert.deepEqual(recorded, committed, "record them again with UPDATE_EXAMPLES=1");
 });
 
-Deno.test("every operation has an example of its answer, and of its body if it takes one", () => {
+Deno.test("every operation has an example of its answer, and of its body if it has one", () => {
   const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
   const missing = ADDRESSES.filter(({ operation }) => !shown.has(operation.id));
   assert.deepEqual(missing.map(({ id }) => id), []);
@@ -47,7 +47,7 @@ async function record(receiver_url: string): Promise<Recorded> {
       if (request.operation === "triggerWebhook" && !saved.has("receiver")) {
         saved.set("receiver", await registerReceiver(service, receiver_url));
       }
-      // Events of before the reset.
+      // The reset deletes all earlier events.
       if (request.operation === "resetSandbox") break;
       at += 1000;
       exchanges.push(await exchange(service, request, saved));
@@ -60,7 +60,7 @@ async function record(receiver_url: string): Promise<Recorded> {
     const text = JSON.stringify({ exchanges, errors, events })
       .replaceAll(receiver_url, "https://example.com/webhooks")
       .replace(/"duration_ms":\d+/g, '"duration_ms":100')
-      // Nothing that looks like a key stands in a repository.
+      // The repository contains no text that looks like a key.
       .replace(/"(sk_test_\w{4})\w{45}"/g, '"$1…"');
     return JSON.parse(text);
   } finally {
@@ -91,7 +91,7 @@ async function exchange(
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {
   const answer = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    // It gets what is triggered, and nothing that the relay would send.
+    // The endpoint gets only triggered events, so the relay sends nothing.
     body: { url, events: ["ping"] },
   });
   return answer.body.id;
@@ -179,7 +179,7 @@ async function recordErrors(service: TestService): Promise<Recorded["errors"]> {
   return errors as Recorded["errors"];
 }
 
-/** What a request gets whose twin is still under way. */
+/** The answer to a request whose twin is still in progress. */
 async function inProgress(service: TestService): Promise<TestAnswer> {
   const body = { amount: 1000, currency: "EUR" };
   const hash = fingerprint("POST", PAYMENTS, body);
@@ -199,7 +199,7 @@ async function inProgress(service: TestService): Promise<TestAnswer> {
   }
 }
 
-/** Something asked of another product, that may come to harm. */
+/** Calls another instance of the service, which the call may break. */
 async function inOther(
   options: Parameters<typeof startService>[0],
   ask: (other: TestService) => Promise<TestAnswer>,
@@ -212,7 +212,7 @@ async function inOther(
   }
 }
 
-/** A receiver of webhooks that takes everything. */
+/** Opens a receiver that accepts every webhook. */
 function listen() {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },

@@ -1,6 +1,6 @@
 /**
- * Two lists of changes whose idempotency keys are all older than 24 hours, in opposite orders: each
- * deletes the old answers, and neither waits for the other in a circle.
+ * Two lists of changes have the same idempotency keys, all older than 24 hours, in opposite orders.
+ * Each list deletes the old answers, and there is no deadlock.
  */
 
 import assert from "node:assert/strict";
@@ -9,9 +9,9 @@ import { commit, created, DAY, NOW } from "../support/database/commit_list.ts";
 import { startService } from "../support/service/service.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
-/** A deadline for what takes milliseconds. */
+/** A deadline for work that takes milliseconds. */
 
-Deno.test("two lists delete the same expired keys in opposite orders", async () => {
+Deno.test("pay.commit() of two lists deletes expired keys in opposite orders", async () => {
   const service = await startService();
   const { sql, key } = service;
   const pools = [0, 1].map(() =>
@@ -35,7 +35,8 @@ Deno.test("two lists delete the same expired keys in opposite orders", async () 
       await holders[i]!`select from pay.idempotency_keys where key = ${name} for update`;
     }
     const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
-    // Both wait. When the holder of "a" ends, a list that deletes "a" first goes on to "b".
+    // Both lists wait. When the holder of "a" ends, a list that deletes "a" first goes on to wait
+    // for "b".
     await untilWaiting(sql, { sessions: 2 });
     await holders[0]!`rollback`;
     await holders[1]!`rollback`;

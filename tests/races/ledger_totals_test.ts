@@ -1,6 +1,7 @@
 /**
- * The totals of the ledger under races: a total loses no amount, however many transactions write it,
- * and its newest rows are found in a bounded number of pages while an old snapshot is open.
+ * The totals of the ledger under concurrency: a total loses no amount, however many transactions
+ * write it, and its newest rows are found in a bounded number of pages while an old snapshot is
+ * open.
  */
 
 import assert from "node:assert/strict";
@@ -11,18 +12,18 @@ import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service
 
 const STRIPES = 64;
 const ROUNDS = sizeOf("ROUNDS", 30);
-/** Updates of one total during an old snapshot. Their versions take more than 50 pages. */
+/** Updates of one total during an old snapshot. Their row versions take more than 50 pages. */
 const UPDATES = 5_000;
-/** Pages of the index and the table for one stripe. */
+/** The maximum of index and table pages for one stripe. */
 const MAX_PAGES = 15;
-/** A deadline for what takes milliseconds. */
+/** A deadline for work that takes milliseconds. */
 const PATIENCE_MS = 10_000;
 
-Deno.test("totals of the ledger", async (t) => {
+Deno.test("pay.ledger_totals under concurrency", async (t) => {
   const two = await startTwoInstances();
   const { service } = two;
   const session = await service.sql.reserve();
-  /** Takes stripes of the captures in EUR, as other transactions would, while something is done. */
+  /** Locks stripes of the captures in EUR during `work`, as other transactions do. */
   const hold = async (stripes: number, work: () => Promise<void>) => {
     await session`begin`;
     await session`
@@ -44,7 +45,7 @@ Deno.test("totals of the ledger", async (t) => {
       await assertSound(service);
       assert.equal(await captured(service), ROUNDS * 16 * 1000);
     });
-    await t.step("a create takes the stripe that is left", async () => {
+    await t.step("a create uses the only free stripe", async () => {
       const before = await captured(service);
       await hold(STRIPES - 1, async () => {
         const made = await create(100);
@@ -56,7 +57,7 @@ Deno.test("totals of the ledger", async (t) => {
       assert.equal(row?.amount, 100);
       assert.equal(await captured(service), before + 100);
     });
-    await t.step("a create waits for a stripe if none is left, and its amount counts", async () => {
+    await t.step("a create waits if no stripe is free, and its amount counts", async () => {
       const before = await captured(service);
       const creates: ReturnType<typeof create>[] = [];
       await hold(STRIPES, async () => {
@@ -68,12 +69,12 @@ Deno.test("totals of the ledger", async (t) => {
       assert.equal(await captured(service), before + 18);
       await assertSound(service);
     });
-    await t.step("an old snapshot does not make a total slow", async () => {
+    await t.step("reads of a total stay fast during an old snapshot", async () => {
       const { environment_id } = service.other;
       const add = `pay.add_to_total('${environment_id}', 'EUR', 'processor', 'available', 1)`;
       const read = `select sum(amount_minor)::int as sum from pay.read_totals('${environment_id}')`;
       const writer = await service.sql.reserve();
-      // Not in one transaction: each update is visible to the next, and is a version of its own.
+      // Each update is a transaction of its own, so it makes a new row version.
       const addOften = (times: number) =>
         writer.unsafe(
           `do $$ begin for n in 1..${times} loop perform ${add}; commit; end loop; end $$`,
@@ -91,8 +92,8 @@ Deno.test("totals of the ledger", async (t) => {
         await session`begin isolation level repeatable read`;
         await session`select count(*) from pay.ledger_totals`;
         await addOften(UPDATES);
-        // Only the rows that were rolled back can go. The next versions take their room, so that they
-        // stand before the older ones in the table.
+        // Only the rolled-back rows can be removed. The next versions use their space, so they are
+        // before the older ones in the table.
         await writer`vacuum pay.ledger_totals`;
         await addOften(UPDATES / 10);
         const [total] = await writer.unsafe(read);
@@ -124,7 +125,7 @@ async function captured({ sql, key }: TestService): Promise<number> {
   return row!.amount;
 }
 
-/** Resolves when somebody waits for an advisory lock. */
+/** Resolves when a session waits for an advisory lock. */
 async function untilWaiting(sql: ReservedSql): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   while (performance.now() < deadline) {
@@ -132,5 +133,5 @@ async function untilWaiting(sql: ReservedSql): Promise<void> {
       select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted`;
     if (row!.waiting > 0) return;
   }
-  throw new Error("nobody waits for a stripe");
+  throw new Error("no session waits for a stripe");
 }

@@ -1,7 +1,7 @@
 /**
- * Moves of one payment released together over two instances: the answers are those of some legal
- * order of the requests, and what is stored is what that order leads to. The model of the lifecycle
- * here shares nothing with the product.
+ * Concurrent moves of one payment on two instances. The answers match a legal order of the
+ * requests, and the stored payment is the result of that order. The model of the lifecycle in this
+ * file shares no code with the service.
  */
 
 import assert from "node:assert/strict";
@@ -16,13 +16,13 @@ import {
 const ROUNDS = sizeOf("ROUNDS", 100);
 
 type Model = { status: string; refunded: number };
-/** What a move answers in a state, and the state after it. */
+/** The answer to a move in a state, and the state after it. */
 type Move = (model: Model) => { answer: string; next: Model };
 
 const AMOUNT = 1000;
 const refuse = (model: Model) => ({ answer: `409 ${model.status}`, next: model });
 
-/** Moves by name: how they are asked for and what they ought to do. */
+/** Moves by name: the request, and its effect in the model. */
 const MOVES: Record<string, { ask: (id: string) => Ask; move: Move }> = {
   cancel: {
     ask: (id) => ASKS.cancel(id),
@@ -78,7 +78,7 @@ const RACES: [outcome: string, start: string, moves: string[]][] = [
   ["success", "completed", ["refund_part", "refund_part", "refund_part", "charge_back", "cancel"]],
 ];
 
-Deno.test("moves released together", async (t) => {
+Deno.test("concurrent moves of one payment", async (t) => {
   const two = await startTwoInstances();
   try {
     for (const [outcome, start, moves] of RACES) {
@@ -88,7 +88,7 @@ Deno.test("moves released together", async (t) => {
           const orders = new Set<string>();
           for (let round = 0; round < ROUNDS; round++) {
             const { id } = (await two.service.make({ outcome })).body;
-            // Who begins alternates, so that each move gets its chance to be first.
+            // The first request alternates, so that each move can win.
             const turned = [
               ...moves.slice(round % moves.length),
               ...moves.slice(0, round % moves.length),
@@ -107,7 +107,7 @@ Deno.test("moves released together", async (t) => {
             assert.ok(legal.length > 0, `${turned}: ${answers}, then ${JSON.stringify(stored)}`);
             orders.add(answers.toString());
           }
-          assert.ok(orders.size > 1, "every round went the same way: this was no race");
+          assert.ok(orders.size > 1, "every round had the same order, so the moves did not race");
           await assertSound(two.service);
         },
       );

@@ -1,18 +1,21 @@
-/** Refunds racing on one payment over two instances: never more than the payment, all explained. */
+/**
+ * Concurrent refunds of one payment on two instances never exceed the payment, and every refusal
+ * names its reason.
+ */
 
 import assert from "node:assert/strict";
 import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
 
 const REFUNDS = 50;
 const ROUNDS = sizeOf("ROUNDS", 20);
-/** Amount of each refund of a payment of 1000, and how many of them fit. */
+/** The amount of each refund of a payment of 1000, and how many of them fit. */
 const AMOUNTS: [amount: number, fit: number][] = [[1, 50], [20, 50], [30, 33], [600, 1], [1000, 1]];
 
-Deno.test(`${REFUNDS} refunds racing on one payment`, async (t) => {
+Deno.test(`${REFUNDS} concurrent refunds of one payment`, async (t) => {
   const two = await startTwoInstances();
   try {
     for (const [amount, fit] of AMOUNTS) {
-      await t.step(`of ${amount} each: ${fit} go through, the rest is told why`, async () => {
+      await t.step(`${fit} refunds of ${amount} succeed, the others are refused`, async () => {
         for (let round = 0; round < ROUNDS / AMOUNTS.length; round++) {
           const { id } = (await two.service.make({ outcome: "success" })).body;
           const told = await two.race(
@@ -23,7 +26,7 @@ Deno.test(`${REFUNDS} refunds racing on one payment`, async (t) => {
           const rest = 1000 - fit * amount;
           for (const { status, body } of told) {
             if (status === 201) continue;
-            // Once everything is given back there is nothing to refund; before, too little is left.
+            // If nothing is left, the refund is a wrong state. Otherwise the amount is too high.
             if (rest === 0) {
               assert.deepEqual([status, body.error.code], [409, "invalid_state"]);
               assert.equal(body.error.current_status, "refunded");

@@ -1,6 +1,6 @@
 /**
- * A reset and a refund that race under one idempotency key: one of them goes first, whole, and nobody
- * sees a 503.
+ * A reset and a refund at the same time under one idempotency key: one of them is first and has its
+ * whole effect, and no answer is a 503.
  */
 
 import assert from "node:assert/strict";
@@ -12,12 +12,13 @@ const FILLER = 3_000;
 Deno.test("a reset and a refund under one key answer 200 or 201, 404 or 409", async () => {
   const service = await startService();
   try {
-    // Deadlocks are looked for after 20 ms, not a second, so that the test is quick.
+    // PostgreSQL then looks for deadlocks after 20 ms instead of a second, which keeps the test
+    // fast.
     const [row] = await service.sql`select current_database() as name`;
     await service.sql.unsafe(`alter database "${row!.name}" set deadlock_timeout = '20ms'`);
     const seen: number[] = [];
     for (let i = 0; i < ROUNDS; i++) {
-      // Much to count: the refund gets there meanwhile.
+      // A reset with many rows to count takes long enough for the refund to arrive.
       await service.sql`
         insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded, currency,
           method_kind, sequence, created_at, updated_at, body)

@@ -1,4 +1,7 @@
-/** Resets racing creates, refunds and each other: a payment is there whole or gone whole. */
+/**
+ * Resets at the same time as creates, refunds and other resets. A payment exists with all its rows
+ * or not at all.
+ */
 
 import assert from "node:assert/strict";
 import {
@@ -12,10 +15,10 @@ import {
 
 const ROUNDS = sizeOf("ROUNDS", 30);
 
-Deno.test("resets racing other requests", async (t) => {
+Deno.test("concurrent resets and other requests", async (t) => {
   const two = await startTwoInstances();
   try {
-    await t.step(`creates: whole or gone, never a part, in ${ROUNDS} rounds`, async () => {
+    await t.step(`a create exists whole or not at all, in ${ROUNDS} rounds`, async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const creates = (n: number): Ask[] =>
           Array.from({ length: n }, () => ({
@@ -25,7 +28,7 @@ Deno.test("resets racing other requests", async (t) => {
         await assertExplained(two, [...creates(8), ASKS.reset(), ...creates(8)]);
       }
     });
-    await t.step(`refunds: whole or gone, never a part, in ${ROUNDS} rounds`, async () => {
+    await t.step(`a refund exists whole or not at all, in ${ROUNDS} rounds`, async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const ids = await Promise.all(
           Array.from(
@@ -40,7 +43,7 @@ Deno.test("resets racing other requests", async (t) => {
         await assertExplained(two, [...refunds, ASKS.reset(), ...refunds]);
       }
     });
-    await t.step("a create that outlives the reset is still replayed", async () => {
+    await t.step("a create that survives the reset is still replayed", async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const ask = () => ({ ...ASKS.create(), idempotency_key: crypto.randomUUID() });
         const asks = Array.from({ length: 8 }, ask);
@@ -54,7 +57,7 @@ Deno.test("resets racing other requests", async (t) => {
         await two.race([ASKS.reset()]);
       }
     });
-    await t.step("what a reset leaves is there for whoever looks meanwhile", async () => {
+    await t.step("endpoints, keys and lists stay readable during resets", async () => {
       const { service } = two;
       const endpoint = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
         body: { url: "https://example.com/hook", events: ["*"] },
@@ -83,7 +86,7 @@ Deno.test("resets racing other requests", async (t) => {
       await Promise.all(looking);
       assert.deepEqual([...faults], []);
     });
-    await t.step("the other sandbox keeps what it has", async () => {
+    await t.step("the other sandbox keeps its rows", async () => {
       const key = two.service.other.text;
       const mine = await two.race(Array.from({ length: 8 }, () => ({ ...ASKS.create(), key })));
       await two.race([ASKS.reset(), ASKS.create(), ASKS.reset(), ASKS.create()]);

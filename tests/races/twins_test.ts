@@ -1,4 +1,6 @@
-/** Twins of one request over two instances: one effect, one answer, and 409 for whoever differs. */
+/**
+ * Twins of one request on two instances: one effect and one answer, and 409 for a different body.
+ */
 
 import assert from "node:assert/strict";
 import {
@@ -11,10 +13,10 @@ import {
 } from "../support/service/two_instances.ts";
 
 const TWINS = sizeOf("TWINS", 40);
-/** Keys of each kind of request. */
+/** The number of idempotency keys of each kind of request. */
 const KEYS = sizeOf("ROUNDS", 1);
 
-/** A request and the status of every answer to it. */
+/** A request, and the status of every answer to it. */
 const REQUESTS: [name: string, make: (two: TwoInstances) => Promise<Ask>, status: number][] = [
   ["a create", () => Promise.resolve(ASKS.create({ outcome: "success" })), 201],
   ["a declined create", () => Promise.resolve(ASKS.create({ outcome: "declined" })), 402],
@@ -24,7 +26,7 @@ const REQUESTS: [name: string, make: (two: TwoInstances) => Promise<Ask>, status
   ["an advance", async (two) => ASKS.advance(await payment(two, "pending"), "completed"), 200],
 ];
 
-Deno.test(`${TWINS} twins over two instances`, async (t) => {
+Deno.test(`${TWINS} twins on two instances`, async (t) => {
   const two = await startTwoInstances();
   try {
     for (const [name, make, status] of REQUESTS) {
@@ -45,7 +47,7 @@ Deno.test(`${TWINS} twins over two instances`, async (t) => {
         await assertSound(two.service);
       });
     }
-    await t.step("two bodies under one key: one wins, the other is a conflict", async () => {
+    await t.step("two bodies under one key: one succeeds, the other is a conflict", async () => {
       for (let round = 0; round < 25; round++) {
         const idempotency_key = crypto.randomUUID();
         const before = await countRows(two);
@@ -62,7 +64,7 @@ Deno.test(`${TWINS} twins over two instances`, async (t) => {
       }
       await assertSound(two.service);
     });
-    await t.step("one key of two API keys: two effects", async () => {
+    await t.step("one idempotency key of two API keys: two effects", async () => {
       const idempotency_key = crypto.randomUUID();
       const key = two.service.other.text;
       const told = await two.race(Array.from({ length: TWINS }, (_, i) => ({

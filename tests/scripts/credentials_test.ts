@@ -1,3 +1,8 @@
+/**
+ * The file with the credentials of the local start: private, and readable in every state of the
+ * file.
+ */
+
 import assert from "node:assert/strict";
 import {
   credentialsPath,
@@ -12,7 +17,7 @@ const CREDENTIALS = {
   live_key: "sk_live_1",
 };
 
-Deno.test("writeCredentials() replaces a file that everybody could read", () =>
+Deno.test("writeCredentials() replaces a file with open permissions", () =>
   withTemporaryFolder(async (data_dir) => {
     await Deno.mkdir(data_dir);
     await Deno.writeTextFile(credentialsPath(data_dir), "{}", { mode: 0o644 });
@@ -22,12 +27,12 @@ Deno.test("writeCredentials() replaces a file that everybody could read", () =>
     assert.deepEqual(JSON.parse(text), CREDENTIALS);
   }));
 
-/** Content of the file and the keys that are read from it. */
+/** The content of the file, and the keys that readDemoKeys() finds. */
 const READ: readonly [string, string | null, object][] = [
   ["no file", null, {}],
   ["no JSON", "sk_test_1", {}],
   ["null", "null", {}],
-  ["keys that are no text", '{"test_key":1,"live_key":null}', {}],
+  ["keys that are not text", '{"test_key":1,"live_key":null}', {}],
   ["one key", '{"test_key":"sk_test_1"}', { test_key: "sk_test_1" }],
   ["all", JSON.stringify(CREDENTIALS), { test_key: "sk_test_1", live_key: "sk_live_1" }],
 ];

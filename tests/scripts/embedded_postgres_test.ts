@@ -1,3 +1,8 @@
+/**
+ * The embedded PostgreSQL server of the local start: restarts, data, ports, permissions and its
+ * log.
+ */
+
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { dirname, join } from "node:path";
@@ -7,14 +12,14 @@ import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_a
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 
-/** Asks until the server answers; a server that stays away fails the test by its timeout. */
+/** Queries until the server answers. If it never does, the test fails by its timeout. */
 async function ask(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {
   for (;;) {
     const sql = postgres(url, { max: 1, connect_timeout: 1, onnotice: () => {} });
     try {
       return await sql.unsafe(statement);
     } catch (error) {
-      // Away or recovering: 57P03 cannot_connect_now.
+      // The server is away or recovering: 57P03 cannot_connect_now.
       const { code } = error as { code?: string };
       if (!/^(ECONN|CONNECTION|57P0)/.test(code ?? "")) throw error;
     } finally {
@@ -23,7 +28,7 @@ async function ask(url: string, statement: string): Promise<postgres.RowList<pos
   }
 }
 
-Deno.test("startPostgres() comes back on its port after kill -9, with what was committed", () =>
+Deno.test("startPostgres() keeps its port and the committed rows after kill -9", () =>
   withTemporaryFolder(async (data_dir) => {
     const server = await startPostgres({ data_dir, durable: true });
     try {
@@ -38,7 +43,7 @@ Deno.test("startPostgres() comes back on its port after kill -9, with what was c
     assert.equal(await server.exited, null);
   }));
 
-Deno.test("startPostgres() keeps data and password, moves to a free port", () =>
+Deno.test("startPostgres() keeps data and password when it moves to a free port", () =>
   withTemporaryFolder(async (data_dir) => {
     const first = await startPostgres({ data_dir, durable: false });
     await ask(first.superuser_url, "create table kept as select 1 as n");
@@ -66,7 +71,7 @@ Deno.test("startPostgres() refuses a folder that another start uses", () =>
     }
   }));
 
-Deno.test("startPostgres() gives up when the databases are gone", () =>
+Deno.test("startPostgres() ends with an error if the databases are missing", () =>
   withTemporaryFolder(async (data_dir) => {
     const server = await startPostgres({ data_dir, durable: false });
     await Deno.rename(join(server.home, "postgres"), join(server.home, "elsewhere"));
@@ -74,7 +79,7 @@ Deno.test("startPostgres() gives up when the databases are gone", () =>
     assert.match((await server.exited)?.message ?? "", /are gone/);
   }));
 
-Deno.test("startPostgres() is durable, private and quiet about clients by default", () =>
+Deno.test("startPostgres() is durable and private, and logs nothing of clients, by default", () =>
   withTemporaryFolder(async (data_dir) => {
     const server = await startPostgres({ data_dir, durable: true });
     try {
@@ -109,7 +114,7 @@ Deno.test("startPostgres() is durable, private and quiet about clients by defaul
     }
   }));
 
-Deno.test("endLeftoverServer() removes a pid file whose process is somebody else", () =>
+Deno.test("endLeftoverServer() removes a pid file with another program's process", () =>
   withTemporaryFolder(async (cluster) => {
     await Deno.mkdir(cluster);
     const pid_file = join(cluster, "postmaster.pid");
@@ -119,7 +124,7 @@ Deno.test("endLeftoverServer() removes a pid file whose process is somebody else
   }));
 
 Deno.test({
-  name: "postgresHome() finds and remembers a place when root's folder is closed to others",
+  name: "postgresHome() finds and stores another place if root's folder is closed",
   ignore: Deno.build.os === "windows" || Deno.uid() !== 0,
   fn: () =>
     withTemporaryFolder(async (data_dir) => {
@@ -133,7 +138,7 @@ Deno.test({
         assert.equal(await postgresHome(data_dir, account), home, "data must not move");
       } finally {
         await Deno.remove(home);
-        // Unless another data folder has its databases there.
+        // Another data folder can have its databases there.
         await Deno.remove(dirname(home)).catch(() => {});
       }
     }),

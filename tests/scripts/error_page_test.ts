@@ -1,4 +1,4 @@
-/** docs/errors.md: what the code makes, with a heading for the `doc_url` of every code. */
+/** docs/errors.md equals the output of the code, with a heading for the `doc_url` of every code. */
 
 import assert from "node:assert/strict";
 import { docUrl } from "../../shared/core/errors.ts";
@@ -7,27 +7,27 @@ import { renderErrorPage } from "../../scripts/documents/error_page.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
-Deno.test("docs/errors.md is what renderErrorPage() makes", async () => {
+Deno.test("docs/errors.md equals the output of renderErrorPage()", async () => {
   const committed = await Deno.readTextFile(new URL("docs/errors.md", ROOT));
   assert.equal(committed, renderErrorPage(), 'run "deno task error-page"');
 });
 
 for (const code of ERROR_CODES) {
-  Deno.test(`docUrl("${code}") leads to a heading of a page in the repository`, async () => {
+  Deno.test(`docUrl("${code}") leads to a heading in the repository`, async () => {
     const [page, anchor] = docUrl(code).split("#");
     const text = await Deno.readTextFile(new URL(page!, ROOT));
     assert.ok(anchorsOf(text).includes(anchor!), `no heading for #${anchor}`);
   });
 }
 
-Deno.test("docs/errors.md links lead to headings of the page", () => {
+Deno.test("docs/errors.md links only to its own headings", () => {
   const page = renderErrorPage();
   const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor!);
   assert.ok(links.length > 0);
   assert.deepEqual(links.filter((anchor) => !anchorsOf(page).includes(anchor)), []);
 });
 
-Deno.test("messages that name the page lead to a heading of it", async () => {
+Deno.test("messages with the address of docs/errors.md lead to a heading of it", async () => {
   const messages = await Deno.readTextFile(new URL("tests/http/messages.md", ROOT));
   const anchors = new Set(
     [...messages.matchAll(/docs\/errors\.md#([\w-]+)/g)].map(([, anchor]) => anchor!),
@@ -37,7 +37,7 @@ Deno.test("messages that name the page lead to a heading of it", async () => {
   assert.deepEqual([...anchors].filter((anchor) => !known.includes(anchor)), []);
 });
 
-/** The anchors that Git hosts give to headings. */
+/** The anchors that Git hosts derive from headings. */
 function anchorsOf(markdown: string): string[] {
   return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-")

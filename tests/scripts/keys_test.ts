@@ -1,3 +1,8 @@
+/**
+ * `deno task keys`: create, list, rotate and revoke, with a given database and with the embedded
+ * one.
+ */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { startService } from "../support/service/service.ts";
@@ -11,13 +16,13 @@ const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
 
 interface Ended {
   code: number;
-  /** Standard output: what a script takes. */
+  /** Standard output, for scripts. */
   out: string;
-  /** Standard error: what a person reads. */
+  /** Standard error, for people. */
   said: string;
 }
 
-/** Runs the command as a child without a terminal, to its end. */
+/** Runs the command as a child process without a terminal, until it exits. */
 async function keys(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "scripts/operator/keys.ts", ...args],
@@ -29,18 +34,18 @@ async function keys(env: Record<string, string>, ...args: string[]): Promise<End
   return { code, out: decoder.decode(stdout), said: decoder.decode(stderr) };
 }
 
-/** The id that a create has told. */
+/** The id in the output of a create. */
 function idIn({ said }: Ended): string {
   return /key_[0-9a-z]{26}/.exec(said)![0];
 }
 
-Deno.test("keys with DATABASE_URL", async (t) => {
+Deno.test("deno task keys with DATABASE_URL", async (t) => {
   const service = await startService();
   const env = { DATABASE_URL: service.database.url };
   const status = async (key: string, method = "GET") =>
     (await service.call(method, PAYMENTS, { key, body: method === "GET" ? undefined : {} })).status;
   try {
-    await t.step("create prints a working secret alone, and never again", async () => {
+    await t.step("create prints only a working secret, and only once", async () => {
       const made = await keys(env, "create", "--mode", "test", "--account", "acme");
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
@@ -53,7 +58,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       const [row] = await service.sql`select k::text from pay.api_keys k where id = ${idIn(made)}`;
       assert.ok(!row!.k.includes(made.out.trim()));
     });
-    await t.step("a second key joins the account's environment, of each mode one", async () => {
+    await t.step("a second create joins the account's environment of its mode", async () => {
       const again = await keys(env, "create", "--mode", "test", "--account", "acme");
       assert.ok(!again.said.includes("Made env_"), again.said);
       const live = await keys(env, "create", "--mode", "live", "--account", "acme");
@@ -62,7 +67,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
         select livemode from pay.environments where account = 'acme' order by 1`;
       assert.deepEqual(rows.map(({ livemode }) => livemode), [false, true]);
     });
-    await t.step("--environment, --name, --scopes, --expires and --prefix hold", async () => {
+    await t.step("--environment, --name, --scopes, --expires and --prefix work", async () => {
       const made = await keys(
         env,
         ...["create", "--mode", "test", "--environment", service.key.environment_id],
@@ -81,13 +86,13 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*acme_test_\\.\\.\\.`));
       assert.match(listed.out, /only payments:read events:read/);
     });
-    await t.step("API_KEY_PREFIX is the prefix unless --prefix is", async () => {
+    await t.step("API_KEY_PREFIX is the default of --prefix", async () => {
       const prefixed = { ...env, API_KEY_PREFIX: "shop" };
       assert.match((await keys(prefixed, "create", "--mode", "test")).out, /^shop_test_/);
       const other = await keys(prefixed, "create", "--mode", "test", "--prefix", "own");
       assert.match(other.out, /^own_test_/);
     });
-    await t.step("rotate adds a secret; the older ones end after --expires-in", async () => {
+    await t.step("rotate adds a secret, and the older ones end after --expires-in", async () => {
       const made = await keys(env, "create", "--mode", "test", "--prefix", "turn");
       const turned = await keys(env, "rotate", idIn(made), "--expires-in", "60");
       assert.equal(turned.code, 0, turned.said);
@@ -103,7 +108,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       ]);
       await service.setClock(null);
     });
-    await t.step("rotate keeps an expiry to come, and lifts one that has passed", async () => {
+    await t.step("rotate keeps a future expiry and removes a past one", async () => {
       const expires = new Date(Date.now() + 3_600_000).toISOString();
       const made = await keys(env, "create", "--mode", "test", "--expires", expires);
       const turned = await keys(env, "rotate", idIn(made), "--expires-in", "0");
@@ -125,7 +130,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
         401,
       ]);
     });
-    await t.step("create says when there are 100 live keys", async () => {
+    await t.step("create says that there are 100 live keys", async () => {
       const environment = ["--environment", service.other.environment_id];
       await service.sql`
         insert into pay.api_keys (id, environment_id, livemode, name)
@@ -135,7 +140,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       assert.deepEqual([refused.code, refused.out], [1, ""]);
       assert.match(refused.said, /100 live keys already/);
     });
-    await t.step("revoke without a terminal asks for --yes, and does it then", async () => {
+    await t.step("revoke without a terminal requires --yes", async () => {
       const made = await keys(env, "create", "--mode", "test");
       const refused = await keys(env, "revoke", idIn(made));
       assert.equal(refused.code, 1);
@@ -149,7 +154,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       const late = await keys(env, "rotate", idIn(made));
       assert.deepEqual([late.code, late.out], [1, ""]);
     });
-    /** [arguments, what is said, exit code] */
+    /** [arguments, message, exit code] */
     const refusals: [string[], RegExp, number][] = [
       [["create"], /^--mode is required/, 2],
       [["create", "--mode", "prod"], /^--mode "prod"/, 2],
@@ -183,7 +188,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
       });
     }
     await t.step(
-      "refuses a mode that the environment is not of, and a secret for an id",
+      "refuses a wrong mode for an environment, and a secret in place of an id",
       async () => {
         const place = ["--environment", service.live.environment_id];
         const refused = await keys(env, "create", "--mode", "test", ...place);
@@ -198,7 +203,7 @@ Deno.test("keys with DATABASE_URL", async (t) => {
   }
 });
 
-Deno.test("keys names a database that will not do", async () => {
+Deno.test("deno task keys names DATABASE_URL if the database is away or not migrated", async () => {
   const away = await keys({ DATABASE_URL: "postgres://user:hush@127.0.0.1:1/none" }, "list");
   assert.equal(away.code, 1);
   assert.match(away.said, /^DATABASE_URL /);
@@ -212,12 +217,12 @@ Deno.test("keys names a database that will not do", async () => {
   }
 });
 
-Deno.test("keys uses the embedded server, running or not", (t) =>
+Deno.test("deno task keys uses the embedded server, running or not", (t) =>
   withTemporaryFolder(async (data_dir) => {
     const env = { DATA_DIR: data_dir };
     const url_path = join(data_dir, "operator_url");
     const made = await keys(env, "create", "--mode", "test");
-    await t.step("when nothing runs, for the moment", async () => {
+    await t.step("it starts the server for the command if none runs", async () => {
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_/);
       const live = await keys(env, "create", "--mode", "live");
@@ -228,7 +233,7 @@ Deno.test("keys uses the embedded server, running or not", (t) =>
     const status = async (key: string) =>
       (await fetch(start.base_url + PAYMENTS, { headers: { Authorization: `Bearer ${key}` } }))
         .status;
-    await t.step("while a start runs, that one", async () => {
+    await t.step("it uses the server of a running start", async () => {
       assert.equal((await Deno.stat(url_path)).mode! & 0o777, 0o600);
       assert.equal(await status(made.out.trim()), 200);
       const listed = await keys(env, "list");
@@ -237,7 +242,7 @@ Deno.test("keys uses the embedded server, running or not", (t) =>
       assert.equal(done.code, 0, done.said);
       assert.equal(await status(made.out.trim()), 401);
     });
-    await t.step("after kill -9, not what that one has left", async () => {
+    await t.step("after kill -9 it ignores the address of the dead server", async () => {
       await start.end("SIGKILL");
       assert.ok((await Deno.stat(url_path)).isFile);
       const listed = await keys(env, "list");
@@ -245,7 +250,7 @@ Deno.test("keys uses the embedded server, running or not", (t) =>
       assert.match(listed.out, new RegExp(`${idIn(made)} .*revoked `));
       await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);
     });
-    await t.step("an orderly end leaves nothing", async () => {
+    await t.step("a normal exit leaves no file with an address", async () => {
       start = await launchStart(env);
       await start.end();
       await assert.rejects(Deno.stat(url_path), Deno.errors.NotFound);

@@ -1,6 +1,6 @@
 /**
- * The local server with clients that stall in a head, in a body or before a request, also in great
- * number, while it serves another client.
+ * The local server with clients that stall in the head of a request, in its body or before it, also
+ * with many of them, while it serves another client.
  */
 
 import assert from "node:assert/strict";
@@ -10,17 +10,17 @@ import { ApiError } from "../../shared/core/errors.ts";
 import { readBody } from "../../shared/http/request_body.ts";
 
 const LIMITS: ConnectionLimits = { head_ms: 400, idle_ms: 800, connections: 50 };
-/** A timeout may be exceeded by this much on a busy machine. */
+/** On a busy machine a timeout may be exceeded by this time. */
 const SLACK_MS = 3_000;
 const PATH = "/functions/v1/api-v1-payments/health";
 const GET = `GET ${PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 const POST = `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
-/** How long the server of this test waits for a body. */
+/** The time that the functions of this test wait for a body. */
 const BODY_MS = 600;
 
-/** Requests that the test answers later. */
+/** Requests whose answers the test holds. */
 interface Held {
-  /** Settles when two are under way. */
+  /** Settles when two requests are in progress. */
   two: Promise<void>;
   answer(): void;
 }
@@ -56,7 +56,7 @@ async function withServer(
   }
 }
 
-/** A socket to the server, and the text that it has received when it closes. */
+/** A socket to the server, and the text that it has received before it closes. */
 async function connect(server: LocalServer, text = "") {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
   const began = performance.now();
@@ -72,7 +72,7 @@ async function connect(server: LocalServer, text = "") {
         first.resolve();
       }
     } catch {
-      // A reset is an end as well.
+      // A reset closes the connection as well.
     }
     first.resolve();
     connection.close();
@@ -81,7 +81,7 @@ async function connect(server: LocalServer, text = "") {
   return { write, answered: first.promise, closed };
 }
 
-/** Writes a piece again and again until the socket is closed. */
+/** Writes a piece repeatedly until the socket is closed. */
 async function trickle(
   { write, closed }: Awaited<ReturnType<typeof connect>>,
   piece: string,
@@ -101,7 +101,7 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
-Deno.test("openLocalServer() answers a path beside the functions with their address", async () => {
+Deno.test("openLocalServer() answers a wrong path with the address of the functions", async () => {
   await withServer(LIMITS, async (server) => {
     for (
       const [path, meant] of [
@@ -120,7 +120,7 @@ Deno.test("openLocalServer() answers a path beside the functions with their addr
   });
 });
 
-Deno.test("a Host header that is no address is 400, everywhere", async () => {
+Deno.test("openLocalServer() answers a malformed Host header with 400 on every path", async () => {
   await withServer(LIMITS, async (server) => {
     for (const path of ["/", "/console", "/nothing", PATH]) {
       for (const host of ["[::", "a b", "a:99999", "%"]) {
@@ -132,28 +132,31 @@ Deno.test("a Host header that is no address is 400, everywhere", async () => {
   });
 });
 
-/** How a client stalls, and the time after which its connection must be closed. */
+/**
+ * [client, its text, its repeated piece, the time after which its connection must be closed, the
+ * answer]
+ */
 const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
   ["that sends nothing", "", "", LIMITS.head_ms, /^$/],
   ["that stops in the first line", "GET /func", "", LIMITS.head_ms, /^$/],
-  ["that stops in a head", GET.slice(0, -2), "", LIMITS.head_ms, /^$/],
-  ["whose head trickles", GET.slice(0, -2), "a: b\r\n", LIMITS.head_ms, /^$/],
+  ["that stops in the head", GET.slice(0, -2), "", LIMITS.head_ms, /^$/],
+  ["with a slow head", GET.slice(0, -2), "a: b\r\n", LIMITS.head_ms, /^$/],
   [
-    "that stops in a body",
+    "that stops in the body",
     `${POST}Content-Length: 100\r\n\r\n{"a":`,
     "",
     BODY_MS,
     /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
   [
-    "whose body trickles",
+    "with a slow body",
     `${POST}Content-Length: 60000\r\n\r\n{"a":"`,
     "a",
     BODY_MS,
     /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
   [
-    "whose chunks trickle",
+    "with slow chunks",
     `${POST}Transfer-Encoding: chunked\r\n\r\n`,
     "1\r\na\r\n",
     BODY_MS,
@@ -164,7 +167,7 @@ const STALLS: [name: string, text: string, piece: string, limit_ms: number, said
 ];
 
 for (const [name, text, piece, limit_ms, said] of STALLS) {
-  Deno.test(`openLocalServer() cuts a client ${name}`, () =>
+  Deno.test(`openLocalServer() closes the connection of a client ${name}`, () =>
     withServer(LIMITS, async (server) => {
       const client = await connect(server, text);
       const trickling = piece === "" ? Promise.resolve() : trickle(client, piece);
@@ -182,7 +185,7 @@ Deno.test("openLocalServer() serves another client beside 1 000 idle ones", () =
     const idle = [];
     for (let i = 0; i < 1_000; i++) idle.push(await connect(server));
     assert.ok(await served(server) < SLACK_MS);
-    // The oldest connection was closed.
+    // The server has closed the oldest connection.
     await Promise.all(idle.slice(0, 500).map(({ closed }) => closed));
     const still_open = idle.slice(501).map(({ closed }) => closed.then(() => "closed"));
     assert.equal(
@@ -191,20 +194,20 @@ Deno.test("openLocalServer() serves another client beside 1 000 idle ones", () =
     );
   }));
 
-Deno.test("openLocalServer() cuts nobody whose request is under way", () =>
+Deno.test("openLocalServer() keeps connections with a request in progress", () =>
   withServer({ ...LIMITS, connections: 2 }, async (server, held) => {
     const text = GET.replace("/health", "/held");
     const clients = [await connect(server, text), await connect(server, text)];
     await held.two;
     const refused = await connect(server, GET);
     assert.equal((await refused.closed).said, "");
-    // Longer than every timeout, while the answer is held back.
+    // Longer than every timeout, while the test holds the answer.
     await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms * 1.5));
     held.answer();
     for (const { closed } of clients) assert.match((await closed).said, /^HTTP\/1\.1 200 /);
   }));
 
-Deno.test("openLocalServer() keeps a connection that is used", () =>
+Deno.test("openLocalServer() keeps a connection that is in use", () =>
   withServer({ ...LIMITS, idle_ms: 2_000 }, async (server) => {
     const client = await connect(server, GET);
     await client.answered;

@@ -1,3 +1,5 @@
+/** migrate(): order, records, errors with file and line, refused databases, and warnings. */
+
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { join } from "node:path";
@@ -34,7 +36,7 @@ const TABLE = { "20260101000000_table.sql": "create table public.steps (n int);"
 const ONE = { "20260102000000_one.sql": "insert into steps values (1);" };
 const TWO = { "20260103000000_two.sql": "insert into steps select max(n) + 1 from steps;" };
 
-Deno.test("migrate() applies by version and ignores other files", async () => {
+Deno.test("migrate() applies files by version and ignores other files", async () => {
   const files = { ...TWO, "notes.sql": "broken", "20260101.sql": "broken", ...ONE, ...TABLE };
   await withScratch(files, async ({ folder, url, sql }) => {
     const applied = await migrate(url, undefined, folder);
@@ -43,7 +45,7 @@ Deno.test("migrate() applies by version and ignores other files", async () => {
   });
 });
 
-Deno.test("migrate() refuses two files with the same version, and changes nothing", async () => {
+Deno.test("migrate() refuses two files with one version, and changes nothing", async () => {
   await withScratch({ ...TABLE, "20260101000000_other.sql": "select 1;" }, async (scratch) => {
     await assert.rejects(migrate(scratch.url, undefined, scratch.folder), {
       name: "MigrationError",
@@ -63,7 +65,7 @@ Deno.test("migrate() does nothing the second time", async () => {
   });
 });
 
-Deno.test("migrate() applies what was added since", async () => {
+Deno.test("migrate() applies files that were added later", async () => {
   await withScratch(TABLE, async ({ folder, url }) => {
     await migrate(url, undefined, folder);
     await Deno.writeTextFile(join(folder, "20260102000000_one.sql"), "select 1");
@@ -71,7 +73,7 @@ Deno.test("migrate() applies what was added since", async () => {
   });
 });
 
-Deno.test("migrate() records as the Supabase CLI does", async () => {
+Deno.test("migrate() writes the same records as the Supabase CLI", async () => {
   const text = "-- why\nselect 1;\n\nselect ';';\n";
   await withScratch({ "20260101000000_a_b.sql": text }, async ({ folder, url, sql }) => {
     await migrate(url, undefined, folder);
@@ -85,7 +87,7 @@ Deno.test("migrate() records as the Supabase CLI does", async () => {
   });
 });
 
-Deno.test("migrate() goes on where the Supabase CLI stopped", async () => {
+Deno.test("migrate() continues where the Supabase CLI has stopped", async () => {
   await withScratch({ ...TABLE, ...ONE }, async ({ folder, url, sql }) => {
     await sql.unsafe(`
       create schema supabase_migrations;
@@ -98,7 +100,7 @@ Deno.test("migrate() goes on where the Supabase CLI stopped", async () => {
   });
 });
 
-/** A broken migration of two statements and the place that its error must name. */
+/** A broken migration of two statements, and the place that its error must name. */
 const FAILURES: readonly [string, string, RegExp][] = [
   ["at a syntax error", "select 1;\n\nselect\n  1 +;", /^20260102000000_bad\.sql:4: .*\(42601\)/],
   ["at an unknown name", "select 1;\nselect 1,\n  nowhere;", /_bad\.sql:3: .*nowhere.*\(42703\)/],
@@ -123,7 +125,7 @@ for (const [criterion, text, message] of FAILURES) {
   });
 }
 
-Deno.test("migrate() leaves no trace of a file that failed, and keeps those before it", async () => {
+Deno.test("migrate() rolls back a failed file and keeps the earlier ones", async () => {
   const bad = { "20260102000000_bad.sql": "create table public.half (n int); select 1/0;" };
   await withScratch({ ...TABLE, ...bad, ...TWO }, async ({ folder, url, sql }) => {
     await assert.rejects(migrate(url, undefined, folder), MigrationError);
@@ -134,7 +136,7 @@ Deno.test("migrate() leaves no trace of a file that failed, and keeps those befo
   });
 });
 
-Deno.test("migrate() side by side applies each file once", async () => {
+Deno.test("migrate() twice at once applies each file once", async () => {
   const files = { ...TABLE, ...ONE, ...TWO };
   await withScratch(files, async ({ folder, url }) => {
     const runs = await Promise.all([1, 2, 3].map(() => migrate(url, undefined, folder)));
@@ -150,7 +152,7 @@ const REFUSALS: [name: string, files: Record<string, string | null>, message: Re
     /^The database has migration 20260103000000, which .* made by a newer version\. Nothing was/,
   ],
   [
-    "with a migration that is gone",
+    "with a migration that has no file",
     { "20260102000000_one.sql": null },
     /^The database has migration 20260102000000, which .* between releases, or before 1\.0\.0\./,
   ],
@@ -186,7 +188,7 @@ for (const [name, files, message] of REFUSALS) {
   });
 }
 
-/** Records that other tools leave of the same file. */
+/** Records of the same file by other tools. */
 const RECORDS: [name: string, statements: string[] | null][] = [
   ["none", null],
   ["an empty one", []],
@@ -194,7 +196,7 @@ const RECORDS: [name: string, statements: string[] | null][] = [
 ];
 
 for (const [name, statements] of RECORDS) {
-  Deno.test(`migrate() takes ${name} for a record of the same migration`, async () => {
+  Deno.test(`migrate() accepts ${name} as a record of the same migration`, async () => {
     const two = { "20260103000000_two.sql": `-- Why;\n${Object.values(TWO)[0]}\nselect ';';\n` };
     await withScratch({ ...TABLE, ...ONE, ...two }, async ({ folder, url, sql }) => {
       await migrate(url, undefined, folder);
@@ -212,7 +214,7 @@ const WARNS = {
   end $$;`,
 };
 
-Deno.test("migrate() tells the operator of warnings, and of nothing else", async () => {
+Deno.test("migrate() reports only warnings", async () => {
   await withScratch({ ...TABLE, ...ONE, ...WARNS }, async ({ folder, url }) => {
     const warnings: string[] = [];
     await migrate(url, undefined, folder, (text) => warnings.push(text));
@@ -220,7 +222,7 @@ Deno.test("migrate() tells the operator of warnings, and of nothing else", async
   });
 });
 
-Deno.test("migrate() writes warnings to standard error unless told otherwise", async () => {
+Deno.test("migrate() writes warnings to standard error by default", async () => {
   await withScratch(WARNS, async ({ folder, url }) => {
     const written: string[] = [];
     const { error } = console;
@@ -234,7 +236,7 @@ Deno.test("migrate() writes warnings to standard error unless told otherwise", a
   });
 });
 
-Deno.test("migrate() warns of nothing where the project's own migrations apply as they should", async () => {
+Deno.test("migrate() has no warning for the project's own migrations", async () => {
   await withScratch({}, async ({ url }) => {
     const warnings: string[] = [];
     await migrate(url, undefined, undefined, (text) => warnings.push(text));
@@ -242,7 +244,7 @@ Deno.test("migrate() warns of nothing where the project's own migrations apply a
   });
 });
 
-Deno.test("migrate() warns where pg_net is and pg_cron is not: nothing was scheduled", async () => {
+Deno.test("migrate() warns that no job is scheduled if pg_net exists without pg_cron", async () => {
   await withScratch({}, async ({ url, sql }) => {
     await sql`create schema net`;
     const warnings: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * The reference page of the local start in a real browser: made from the served document, in light
- * and dark, on a desktop and a phone, without a request to anywhere else.
+ * The reference page of the local start in a real browser. It shows the served document, in light
+ * and dark mode, on a desktop and a phone, and sends no request to another origin.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ const VIEWS = [
 ] as const;
 
 Deno.test({
-  name: "/docs shows the API and asks nobody else",
+  name: "GET /docs shows the API and sends no request to another origin",
   ignore: no_browser,
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
@@ -56,7 +56,7 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   await page.getByRole("heading", { name: "Authentication" }).waitFor();
   await page.goto(`${origin}/docs/#/payments/createpayment`);
   await page.getByRole("heading", { name: "Create a payment" }).first().waitFor();
-  // An example that was recorded, and an address of this very start.
+  // A recorded example, and an address of this start.
   await page.getByText("4242 4242 4242 4242").first().waitFor();
   const width = await page.evaluate("document.documentElement.scrollWidth");
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
@@ -65,7 +65,7 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   await context.close();
 }
 
-/** Whether the text is light. */
+/** True if the text is light. */
 async function isDark(page: Page): Promise<boolean> {
   const color = await page.evaluate("getComputedStyle(document.querySelector('h1, h2')).color");
   const [red = 0] = String(color).match(/\d+/g)?.map(Number) ?? [];

@@ -1,4 +1,4 @@
-/** Released migrations, versions and the changelog: this tree keeps to them. */
+/** Released migrations, versions and the changelog of this tree agree. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { PROJECT_DIR } from "../support/local/local_start.ts";
 const CHANGELOG = new URL("../../CHANGELOG.md", import.meta.url);
 const FIXTURES = new URL("../upgrade/", import.meta.url);
 
-Deno.test("released migrations are present, unchanged, and before all others", async () => {
+Deno.test("released migrations are present, unchanged and before all others", async () => {
   const folder = await readMigrationFolder(MIGRATIONS_DIR);
   assert.deepEqual(await findBrokenReleases(await readReleases(), folder), []);
 });
@@ -34,7 +34,7 @@ Deno.test("every release has a fixture and a section of the changelog", async ()
   }
 });
 
-Deno.test("all packages have the version of the newest release of the changelog", async () => {
+Deno.test("all packages have the newest version of the changelog", async () => {
   const [newest] = readChangelog(await Deno.readTextFile(CHANGELOG));
   const versions = await readVersions();
   assert.ok(Object.keys(versions).length >= 5);
@@ -46,7 +46,7 @@ Deno.test("all packages have the version of the newest release of the changelog"
 
 const FILES = { "1_a.sql": "select 1;", "2_b.sql": "select 2;" };
 
-/** Changes of a folder with two released migrations, and the problems found. */
+/** Changes of a folder with two released migrations, and the problems that they cause. */
 const BREACHES: [name: string, change: Record<string, string | null>, problems: RegExp[]][] = [
   ["nothing", {}, []],
   ["a later migration", { "3_c.sql": "select 3;" }, []],
@@ -73,7 +73,7 @@ for (const [name, change, problems] of BREACHES) {
     }));
 }
 
-/** Versions after the releases 1.0.0 and 1.10.0, and the problems. */
+/** Versions after the releases 1.0.0 and 1.10.0, and their problems. */
 const ORDER: [version: string, problems: string[]][] = [
   ["1.10.1", []],
   ["1.11.0", []],
@@ -92,13 +92,13 @@ for (const [version, problems] of ORDER) {
   });
 }
 
-Deno.test("releasedFiles() up to a release has the files of those before it too", () => {
+Deno.test("releasedFiles() includes the files of earlier releases", () => {
   const releases = { "1.0.0": { a: "1" }, "1.1.0": { b: "2" }, "2.0.0": { c: "3" } };
   assert.deepEqual([...releasedFiles(releases, "1.1.0").keys()], ["a", "b"]);
   assert.deepEqual([...releasedFiles(releases).keys()], ["a", "b", "c"]);
 });
 
-Deno.test("hashUnreleased() has what no release has", () =>
+Deno.test("hashUnreleased() hashes only unreleased files", () =>
   withFolder(async (folder, releases) => {
     await Deno.writeTextFile(join(folder, "3_c.sql"), "");
     assert.deepEqual(await hashUnreleased(releases, await readMigrationFolder(folder)), {
@@ -106,7 +106,7 @@ Deno.test("hashUnreleased() has what no release has", () =>
     });
   }));
 
-/** Commands that change nothing: arguments, exit code, and what they say. */
+/** Commands that change nothing: script, arguments, exit code and message. */
 const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = [
   ["release", [], 2, /^Usage: deno task release VERSION/],
   ["release", ["v1"], 2, /^Usage: deno task release VERSION/],

@@ -1,3 +1,5 @@
+/** The log file of the local server: order, permissions and rotation. */
+
 import assert from "node:assert/strict";
 import { openServerLog } from "../../scripts/local/server_log.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
@@ -13,7 +15,7 @@ Deno.test("openServerLog() appends every line in order, in a private file", () =
     assert.equal((await Deno.stat(path)).mode! & 0o777, 0o600);
   }));
 
-Deno.test("openServerLog() starts a new file beyond 64 MiB and keeps the one before", () =>
+Deno.test("openServerLog() starts a new file at 64 MiB and keeps the previous one", () =>
   withTemporaryFolder(async (path) => {
     await Deno.writeTextFile(path, "old\n");
     await Deno.truncate(path, 64 * 1024 * 1024);

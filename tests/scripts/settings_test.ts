@@ -1,9 +1,11 @@
+/** The settings of the local start: defaults, the variables that set them, and refused values. */
+
 import assert from "node:assert/strict";
 import { readSettings, SettingsError } from "../../scripts/data_dir/settings.ts";
 
 const read = (env: Record<string, string>) => readSettings((name) => env[name], "/project");
 
-Deno.test("readSettings() defaults", () => {
+Deno.test("readSettings() has defaults", () => {
   const expected = {
     port: 54321,
     data_dir: "/project/.local",
@@ -14,7 +16,7 @@ Deno.test("readSettings() defaults", () => {
   assert.deepEqual(read({ PORT: "", DATA_DIR: " ", DATABASE_URL: "", LOG: "" }), expected);
 });
 
-Deno.test("readSettings() what is set", () => {
+Deno.test("readSettings() reads the variables", () => {
   const env = { PORT: "0", DATA_DIR: "/srv/pay", DATABASE_URL: "postgresql://u@h/d", LOG: "1" };
   assert.deepEqual(read(env), {
     port: 0,
@@ -24,11 +26,11 @@ Deno.test("readSettings() what is set", () => {
   });
 });
 
-Deno.test("readSettings() DATA_DIR is relative to the project", () => {
+Deno.test("readSettings() takes DATA_DIR relative to the project", () => {
   assert.equal(read({ DATA_DIR: "data/one" }).data_dir, "/project/data/one");
 });
 
-/** Variable and a value that must be refused by its name. */
+/** A variable and a value that is refused. The message names the variable. */
 const REFUSED: readonly [string, string][] = [
   ["PORT", "abc"],
   ["PORT", "-1"],

@@ -1,14 +1,16 @@
+/** splitStatements(): the statements of a file, with the line of each. */
+
 import assert from "node:assert/strict";
 import { splitStatements } from "../../scripts/schema/sql_statements.ts";
 
-/** SQL, then the text and line of each statement that it holds. */
+/** [case, SQL, text and line of each statement] */
 const CASES: readonly [string, string, ...[string, number][]][] = [
   ["an empty file", ""],
   ["blanks and comments alone", "-- nothing;\n/* here; */\n"],
   ["the last semicolon may be missing", "select 1;\nselect 2", ["select 1", 1], ["select 2", 2]],
   ["empty statements are dropped", ";;\nselect 1;;", ["select 1", 2]],
   ["blanks before a statement", "\n\n  select 1;", ["select 1", 3]],
-  ["a comment stays with what follows", "-- a;b\nselect 1;", ["-- a;b\nselect 1", 1]],
+  ["a comment belongs to the next statement", "-- a;b\nselect 1;", ["-- a;b\nselect 1", 1]],
   ["a string", "select 'a;''b;' ;select 2", ["select 'a;''b;'", 1], ["select 2", 1]],
   ["a string with escapes", "select e'\\';' ;select 2", ["select e'\\';'", 1], ["select 2", 1]],
   ["no escapes in a plain string", "select '\\';select 2", ["select '\\'", 1], ["select 2", 1]],

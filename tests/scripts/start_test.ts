@@ -1,3 +1,5 @@
+/** `deno task start`: the banner, the keys, restarts, kill -9, and a clean end. */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { createEmptyDatabase } from "../support/database/database.ts";
@@ -11,7 +13,9 @@ import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
-/** A database that comes back slowly leaves more than a page of ten. */
+/**
+ * While a killed database recovers slowly, the test can create more payments than a page of ten.
+ */
 const ALL_PAYMENTS = `${PAYMENTS}?limit=100`;
 const PAYMENT = {
   amount: 1999,
@@ -19,20 +23,20 @@ const PAYMENT = {
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
 
-/** Process id of the embedded server of a data folder, or null when none runs. */
+/** The process id of the embedded server of a data folder; null if none runs. */
 async function postmasterOf(data_dir: string): Promise<number | null> {
   const path = join(data_dir, "postgres", "postmaster.pid");
   const pid = Number.parseInt(await Deno.readTextFile(path).catch(() => ""));
   return Number.isNaN(pid) ? null : pid;
 }
 
-Deno.test("start serves, keeps its word through restarts and kill -9, and ends cleanly", (t) =>
+Deno.test("deno task start keeps keys and data through restarts and kill -9", (t) =>
   withTemporaryFolder(async (data_dir) => {
     const env = { DATA_DIR: data_dir };
     let start = await launchStart(env);
     const keys = await readCredentials(data_dir);
 
-    await t.step("banner tells base URL, test key and a command that works", async () => {
+    await t.step("the banner shows base URL, test key and a command that works", async () => {
       const banner = start.output();
       assert(banner.includes(start.base_url) && banner.includes(start.test_key));
       assert(banner.includes("credentials.json"));
@@ -42,7 +46,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.equal(answer.status, 201);
     });
 
-    await t.step("credentials.json is private and its live key opens live mode", async () => {
+    await t.step("credentials.json is private, and its live key opens live mode", async () => {
       const { mode } = await Deno.stat(join(data_dir, "credentials.json"));
       assert.equal(mode! & 0o777, 0o600);
       assert.deepEqual(Object.keys(keys), ["base_url", "test_key", "live_key"]);
@@ -52,7 +56,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.equal((await response.json()).object, "list");
     });
 
-    await t.step("the console is where the banner says", async () => {
+    await t.step("the console is at the address of the banner", async () => {
       const address = /Console +(\S+)/.exec(start.output())![1]!;
       const page = await fetch(address);
       assert.equal(page.status, 200);
@@ -77,7 +81,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
     });
 
     await t.step(
-      "SIGTERM finishes the request in flight, then ends everything with 0",
+      "SIGTERM finishes the request in progress, then ends everything with 0",
       async () => {
         const { hostname, port } = new URL(start.base_url);
         const text = JSON.stringify(PAYMENT);
@@ -87,7 +91,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
           `POST /functions/v1${PAYMENTS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
             `Authorization: Bearer ${start.test_key}\r\nContent-Length: ${text.length}\r\n\r\n{`,
         );
-        // An answered request on another connection proves that the first part has arrived.
+        // The answer on another connection shows that the first part of the request has arrived.
         assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
         const postmaster = await postmasterOf(data_dir);
         const ending = start.end("SIGTERM");
@@ -110,7 +114,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.doesNotMatch(start.output(), /"route"/);
     });
 
-    await t.step("the next start has the same keys and the data", async () => {
+    await t.step("the next start has the same keys and data", async () => {
       start = await launchStart(env);
       const { test_key, live_key } = await readCredentials(data_dir);
       assert.deepEqual({ test_key, live_key }, {
@@ -122,12 +126,12 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
     });
 
     let held = 3;
-    await t.step("a killed database comes back by itself", async () => {
+    await t.step("a killed database is restarted", async () => {
       const killed = (await postmasterOf(data_dir))!;
       Deno.kill(killed, "SIGKILL");
       const statuses = new Set<number>();
       let is_back = false;
-      // Its sessions may outlive it for an answer or two, which count as well.
+      // Sessions of the killed server may still answer once or twice. These payments count as well.
       while (!is_back) {
         const is_new = ![null, killed].includes(await postmasterOf(data_dir));
         const { status } = await start.call("POST", PAYMENTS, PAYMENT);
@@ -139,7 +143,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.deepEqual([...statuses].filter((status) => status !== 503), []);
     });
 
-    await t.step("a second start on the same folder is refused and harms nothing", async () => {
+    await t.step("a second start on the same folder is refused and changes nothing", async () => {
       const { code, output } = await runStart(env);
       assert.equal(code, 1);
       assert.match(
@@ -159,7 +163,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
       assert.equal((body as { data: unknown[] }).data.length, held);
     });
 
-    await t.step("without credentials.json it makes new keys for the same data", async () => {
+    await t.step("without credentials.json a start makes new keys for the same data", async () => {
       await start.end();
       await Deno.remove(join(data_dir, "credentials.json"));
       start = await launchStart({ ...env, LOG: "1" });
@@ -175,7 +179,7 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
     });
   }));
 
-Deno.test("start names PORT when it is taken, before it starts anything", () =>
+Deno.test("deno task start names PORT if it is in use, before it starts anything", () =>
   withTemporaryFolder(async (data_dir) => {
     const listener = Deno.listen({ hostname: "0.0.0.0", port: 0 });
     const { port } = listener.addr as Deno.NetAddr;
@@ -186,7 +190,7 @@ Deno.test("start names PORT when it is taken, before it starts anything", () =>
     await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
   }));
 
-Deno.test("start uses DATABASE_URL and makes no server of its own", () =>
+Deno.test("deno task start uses DATABASE_URL and starts no server of its own", () =>
   withTemporaryFolder(async (data_dir) => {
     const database = await createEmptyDatabase();
     try {
@@ -200,7 +204,7 @@ Deno.test("start uses DATABASE_URL and makes no server of its own", () =>
     }
   }));
 
-Deno.test("start names DATABASE_URL when its server is away", () =>
+Deno.test("deno task start names DATABASE_URL if its server is away", () =>
   withTemporaryFolder(async (data_dir) => {
     const DATABASE_URL = "postgres://user:hush@127.0.0.1:1/none";
     const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL });
@@ -210,7 +214,7 @@ Deno.test("start names DATABASE_URL when its server is away", () =>
   }));
 
 Deno.test({
-  name: "start ends when `deno task` that launched it is killed",
+  name: "deno task start ends when the `deno task` that launched it is killed",
   ignore: Deno.build.os === "windows",
   fn: () =>
     withTemporaryFolder(async (data_dir) => {

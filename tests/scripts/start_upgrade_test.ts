@@ -1,4 +1,4 @@
-/** `deno task start` and `deno task keys` on a data folder of another version of the project. */
+/** `deno task start` and `deno task keys` with a data folder of another version of the project. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -17,9 +17,9 @@ const PAYMENT = {
   currency: "EUR",
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
-/** The parts of the project that a start needs. */
+/** The folders of the project that a start needs. */
 const PARTS = ["client", "console", "docs", "scripts", "shared", "supabase"];
-/** The migration of a later version: one more column. */
+/** The migration of a later version adds a column. */
 const NEXT = "30000101000000_next.sql";
 const NEXT_SQL = `grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -29,7 +29,7 @@ do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting(
 revoke pay_owner from current_user;
 `;
 
-Deno.test("a data folder of an older version is upgraded by the start, and by no older one again", (t) =>
+Deno.test("deno task start upgrades an older data folder, and an older version refuses it then", (t) =>
   withTemporaryFolder((data_dir) =>
     withNextVersion(async (next) => {
       const env = { DATA_DIR: data_dir };
@@ -52,17 +52,17 @@ Deno.test("a data folder of an older version is upgraded by the start, and by no
 
       const refusal =
         /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was made by a newer version\. Nothing was changed: start the version that made it, or set DATA_DIR to a new folder$/m;
-      await t.step("this start refuses it and says what to do", async () => {
+      await t.step("a start of this version refuses the folder and names the remedy", async () => {
         const { code, output } = await runStart(env);
         assert.equal(code, 1);
         assert.match(output, refusal);
       });
-      await t.step("so do the commands of this version", async () => {
+      await t.step("the commands of this version refuse it too", async () => {
         const { code, output } = await runKeys(data_dir);
         assert.equal(code, 1);
         assert.match(output, refusal);
       });
-      await t.step("nothing is lost", async () => {
+      await t.step("no data is lost", async () => {
         const newer = await launchStart(env, commandOf(next));
         const { body } = await newer.call("GET", PAYMENTS);
         assert.equal((body as { data: unknown[] }).data.length, 2);
@@ -71,7 +71,7 @@ Deno.test("a data folder of an older version is upgraded by the start, and by no
     })
   ));
 
-Deno.test("a data folder of another major version of PostgreSQL is refused", () =>
+Deno.test("deno task start refuses the data folder of another PostgreSQL major version", () =>
   withTemporaryFolder(async (data_dir) => {
     const start = await launchStart({ DATA_DIR: data_dir });
     assert.equal((await start.end()).code, 0);

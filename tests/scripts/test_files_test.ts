@@ -1,3 +1,5 @@
+/** `deno task test`: the test files that its arguments select, and refused arguments. */
+
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +16,7 @@ const FILES = [
   SLOWEST[0]!,
 ];
 
-/** A project of empty files. */
+/** Creates a project of empty files. */
 async function withProject(work: (root: string) => Promise<void>): Promise<void> {
   const root = await Deno.makeTempDir({ prefix: "payments-test-" });
   try {
@@ -31,7 +33,7 @@ async function withProject(work: (root: string) => Promise<void>): Promise<void>
 const B = ["tests/b/c_test.tsx", "tests/b/d_test.ts"];
 const ALL = [...SLOWEST.slice(0, 2), "tests/a_test.ts", ...B];
 
-/** [arguments, files, flags, arguments for the tests] */
+/** [arguments, files, flags, arguments of the tests] */
 const SELECTIONS: [string[], string[], string[], string[]][] = [
   [[], ALL, [], []],
   [["tests"], ALL, [], []],
@@ -67,7 +69,7 @@ const REFUSALS: [string[], RegExp][] = [
   [["tests/b", "--ignore=tests/b"], /^The arguments exclude every test file$/],
 ];
 
-Deno.test("selectTestFiles() refuses a path that names no test", async (t) => {
+Deno.test("selectTestFiles() refuses a path without tests", async (t) => {
   await withProject(async (root) => {
     for (const [args, message] of REFUSALS) {
       await t.step(args.join(" "), async () => {
@@ -81,7 +83,7 @@ Deno.test("selectTestFiles() refuses a path that names no test", async (t) => {
   });
 });
 
-Deno.test("selectTestFiles() starts with the slowest files of this project", async () => {
+Deno.test("selectTestFiles() puts the slowest files of this project first", async () => {
   const { files } = await selectTestFiles([], ROOT);
   assert.deepEqual(files.slice(0, SLOWEST.length), SLOWEST);
 });
@@ -90,7 +92,7 @@ Deno.test("deno task test names an unknown path and starts no server", async () 
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "scripts/testing/test.ts", "tests/unknown_test.ts"],
     cwd: ROOT,
-    // Nothing listens there.
+    // This port has no listener.
     env: { TEST_DATABASE_URL: "postgres://x@127.0.0.1:1/x" },
     stdin: "null",
   }).output();

@@ -1,10 +1,15 @@
+/**
+ * runWithProgress(): the count of ended files in a pipe and on a terminal, and the output of the
+ * tests.
+ */
+
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ERASE_LINE, runWithProgress } from "../../scripts/testing/test_progress.ts";
 
 const COUNT = 21;
 
-/** Runs `deno test` over files with these texts, one after another. */
+/** Runs `deno test` on files with these texts, one after another. */
 async function run(texts: readonly string[], is_terminal: boolean, ...flags: string[]) {
   const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
   try {
@@ -31,11 +36,11 @@ async function run(texts: readonly string[], is_terminal: boolean, ...flags: str
 const passing = (i: number) => `Deno.test("test ${i}", () => {});\n`;
 const PASSING = Array.from({ length: COUNT }, (_, i) => passing(i));
 
-Deno.test("runWithProgress() writes a line after every ten files into a pipe", async () => {
+Deno.test("runWithProgress() writes a line to a pipe after every ten files", async () => {
   const { code, text } = await run(PASSING, false);
   assert.equal(code, 0);
   const counts = [...text.matchAll(/^(\d+) of 21 files$/gm)].map(([, count]) => Number(count));
-  // A file that ends while the output is read can join two lines to one.
+  // A file that ends while the output is read can merge two lines into one.
   assert.ok(counts.length === 1 || counts.length === 2, `${counts}`);
   assert.ok(counts.at(-1)! >= 20, `${counts}`);
   assert.match(text, /\nok \| 21 passed \| 0 failed /);
@@ -56,7 +61,7 @@ Deno.test("runWithProgress() rewrites one line on a terminal", async () => {
   assert.match(rest, /\nok \| 3 passed \| 0 failed \([^)]*\)\n\n$/);
 });
 
-Deno.test("runWithProgress() hands on failures, flags and the exit code", async () => {
+Deno.test("runWithProgress() forwards failures, flags and the exit code", async () => {
   const failing = 'Deno.test("bad", () => { console.log("told"); throw new Error("why"); });\n';
   const { code, text } = await run([passing(1), failing], false, "--parallel");
   assert.equal(code, 1);

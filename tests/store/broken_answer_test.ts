@@ -1,17 +1,17 @@
 /**
- * A connection to the database that breaks off within an answer, after its row and before its end: the
- * next answers are whole, and it costs no more than the request that it hit.
+ * A connection to the database breaks within an answer, after its row and before its end. Only that
+ * request fails, and the next answers are complete.
  */
 
 import assert from "node:assert/strict";
 import { openDatabase } from "../../shared/store/database.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 
-/** CommandComplete of `select 1` and ReadyForQuery: what the last row is followed by. */
+/** The bytes after the last row: CommandComplete of `select 1` and ReadyForQuery. */
 const END_BYTES = 14 + 6;
 const QUERY = "select n::int as n from generate_series(1, $1::int) n";
 
-Deno.test("an answer that breaks off after its rows leaves nothing in the next", async (t) => {
+Deno.test("query() leaves no row of a broken answer in the next one", async (t) => {
   const clone = await cloneDatabase();
   const url = new URL(clone.url);
   let is_armed = false;
@@ -39,13 +39,13 @@ Deno.test("an answer that breaks off after its rows leaves nothing in the next",
   const ask = (rows: number) => database.query<{ n: number }>(QUERY, [rows]);
   try {
     assert.deepEqual([...await ask(1)], [{ n: 1 }]);
-    await t.step("the request that it hit is told to try again", async () => {
+    await t.step("the broken request is service_unavailable", async () => {
       is_armed = true;
       await assert.rejects(ask(1), { code: "service_unavailable" });
       assert.equal(is_armed, false);
     });
     for (const rows of [1, 0, 3]) {
-      await t.step(`an answer of ${rows} rows is whole`, async () => {
+      await t.step(`the next answer, of ${rows} rows, is complete`, async () => {
         const answer = await ask(rows);
         assert.deepEqual([...answer], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
       });
@@ -58,7 +58,7 @@ Deno.test("an answer that breaks off after its rows leaves nothing in the next",
       try {
         connection.close();
       } catch {
-        // Closed with its stream.
+        // The stream has already closed this connection.
       }
     }
     await clone.drop();

@@ -1,6 +1,6 @@
 /**
- * Coalesced commits: that what waits leaves together, and that nobody in a list hurts a neighbour:
- * neither by what the database refuses, nor by a lock, nor by being many.
+ * Coalesced commits: waiting changes share a statement. A change that the database refuses, that
+ * waits for a lock, or that comes with many others does not harm the other changes.
  */
 
 import assert from "node:assert/strict";
@@ -9,10 +9,10 @@ import { KnownEnvironments } from "../../shared/store/known_environments.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import type { TestAnswer, TestService } from "../support/service/service.ts";
 
-/** Requests of one statement (coalescer.ts). */
+/** The maximum number of changes in a statement (coalescer.ts). */
 const MAX_CHANGES = 64;
 
-/** Creates at once. */
+/** Sends this many creates at once. */
 function payMany(service: TestService, count: number, key?: string): Promise<TestAnswer>[] {
   const options = key === undefined ? {} : { key };
   return Array.from({ length: count }, (_, i) => service.pay({ reference: `r${i}` }, options));
@@ -22,9 +22,9 @@ function commitsOf(service: TestService): number {
   return service.takeStatements().filter((text) => text.includes("pay.commit(")).length;
 }
 
-serviceCase("what waits for a commit leaves together", async (t, service) => {
+serviceCase("waiting commits share a statement", async (t, service) => {
   await service.pay();
-  await t.step("200 creates at once take few statements, each has its own answer", async () => {
+  await t.step("200 creates at once take few statements, with an answer for each", async () => {
     service.takeStatements();
     const answers = await Promise.all(payMany(service, 200));
     const statements = commitsOf(service);
@@ -32,12 +32,12 @@ serviceCase("what waits for a commit leaves together", async (t, service) => {
     assert.deepEqual(answers.map(({ body }) => body.reference), answers.map((_, i) => `r${i}`));
     assert.equal(new Set(answers.map(({ body }) => body.id)).size, 200);
   });
-  await t.step("one alone does not wait for others", async () => {
+  await t.step("a single create does not wait for others", async () => {
     service.takeStatements();
     await service.pay();
     assert.equal(commitsOf(service), 1);
   });
-  await t.step("each is stored in the environment of its key", async () => {
+  await t.step("each payment is stored in the environment of its key", async () => {
     const keys = [service.key, service.other];
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, i) => service.pay({}, { key: keys[i % 2]!.text })),
@@ -48,7 +48,7 @@ serviceCase("what waits for a commit leaves together", async (t, service) => {
       assert.equal(row!.environment_id, keys[i % 2]!.environment_id);
     }
   });
-  await t.step("twins in one list are one payment", async () => {
+  await t.step("twins in one list make one payment", async () => {
     const twins = await Promise.all(
       Array.from({ length: 40 }, () => service.pay({}, { idempotency_key: "twins" })),
     );
@@ -56,7 +56,7 @@ serviceCase("what waits for a commit leaves together", async (t, service) => {
     const replayed = twins.filter(({ headers }) => headers.get("Idempotent-Replayed") === "true");
     assert.equal(replayed.length, 39);
   });
-  await t.step("a body that differs is a conflict for its sender alone", async () => {
+  await t.step("a different body is a conflict only for its sender", async () => {
     const statuses = await Promise.all(
       Array.from({ length: 20 }, async (_, i) => {
         const options = { idempotency_key: i < 2 ? "differs" : `own-${i}` };
@@ -68,12 +68,12 @@ serviceCase("what waits for a commit leaves together", async (t, service) => {
   });
 });
 
-serviceCase("what the database refuses is one change's own", async (t, service) => {
-  // Refuses what no rule of ours refuses.
+serviceCase("a database error fails only its own change", async (t, service) => {
+  // This constraint refuses a change that the service accepts.
   await service.sql.unsafe(
     `alter table pay.payments add constraint test_no_thirteen check (reference <> 'r13')`,
   );
-  await t.step("its neighbours are committed, it is an internal error", async () => {
+  await t.step("the others are committed, and this change is an internal error", async () => {
     const answers = await Promise.all(payMany(service, 50));
     for (const [i, { status }] of answers.entries()) assert.equal(status, i === 13 ? 500 : 201);
     const [row] = await service.sql`select count(*)::int as n from pay.payments`;
@@ -81,10 +81,13 @@ serviceCase("what the database refuses is one change's own", async (t, service) 
   });
 });
 
-serviceCase("a lock that someone holds is waited for by one change alone", async (t, service) => {
+serviceCase("only one change waits for a held lock", async (t, service) => {
   const { body: held } = await service.pay();
   const cancel = `${PAYMENTS}/${held.id}/cancel`;
-  /** Cancels and creates at once, while another session has the payment; tells what ended first. */
+  /**
+   * Cancels and creates at once while another session locks the payment. Returns the order of the
+   * ends.
+   */
   async function beside(isLongEnough: (cancelled: Promise<unknown>) => Promise<unknown>) {
     const locked = Promise.withResolvers<void>();
     const enough = Promise.withResolvers<void>();
@@ -107,7 +110,7 @@ serviceCase("a lock that someone holds is waited for by one change alone", async
   }
 
   await t.step(
-    "too long: it is told to try again, the creates have been answered before",
+    "held too long: the cancel is 503, after the creates were answered",
     async () => {
       const { answer, order, statuses } = await beside((cancelled) => cancelled);
       assert.deepEqual(statuses, new Set([201]));
@@ -116,7 +119,7 @@ serviceCase("a lock that someone holds is waited for by one change alone", async
       assert.equal(answer.headers.get("Retry-After"), "1");
     },
   );
-  await t.step("for a while: it goes through then", async () => {
+  await t.step("released in time: the cancel succeeds", async () => {
     const { answer, order, statuses } = await beside(() => Promise.resolve());
     assert.deepEqual(statuses, new Set([201]));
     assert.deepEqual(order, ["creates", "lock", "cancel"]);
@@ -124,23 +127,23 @@ serviceCase("a lock that someone holds is waited for by one change alone", async
   });
 });
 
-serviceCase("environments take turns", async (t, service) => {
+serviceCase("environments take turns in statements", async (t, service) => {
   const keys = [service.key];
   for (let i = 0; i < 6; i++) keys.push(await service.issueKey(service.key.environment_id));
-  // The environments of keys are learned with their first commits.
+  // The service learns the environment of a key with its first commit.
   for (const key of [...keys, service.other]) await service.pay({}, { key: key.text });
 
-  await t.step("a flood of one, by seven keys, puts another behind two lists at most", async () => {
+  await t.step("seven busy keys of one delay another by at most two statements", async () => {
     let before = 0;
     const flood = keys.flatMap(({ text }) => payMany(service, 60, text));
     for (const answer of flood) answer.then(() => before++);
     await Promise.all(payMany(service, 30, service.other.text));
-    assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 went first`);
+    assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 were answered first`);
     await Promise.all(flood);
   });
 });
 
-Deno.test("who waits behind a connection that cannot be had is told with it", async () => {
+Deno.test("a failed connection refuses the waiting requests too", async () => {
   let sent = 0;
   const fails = Promise.withResolvers<never>();
   const coalescer = new Coalescer({

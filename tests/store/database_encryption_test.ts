@@ -1,14 +1,16 @@
+/** The encryption of the connection to the database, by host and `sslmode`. */
+
 import assert from "node:assert/strict";
 import { driverEncryption, encryptionOf } from "../../shared/store/database_encryption.ts";
 
-/** Host and query of a URL, how it is encrypted, and what postgres.js is told. */
+/** Host and query of a URL, its encryption mode, and the `ssl` option of postgres.js. */
 const CASES: readonly [string, string, string | false][] = [
   ["127.0.0.1:54322/d", "disable", false],
   ["127.0.0.2/d", "disable", false],
   ["localhost/d", "disable", false],
   ["[::1]:5432/d", "disable", false],
   ["localhost/d?sslmode=require", "require", "require"],
-  // Inside `supabase start`, and on Supabase.
+  // The host inside `supabase start`, and a host on Supabase.
   ["db:5432/d", "prefer", "prefer"],
   ["db.ref.supabase.co/d", "prefer", "prefer"],
   ["localhost.example.com/d", "prefer", "prefer"],
@@ -28,7 +30,7 @@ for (const [place, mode, ssl] of CASES) {
   });
 }
 
-Deno.test("encryptionOf() refuses an sslmode that is none, and tells no password", () => {
+Deno.test("encryptionOf() refuses an unknown sslmode without the password in its message", () => {
   assert.throws(() => encryptionOf("postgres://u:hush@h/d?sslmode=on"), ({ message }: Error) => {
     assert.match(message, /^sslmode "on" is none/);
     assert.doesNotMatch(message, /hush/);

@@ -1,4 +1,4 @@
-/** Calls of entry functions that answer one request each: tenants take turns. */
+/** Calls of entry functions with one request each: tenants take turns. */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -20,7 +20,10 @@ function access(key_hash: string): Access {
   };
 }
 
-/** Runs a test with calls over a real database. Keys of two letters are known: "a1" is of "env_a". */
+/**
+ * Registers a test with calls over a real database. Keys of two letters are known: "a1" belongs to
+ * "env_a".
+ */
 function callsCase(
   name: string,
   limits: CallLimits,
@@ -48,7 +51,7 @@ function callsCase(
 }
 
 callsCase(
-  "ask() lets tenants take turns, however many keys and calls one has",
+  "ask() takes tenants in turns, for any number of keys and calls",
   { under_way: 1, of_tenant: 1 },
   async (calls) => {
     const answered: string[] = [];
@@ -62,7 +65,7 @@ callsCase(
 );
 
 callsCase(
-  "ask() leaves room for others while a tenant's calls take long",
+  "ask() leaves room for others during slow calls of a tenant",
   { under_way: 3, of_tenant: 2 },
   async (calls, _statements, holder) => {
     await holder`select pg_advisory_lock(1)`;
@@ -75,13 +78,13 @@ callsCase(
     await Promise.all(busy);
     const failing = calls.ask(access("a1"), "select 1 / 0", []);
     await assert.rejects(failing);
-    // A failure gives the place back.
+    // A failed call frees its place.
     await Promise.all(["a1", "a2", "a3"].map((key) => calls.ask(access(key), ECHO, [key])));
   },
 );
 
 callsCase(
-  "ask() looks a key up only where calls wait",
+  "ask() looks up the tenant of a key only if the call must wait",
   { under_way: 1, of_tenant: 1 },
   async (calls, statements) => {
     const stranger = access("00".repeat(32));

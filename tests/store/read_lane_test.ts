@@ -1,6 +1,5 @@
 /**
- * The read lane: one read at a time, tenants in turns, pauses between reads, and no request that
- * hangs.
+ * The read lane: one read at a time, tenants in turns, pauses between reads, and a bounded wait.
  */
 
 import assert from "node:assert/strict";
@@ -24,7 +23,7 @@ class Lane {
     this.lane = new ReadLane({ ...UNPACED, ...limits });
   }
 
-  /** @param name of the read; its tenant is the first letter */
+  /** @param name of the read; its first letter is the tenant */
   read(name: string): Promise<void> {
     return this.lane.run(name.charAt(0), () => {
       this.begun.push(name);
@@ -34,7 +33,7 @@ class Lane {
     });
   }
 
-  /** Waits until read number `n` has begun and returns its end. */
+  /** Waits until read number `n` has begun. Returns its end. */
   async end(n: number): Promise<PromiseWithResolvers<void>> {
     while (this.ends.length < n) await new Promise((resolve) => setTimeout(resolve));
     return this.ends[n - 1]!;
@@ -50,7 +49,7 @@ function refusalOf(promise: Promise<unknown>) {
   return promise.then(() => null, (error) => [error.code, error.headers["Retry-After"]]);
 }
 
-Deno.test("run() has one read under way, and gives what it gives", async () => {
+Deno.test("ReadLane.run() runs one read at a time and returns its result", async () => {
   const lane = new ReadLane(UNPACED);
   let under_way = 0;
   const results = await Promise.all(
@@ -65,7 +64,7 @@ Deno.test("run() has one read under way, and gives what it gives", async () => {
   assert.deepEqual(results, Array.from({ length: 20 }, (_, i) => i));
 });
 
-Deno.test("run() passes a failure on and goes on", async () => {
+Deno.test("ReadLane.run() passes on a failure and continues", async () => {
   const lane = new ReadLane(UNPACED);
   const failure = new Error("of this read");
   const failing = lane.run("key", () => Promise.reject(failure));
@@ -74,7 +73,7 @@ Deno.test("run() passes a failure on and goes on", async () => {
   assert.equal(await next, "read");
 });
 
-Deno.test("run() lets tenants take turns, however many requests one has", async () => {
+Deno.test("ReadLane.run() takes tenants in turns, for any number of requests", async () => {
   const lane = new Lane();
   const reads = ["a1", "a2", "a3", "a4", "a5", "b1", "c1", "c2", "b2"].map((name) =>
     lane.read(name)
@@ -88,19 +87,19 @@ Deno.test("run() lets tenants take turns, however many requests one has", async 
   ]);
 });
 
-Deno.test("run() refuses what finds its tenant's queue full, and nobody else", async () => {
+Deno.test("ReadLane.run() refuses a read only if its tenant's queue is full", async () => {
   const lane = new Lane({ waiting_of_tenant: 3, waiting: 5 });
   const busy = lane.read("a");
   const reads = ["a", "a", "a"].map((key) => lane.read(key));
   assert.deepEqual(await refusalOf(lane.read("a")), ["service_unavailable", "1"]);
   reads.push(lane.read("b"), lane.read("b"));
-  // Too many of all tenants together.
+  // The lane's common queue is full.
   assert.deepEqual(await refusalOf(lane.read("c")), ["service_unavailable", "1"]);
   await lane.endAll(1 + reads.length);
   await Promise.all([busy, ...reads]);
 });
 
-Deno.test("run() refuses what waits too long, behind a read that does not end", async () => {
+Deno.test("ReadLane.run() refuses reads that wait too long behind another", async () => {
   const lane = new Lane({ patience_ms: 20 });
   const hanging = lane.read("a");
   const waiting = [lane.read("a"), lane.read("b"), lane.read("b")];
@@ -116,7 +115,7 @@ Deno.test("run() refuses what waits too long, behind a read that does not end", 
   assert.deepEqual(lane.begun, ["a", "b"]);
 });
 
-Deno.test("run() tells all who wait when the database is away", async () => {
+Deno.test("ReadLane.run() refuses all waiting reads when the database is away", async () => {
   const lane = new Lane();
   const reads = ["a", "b", "a"].map((key) => lane.read(key));
   (await lane.end(1)).reject(tryAgain("service_unavailable", "away"));
@@ -124,7 +123,7 @@ Deno.test("run() tells all who wait when the database is away", async () => {
   assert.deepEqual(lane.begun, ["a"]);
 });
 
-Deno.test("run() rests after a read for a multiple of its time", async () => {
+Deno.test("ReadLane.run() pauses after a read for a multiple of its time", async () => {
   const lane = new ReadLane({ ...UNPACED, rest_factor: 5 });
   const spans: { began: number; ended: number }[] = [];
   const read = async () => {

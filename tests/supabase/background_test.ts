@@ -1,6 +1,6 @@
 /**
- * What goes on behind an answer is handed to the edge runtime, which ends an isolate otherwise as soon
- * as it has answered: the relay's work after a payment, and after it was woken.
+ * The edge runtime ends an isolate after its answer unless the function passes its background work
+ * to EdgeRuntime.waitUntil: the relay's work after a payment and after a wake.
  */
 
 import assert from "node:assert/strict";
@@ -10,10 +10,10 @@ import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAME = "api-v1-payments";
-/** The line of a promise comes through a pipe; only a failure waits so long. */
+/** The process reports each promise through a pipe. Only a failure takes this long. */
 const HEARD_WITHIN_MS = 20_000;
 
-Deno.test("EdgeRuntime.waitUntil gets what goes on behind an answer", async (t) => {
+Deno.test("EdgeRuntime.waitUntil gets the relay's background work", async (t) => {
   const database = await cloneDatabase();
   const key = await makeSandboxKey(database.url);
   const process = await startFunction(NAME, {
@@ -31,7 +31,9 @@ Deno.test("EdgeRuntime.waitUntil gets what goes on behind an answer", async (t) 
     });
     return { status: answer.status, text: await answer.text() };
   };
-  /** How many promises are handed over from now on, once there is one or the time is up. */
+  /**
+   * The number of promises that `work` passes on. Waits for the first one, or until the deadline.
+   */
   const handedOver = async (work: () => Promise<void>) => {
     const before = process.handedOver();
     await work();
@@ -45,14 +47,14 @@ Deno.test("EdgeRuntime.waitUntil gets what goes on behind an answer", async (t) 
     const endpoint = { url: "http://127.0.0.1:40999/hook", events: ["*"] };
     const { status, text } = await post("/v1/webhook_endpoints", key, endpoint);
     assert.equal(status, 201, text);
-    await t.step("a payment with an endpoint", async () => {
+    await t.step("after a payment with an endpoint", async () => {
       const count = await handedOver(async () => {
         const body = { amount: 100, currency: "EUR", outcome: "success" };
         assert.equal((await post("/v1/payments", key, body)).status, 201);
       });
       assert.ok(count > 0);
     });
-    await t.step("POST /internal/relay", async () => {
+    await t.step("after POST /internal/relay", async () => {
       const count = await handedOver(async () => {
         assert.equal((await post("/internal/relay", RELAY_TOKEN)).status, 202);
       });

@@ -1,8 +1,8 @@
 /**
- * The backup and restore of docs/operations.md, run as they are written there, on two servers of
- * Debian's PostgreSQL 15, as `postgres`, who is no superuser, into a database with migrations of its
- * own and after a restore that failed. What was acknowledged before the backup is
- * there after it to the last row and cent; keys work, and a retry gets the first answer again.
+ * The backup and restore of docs/operations.md, run as written there, on two servers of Debian's
+ * PostgreSQL 15, as `postgres`, which is not a superuser. The target database has migrations of its
+ * own and a failed restore before. Every acknowledged row is there afterwards, API keys work, and a
+ * retry gets the first answer again.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PAYMENTS = 60;
-/** What a project may hold that the service is restored into. */
+/** The target project has migrations of its own. */
 const MIGRATIONS_OF_ITS_OWN = `
   create schema supabase_migrations;
   create table supabase_migrations.schema_migrations (
@@ -35,7 +35,7 @@ if (!is_there) {
 }
 
 Deno.test({
-  name: "backup and restore",
+  name: "docs/operations.md backs up and restores the service",
   ignore: !is_there && Deno.env.get("CI") === undefined,
   async fn() {
     const folder = await Deno.makeTempDir({ prefix: "payments-backup-" });
@@ -60,7 +60,7 @@ Deno.test({
       await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
       await as_postgres.end();
       const restore = await shellBlock("Restore");
-      // First with half of the copy.
+      // The first restore fails, because it has only half of the copy.
       const half = `${folder}/half.dump`;
       const copy = await Deno.readFile(env.BACKUP);
       await Deno.writeFile(half, copy.subarray(0, copy.length / 2));
@@ -90,7 +90,7 @@ Deno.test({
       const verdicts = await checkBooks(after);
       assert.ok(verdicts.length > 0);
       assert.deepEqual(verdicts.filter(({ findings }) => findings > 0), []);
-      // The same requests once more: every one is a replay.
+      // Every repeated request is a replay.
       assert.deepEqual(await answersOf(new_server.url, key), first);
       assert.equal(await count(after), PAYMENTS);
     } finally {
@@ -101,7 +101,7 @@ Deno.test({
   },
 });
 
-/** Creates payments, each with a key of its own, and gives the answers. */
+/** Creates payments, each with its own idempotency key. Returns the answers. */
 async function answersOf(database_url: string, key: string): Promise<string[]> {
   const deps = createDependencies({
     database_url,
@@ -135,7 +135,7 @@ async function answersOf(database_url: string, key: string): Promise<string[]> {
   }
 }
 
-/** Every row of every table, as one digest for each. */
+/** A digest of the rows of each table. */
 async function digestOf(sql: postgres.Sql): Promise<Record<string, string>> {
   const tables = await sql<{ name: string }[]>`
     select tablename as name from pg_tables where schemaname = 'pay' order by 1`;

@@ -1,7 +1,7 @@
 /**
- * The commands of the documents that deploy, with the real CLI against a stand-in of the management
- * API: what they upload is what a function imports and nothing else, and that alone type-checks and
- * runs on Deno 2.1.4.
+ * The documented deployment commands, with the real CLI and a stand-in of the management API. The
+ * CLI uploads exactly the files that a function imports, and these alone type-check and run on Deno
+ * 2.1.4.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import { block } from "../support/documents/operations_document.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
-/** Files that lie about in a checkout, and must never leave it. */
+/** Files of a checkout that must never be uploaded. */
 const PLANTED = [
   ".env",
   "supabase/.env",
@@ -40,7 +40,7 @@ const FIRST_PAYMENT = {
   },
 } as const;
 
-Deno.test("deploying to a Supabase project", async (t) => {
+Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
   const project = await copyProject();
   const api = await openManagementApi(project.path);
   const server = await startSupabaseServer(17);
@@ -50,7 +50,7 @@ Deno.test("deploying to a Supabase project", async (t) => {
       await Deno.writeTextFile(join(project.path, path), "SECRET=planted\n");
     }
     const script = await block("Deploying to a Supabase project", "console");
-    await t.step("the document's commands, without a terminal", async () => {
+    await t.step("the documented commands succeed without a terminal", async () => {
       const { code, stdout, stderr } = await project.runScript(
         script.replaceAll("<ref>", PROJECT_REF),
         api.profile,
@@ -69,7 +69,7 @@ Deno.test("deploying to a Supabase project", async (t) => {
     });
     for (const name of NAMES) {
       const deployed = () => api.functions.get(name)!;
-      await t.step(`${name}: asks for no JWT, begins at its index.ts`, () => {
+      await t.step(`${name} requires no JWT and starts at its index.ts`, () => {
         const { verify_jwt, entrypoint_path, import_map_path } = deployed().metadata;
         const folder = `supabase/functions/${name}`;
         assert.deepEqual({ verify_jwt, entrypoint_path, import_map_path }, {
@@ -78,14 +78,14 @@ Deno.test("deploying to a Supabase project", async (t) => {
           import_map_path: `${folder}/deno.json`,
         });
       });
-      await t.step(`${name}: exactly what it imports, as it is here`, async () => {
+      await t.step(`${name} uploads exactly its imports, unchanged`, async () => {
         const expected = await importsOf(project.path, name);
         assert.deepEqual([...deployed().files.keys()].sort(), expected);
         for (const [path, text] of deployed().files) {
           assert.equal(text, await Deno.readTextFile(join(project.path, path)), path);
         }
       });
-      await t.step(`${name}: alone in a folder it type-checks on Deno 2.1.4`, async () => {
+      await t.step(`${name} type-checks alone in a folder on Deno 2.1.4`, async () => {
         await writeTree(join(uploaded, name), deployed());
         const { path, env } = await edgeDeno();
         const folder = `supabase/functions/${name}`;
@@ -99,9 +99,9 @@ Deno.test("deploying to a Supabase project", async (t) => {
     }
     const key = await makeSandboxKey(server.url);
     for (const name of NAMES) {
-      await t.step(`${name}: alone in a folder it answers a payment`, async () => {
+      await t.step(`${name} answers a payment from that folder`, async () => {
         const environment = {
-          // What Supabase sets by itself, and the secrets.
+          // The variables that Supabase sets, and the secrets.
           SUPABASE_DB_URL: server.url,
           SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
           ...Object.fromEntries(api.secrets),
@@ -135,7 +135,7 @@ Deno.test("deploying to a Supabase project", async (t) => {
   }
 });
 
-/** The files of a function by Deno's own reading of its imports, and its `deno.json`. */
+/** The files of a function by Deno's own analysis of its imports, and its `deno.json`. */
 async function importsOf(root: string, name: string): Promise<string[]> {
   const folder = join(root, "supabase/functions", name);
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -1,7 +1,7 @@
 /**
- * What Supabase's edge runtime has not, or what the functions are not to do there, is in no source of
- * theirs: workers, `vm`, other programs, and calls over HTTP, by which one could call the other.
- * Webhooks go by sockets of our own (ADR 0007).
+ * The functions' sources do not use features that Supabase's edge runtime lacks or that the
+ * functions must not use there: workers, `vm`, other programs, and HTTP calls, with which one
+ * function could call another. Webhooks use sockets (ADR 0007).
  */
 
 import assert from "node:assert/strict";
@@ -10,11 +10,11 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FOLDERS = ["shared", "supabase/functions"];
-/** What is looked for, and a line that has to be noticed. */
+/** A pattern to search for, and a line that it must match. */
 const ABSENT: readonly [what: string, pattern: RegExp, line: string][] = [
   ["a worker", /\bnew (Shared)?Worker\b/, 'new Worker(new URL("x.ts", import.meta.url))'],
   [
-    "a module that is not there, or speaks HTTP",
+    "a module that is missing there or uses HTTP",
     /\b(from|import)[ (]*["'](node:)?(vm|worker_threads|child_process|cluster|https?|http2)["']/,
     'import { runInNewContext } from "node:vm";',
   ],
@@ -23,7 +23,7 @@ const ABSENT: readonly [what: string, pattern: RegExp, line: string][] = [
 ];
 
 for (const [what, pattern, line] of ABSENT) {
-  Deno.test(`the functions' sources hold no trace of ${what}`, async () => {
+  Deno.test(`the functions' sources do not use ${what}`, async () => {
     assert.match(line, pattern);
     const found: string[] = [];
     let files = 0;

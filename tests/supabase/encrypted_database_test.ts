@@ -1,7 +1,7 @@
 /**
- * A database that is reached over TLS alone, as where Supabase's "Enforce SSL" is on: the functions on
- * Deno 2.1.4 and the operator's commands get in as their URL's `sslmode` says, by a certificate that
- * they trust, and outlive what outage_test.ts has of them without TLS.
+ * A database that accepts only TLS, as with Supabase's "Enforce SSL". The functions on Deno 2.1.4
+ * and the operator's commands connect as `sslmode` of their URL says, with a trusted certificate,
+ * and survive the outages of outage_test.ts with TLS too.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const NAME = "api-v1-payments";
-/** R12. */
+/** Promise R12. */
 const WELL_WITHIN_MS = 5_000;
 const is_there = await hasVersion(15);
 if (!is_there) {
@@ -24,7 +24,7 @@ if (!is_there) {
 }
 
 Deno.test({
-  name: "a database that is reached over TLS alone",
+  name: "a database that accepts only TLS",
   ignore: !is_there && Deno.env.get("CI") === undefined,
   async fn(t) {
     const folder = await Deno.makeTempDir({ prefix: "payments-tls-" });
@@ -32,7 +32,7 @@ Deno.test({
     await migrate(server.url);
     const key = await makeSandboxKey(server.url);
     const authority = await makeCertificate(folder);
-    /** Lets connections of one kind in: `host` any, `hostssl` those over TLS. */
+    /** Accepts connections of one kind: `host` all, `hostssl` those with TLS. */
     const admit = async (kind: "host" | "hostssl") => {
       await Deno.writeTextFile(hba_file, `${kind} all all all scram-sha-256\n`);
       await admin`select pg_reload_conf()`;
@@ -43,7 +43,7 @@ Deno.test({
       onnotice: () => {},
     });
     const [{ hba_file }] = await admin`show hba_file` as unknown as [{ hba_file: string }];
-    /** Starts the function, asks it `many` times at once, and gives statuses and fault. */
+    /** Starts the function and calls `work` with a payment request. Also gives the log lines. */
     const withFunction = async <T>(
       sslmode: string,
       trusts: boolean,
@@ -74,7 +74,7 @@ Deno.test({
         assert.deepEqual(complaints, []);
       }
     };
-    /** What a payment is answered, and over what its sessions are. */
+    /** The status of a payment, and whether its session used TLS. */
     const outcome = (sslmode: string, trusts: boolean) =>
       withFunction(sslmode, trusts, async (pay, lines) => {
         const status = await pay();
@@ -84,10 +84,10 @@ Deno.test({
         return [status, sessions!.over_tls ?? lines.at(-1)?.fault];
       });
     try {
-      await t.step("a server without TLS: prefer does without", async () => {
+      await t.step("prefer uses no TLS if the server has none", async () => {
         assert.deepEqual(await outcome("prefer", true), [201, false]);
       });
-      await t.step("a server without TLS: require refuses, and the log says why", async () => {
+      await t.step("require refuses a server without TLS, and the log says why", async () => {
         const [status, fault] = await outcome("require", true);
         assert.equal(status, 500);
         assert.match(String(fault), /EncryptionFailed/);
@@ -102,24 +102,24 @@ Deno.test({
         await admin.unsafe(`alter system set ${name} = '${value}'`);
       }
       await admin`select pg_reload_conf()`;
-      await t.step("a certificate of nobody we know: prefer does without", async () => {
+      await t.step("prefer uses no TLS with an untrusted certificate", async () => {
         assert.deepEqual(await outcome("prefer", false), [201, false]);
       });
       await admit("hostssl");
-      await t.step("without TLS nobody gets in", async () => {
+      await t.step("a connection without TLS is refused", async () => {
         assert.deepEqual((await outcome("", true))[0], 500);
       });
       for (const sslmode of ["prefer", "require", "verify-full"]) {
-        await t.step(`${sslmode}: a payment is answered over TLS`, async () => {
+        await t.step(`${sslmode} answers a payment over TLS`, async () => {
           assert.deepEqual(await outcome(sslmode, true), [201, true]);
         });
       }
-      await t.step("a certificate of nobody we know: require refuses", async () => {
+      await t.step("require refuses an untrusted certificate", async () => {
         const [status, fault] = await outcome("require", false);
         assert.equal(status, 500);
         assert.match(String(fault), /EncryptionFailed/);
       });
-      await t.step("the operator's commands get in", async () => {
+      await t.step("the operator's commands connect over TLS", async () => {
         const data_dir = folder;
         for (const sslmode of ["prefer", "require"]) {
           const database_url = `${server.url}?sslmode=${sslmode}`;
@@ -132,14 +132,14 @@ Deno.test({
         }
       });
       await t.step(
-        "sessions that are terminated and a server that restarts",
+        "the function survives terminated sessions and a restart",
         () =>
           withFunction("require", true, async (pay) => {
             const many = () => Promise.all(Array.from({ length: 12 }, pay));
             const assertWell = async () => {
               const until = performance.now() + WELL_WITHIN_MS;
               while ((await many()).some((status) => status !== 201)) {
-                assert.ok(performance.now() < until, "not well again in time");
+                assert.ok(performance.now() < until, "payments fail for longer than R12 allows");
               }
             };
             await assertWell();
@@ -166,7 +166,7 @@ Deno.test({
   },
 });
 
-/** Makes `server.pem` and `server.key` of 127.0.0.1, and gives the authority that they are of. */
+/** Writes `server.pem` and `server.key` for 127.0.0.1. Returns the certificate authority. */
 async function makeCertificate(folder: string): Promise<string> {
   await Deno.writeTextFile(
     join(folder, "extensions"),

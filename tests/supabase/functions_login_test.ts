@@ -1,6 +1,6 @@
 /**
- * The login that docs/operations.md makes for the functions: it is enough, it may do nothing else, and
- * the server ends what outlives them, behind a pooler too.
+ * The login of docs/operations.md for the functions has the rights that they need and no others,
+ * and the server ends statements that outlive the functions, also behind a pooler.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ if (!has_pooler) {
 }
 
 Deno.test({
-  name: "a login of its own for the functions",
+  name: "docs/operations.md makes a login for the functions",
   ignore: !has_pooler && Deno.env.get("CI") === undefined,
   async fn(t) {
     await using open = new AsyncDisposableStack();
@@ -39,7 +39,7 @@ Deno.test({
       `postgres://${role.name}:${role.password}@127.0.0.1:${port}/postgres`;
     for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
       await t.step(
-        `${way}: the server ends what lasts longer than the functions wait`,
+        `${way}: the server ends statements that outlive the functions' timeout`,
         async () => {
           const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
           const [row] = await sql`show statement_timeout`;
@@ -50,7 +50,7 @@ Deno.test({
           await sql.end();
         },
       );
-      await t.step(`${way}: a payment is answered`, async () => {
+      await t.step(`${way}: the function answers a payment`, async () => {
         const process = await startFunction("api-v1-payments", {
           PAYMENTS_DB_URL: url(port),
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",

@@ -1,7 +1,7 @@
 /**
- * A database that goes away under the deployed functions (Deno 2.1.4), straight and behind a
- * transaction pooler: every request is answered, with what it asked for or with 503 and `Retry-After`;
- * the process lives, and is well again soon after its database is (security §3, R12).
+ * An outage of the database under the deployed functions (Deno 2.1.4), with and without a
+ * transaction pooler. Every request gets its answer, or 503 with `Retry-After`. The process
+ * survives, and works again soon after its database does (security §3, R12).
  */
 
 import assert from "node:assert/strict";
@@ -14,34 +14,39 @@ import { makeSandboxKey } from "../support/database/api_keys.ts";
 import { freePort } from "../support/common/free_port.ts";
 
 const NAME = "api-v1-payments";
-/** Requests at once: more than the pool of a process has connections. */
+/** Concurrent requests: more than the pool of a process has connections. */
 const CLIENTS = 12;
-/** A new connection is given up after 2 s (R12). */
+/** A connection attempt is given up after 2 s (R12). */
 const AWAY_WITHIN_MS = 2_500;
-/** A statement that hangs is given up after 5 s. */
+/** A hanging statement is given up after 5 s. */
 const HUNG_WITHIN_MS = 5_500;
-/** R12. */
+/** Promise R12. */
 const WELL_WITHIN_MS = 5_000;
 /** A busy machine takes longer: this many times the duration of payments before the outage. */
 const USUAL_FACTOR = 3;
 
-/** A function over a database that can be hurt. */
+/** A function whose database the test can break. */
 interface Patient {
   server: SupabaseServer;
-  /** As superuser. */
+  /** A connection as superuser. */
   admin: postgres.Sql;
   process: FunctionProcess;
-  /** Creates a payment; an answer that is neither 201 nor a proper 503 is a failure. */
+  /** Creates a payment. Fails unless the answer is 201 or a 503 in the right form. */
   pay(): Promise<201 | 503>;
-  /** Creates payments from every client at once until the work is over, then says how many of each. */
+  /**
+   * Creates payments from every client until the work is over. Returns the number of each status.
+   */
   during(work: () => Promise<void>): Promise<Record<201 | 503, number>>;
-  /** Every client gets 503, each within this time plus the duration of payments. */
+  /** Asserts that every client gets 503 within this time plus the duration of payments. */
   assertAway(within_ms: number): Promise<void>;
-  /** Every client pays again, within R12. */
+  /** Asserts that every client can pay again, within the time of R12. */
   assertWell(): Promise<void>;
 }
 
-/** Runs a test with a process straight over a server, or over what `connect` makes of it. */
+/**
+ * Runs a test with a function process that connects to a server, or to the URL that `connect`
+ * makes.
+ */
 async function withPatient(
   run: (patient: Patient) => Promise<void>,
   connect: (server: SupabaseServer) => Promise<Record<string, string>> = ({ url }) =>
@@ -107,7 +112,7 @@ async function withPatient(
     async assertAway(within_ms) {
       const { answers, took_ms } = await payAll();
       assert.deepEqual(answers, Array(CLIENTS).fill(503));
-      const figures = `${took_ms} ms, and ${usual_ms} ms when all is well`;
+      const figures = `${took_ms} ms, and ${usual_ms} ms without an outage`;
       assert.ok(took_ms < within_ms + USUAL_FACTOR * usual_ms, figures);
     },
     async assertWell() {
@@ -130,11 +135,11 @@ async function withPatient(
   assert.deepEqual(process.complaints, []);
 }
 
-Deno.test("sessions are terminated, again and again", () =>
+Deno.test("the functions survive repeated termination of their sessions", () =>
   withPatient(async ({ admin, during }) => {
     let killed = 0;
     const counts = await during(async () => {
-      // Only a failure takes so long.
+      // Only a failure takes this long.
       const until = Date.now() + 120_000;
       for (; killed < 60 && Date.now() < until; await pause(Math.random() * 200)) {
         const rows = await admin`select pg_terminate_backend(pid) from pg_stat_activity
@@ -153,7 +158,7 @@ Deno.test("sessions are terminated, again and again", () =>
     assert.ok(payments >= counts[201], "a payment that was acknowledged is not there");
   }));
 
-Deno.test("the server is restarted", () =>
+Deno.test("the functions survive restarts of the server", () =>
   withPatient(async ({ server, during, assertAway }) => {
     const counts = await during(async () => {
       for (let i = 0; i < 3; i++) {
@@ -165,31 +170,31 @@ Deno.test("the server is restarted", () =>
     await server.restart(() => assertAway(AWAY_WITHIN_MS));
   }));
 
-Deno.test("the server is stopped in the middle of its work", () =>
+Deno.test("the functions answer 503 while the server is stopped by a signal", () =>
   withPatient(async ({ server, assertAway }) => {
     const processes = [server.pid(), ...await childrenOf(server.pid())];
     for (const pid of processes) Deno.kill(pid, "SIGSTOP");
     try {
       await assertAway(HUNG_WITHIN_MS);
-      // By now nothing waits for the sessions that hang.
+      // The pool has dropped the hanging sessions by now, so nothing waits for them.
       await assertAway(AWAY_WITHIN_MS);
     } finally {
       for (const pid of processes) Deno.kill(pid, "SIGCONT");
     }
   }));
 
-Deno.test("the server takes no more connections", () =>
+Deno.test("the functions answer 503 while the server accepts no connection", () =>
   withPatient(async ({ admin, assertAway }) => {
     await admin`alter role postgres connection limit 0`;
     await admin`select pg_terminate_backend(pid) from pg_stat_activity
       where application_name = 'payments'`;
-    // Those that were lost in the idle pool are noticed first.
+    // Waits until the pool has noticed the terminated idle connections.
     await pause(100);
     await assertAway(AWAY_WITHIN_MS);
     await admin`alter role postgres connection limit -1`;
   }));
 
-Deno.test("every connection of the pool is held up", () =>
+Deno.test("the functions answer 503 while a lock blocks every connection", () =>
   withPatient(async ({ admin, assertAway }) => {
     await admin.begin(async (transaction) => {
       await transaction`lock table pay.payments in access exclusive mode`;
@@ -200,7 +205,7 @@ Deno.test("every connection of the pool is held up", () =>
 const has_pooler = await findPgbouncer() !== null;
 if (!has_pooler) console.warn("pgbouncer is not installed; its tests are skipped unless CI is set");
 Deno.test({
-  name: "a transaction pooler refuses, waits and goes away",
+  name: "the functions survive faults of a transaction pooler",
   ignore: !has_pooler && Deno.env.get("CI") === undefined,
   fn: async (t) => {
     const listen_port = freePort();
@@ -208,7 +213,7 @@ Deno.test({
       listen_port,
       default_pool_size: 2,
       query_wait_timeout: 1,
-      // How long it holds a server for dead after a failure: 15 s if nobody says otherwise.
+      // The time for which pgbouncer considers a server dead after a failure. The default is 15 s.
       server_login_retry: 1,
     };
     const poolOver = ({ port, password }: SupabaseServer) =>
@@ -216,7 +221,7 @@ Deno.test({
     let pooler: Awaited<ReturnType<typeof startPgbouncer>> | undefined;
     const run = async ({ server, pay, during, assertAway, assertWell }: Patient) => {
       const pooled_url = `postgres://postgres:${server.password}@127.0.0.1:${listen_port}/postgres`;
-      await t.step("its connections are all taken by others", async () => {
+      await t.step("all of its server connections are in use", async () => {
         const holder = postgres(pooled_url, { max: 2, prepare: false, onnotice: () => {} });
         let release = () => {};
         const released = new Promise<void>((resolve) => release = resolve);
@@ -245,7 +250,7 @@ Deno.test({
         await assertAway(HUNG_WITHIN_MS).finally(() => console_`resume`.simple());
         await assertWell();
       });
-      await t.step("it takes no more clients", async () => {
+      await t.step("it accepts no more clients", async () => {
         await console_`set max_client_conn = 1`.simple();
         await console_`kill postgres`.simple();
         await console_`resume postgres`.simple();
@@ -255,13 +260,13 @@ Deno.test({
         await assertWell();
         await console_.end({ timeout: 1 });
       });
-      await t.step("it is killed and comes back", async () => {
+      await t.step("it is killed and started again", async () => {
         await pooler!.close();
         await assertAway(AWAY_WITHIN_MS);
         pooler = await poolOver(server);
         await assertWell();
       });
-      await t.step("the server behind it is restarted", async () => {
+      await t.step("its server is restarted", async () => {
         const counts = await during(() => server.restart(() => pause(1_000)));
         assert.ok(counts[503] > 0, JSON.stringify(counts));
         await assertWell();
@@ -286,7 +291,7 @@ Deno.test({
   },
 });
 
-/** Processes whose parent is this one. */
+/** The processes whose parent is this one. */
 async function childrenOf(parent: number): Promise<number[]> {
   const found: number[] = [];
   for await (const { name } of Deno.readDir("/proc")) {

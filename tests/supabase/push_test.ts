@@ -1,7 +1,7 @@
 /**
- * `supabase db push` with the real CLI, onto servers set up like Supabase's: applies everything as a
- * role that is no superuser, then nothing; leaves what the advisors find nothing wrong with, and what
- * none of the roles of the Data API can see.
+ * `supabase db push` with the real CLI, to servers that are set up like Supabase's. It applies
+ * every migration as a role that is not a superuser, and nothing the second time. The advisors have
+ * no warning, and no role of the Data API can see the result.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ import { startFunction } from "../support/supabase/function_process.ts";
 import { copyProject } from "../support/supabase/supabase_cli.ts";
 import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase/supabase_server.ts";
 
-/** The roles that PostgREST answers as, and the one that it logs in as. */
+/** The roles of PostgREST's requests, and its login role. */
 const DATA_API_ROLES = ["anon", "authenticated", "service_role", "authenticator"];
 
 for (const version of VERSIONS) {
@@ -23,7 +23,7 @@ for (const version of VERSIONS) {
   const runs_in_ci = Deno.env.get("CI") !== undefined;
   if (!is_there) console.warn(`PostgreSQL ${version} is not installed; skipped unless CI is set`);
   Deno.test({
-    name: `supabase db push onto PostgreSQL ${version}`,
+    name: `supabase db push to PostgreSQL ${version}`,
     ignore: !is_there && !runs_in_ci,
     fn: (t) => pushOnto(t, version),
   });
@@ -34,7 +34,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
   const project = await copyProject();
   const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   const target = `--remote=${server.url}`;
-  /** Runs a command that has to succeed without a word of warning. */
+  /** Runs a command that must succeed without a warning. */
   const run = async (...args: string[]) => {
     const said = await project.run(...args, target);
     assert.equal(said.code, 0, said.stderr + said.stdout);
@@ -51,23 +51,23 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
         join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
       assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
     });
-    await t.step("our migrator finds nothing to do after it", async () => {
+    await t.step("leaves nothing to do for migrate()", async () => {
       assert.deepEqual(await migrate(server.url), []);
     });
-    await t.step("a second time it does nothing", async () => {
+    await t.step("does nothing the second time", async () => {
       const before = await renderSchema(server.admin_url);
       const { stdout, stderr } = await run("db", "push", "--yes");
       assert.match(stdout + stderr, /up to date/);
       assert.equal(await renderSchema(server.admin_url), before);
     });
-    await t.step("the schema is the one of the documents", async () => {
+    await t.step("makes the schema of docs/schema.sql", async () => {
       const documented = await Deno.readTextFile(SCHEMA_FILE);
       assert.equal(diffLines(documented, await renderSchema(server.admin_url)), "");
     });
-    await t.step("db advisors finds nothing to warn of", async () => {
+    await t.step("leaves nothing that db advisors warns of", async () => {
       await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
     });
-    await t.step("db advisors looks: it warns of an open table", async () => {
+    await t.step("is really checked: db advisors warns of an open table", async () => {
       await sql`create table public.open (id int)`;
       const said = await project.run("db", "advisors", "--fail-on", "warn", target);
       assert.equal(said.code, 1, said.stdout);
@@ -75,7 +75,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       await sql`drop table public.open`;
     });
     await t.step(
-      "gen types runs: no table of ours is open to postgres, and none in public",
+      "leaves no table of the service in the output of gen types",
       async () => {
         const ours = await run("gen", "types", "--schema", "pay");
         assert.match(ours.stdout, /"configure_relay":/);
@@ -84,7 +84,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
         assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
       },
     );
-    await t.step("config.toml: an unknown key would be warned of", async () => {
+    await t.step("has no unknown key in config.toml, of which the CLI would warn", async () => {
       const path = `${project.path}/supabase/config.toml`;
       const text = await Deno.readTextFile(path);
       await Deno.writeTextFile(path, `${text}\n[unheard_of]\nx = 1\n`);
@@ -93,11 +93,11 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       assert.match(said.stderr, /WARN.*unheard_of/);
     });
     for (const role of DATA_API_ROLES) {
-      await t.step(`${role} can see and execute nothing of ours`, () => assertShut(sql, role));
+      await t.step(`lets ${role} see and execute nothing`, () => assertShut(sql, role));
     }
-    await t.step("seed.sql makes the demo account, once", async () => {
+    await t.step("applies seed.sql, which makes the demo account once", async () => {
       for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
-      // Whether or not the CLI knows that it has run: by hand it changes nothing either.
+      // The CLI may skip a seed that it has run. Run by hand, the seed changes nothing either.
       const seed = await Deno.readTextFile(`${project.path}/supabase/seed.sql`);
       const as_postgres = postgres(server.url, { max: 1, onnotice: () => {} });
       await as_postgres.unsafe(seed).simple();
@@ -111,7 +111,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       assert.equal((await sql`select from pay.api_keys`).length, 1);
     });
     for (const [base_url, status] of [["http://127.0.0.1", 201], ["https://x.co", 401]] as const) {
-      await t.step(`its key is answered ${status} where the service is ${base_url}`, async () => {
+      await t.step(`leaves a demo key that gets ${status} from ${base_url}`, async () => {
         const process = await startFunction("api-v1-payments", {
           SUPABASE_DB_URL: server.url,
           PUBLIC_BASE_URL: `${base_url}/functions/v1`,
@@ -131,7 +131,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
   }
 }
 
-/** By the catalogue, and by trying as the role. */
+/** Asserts it by the catalogue, and by attempts as the role. */
 async function assertShut(sql: postgres.Sql, role: string) {
   const [{ usage }] =
     await sql`select has_schema_privilege(${role}, 'pay', 'usage') as usage` as unknown as [

@@ -1,7 +1,7 @@
 /**
- * The audit of a torture run can fire: a small plan is told to the real product without faults, and
- * judged as it is; then each case breaks one fact of it, in the journals or in the database, and the
- * audit has to name that.
+ * The audit of a torture run finds every broken promise. The test plays a small plan on the real
+ * service without faults, and the audit finds nothing. Then each case breaks one fact in the
+ * journals or in the database, and the audit must name it.
  */
 
 import assert from "node:assert/strict";
@@ -20,22 +20,22 @@ const SEED = 34;
 const OPERATIONS = 400;
 const TWINS = 2;
 
-/** One for each sandbox, for every event. */
+/** An endpoint for each sandbox, subscribed to every event. */
 const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
   SANDBOXES.map((sandbox) => [`/${sandbox}`, { sandbox, takes: () => true }]),
 );
 
-/** Breaks a fact. @param tx a transaction that is rolled back, past triggers */
+/** Breaks a fact. @param tx a transaction that is rolled back and skips triggers */
 type Break = (run: Evidence, tx: postgres.TransactionSql) => unknown;
 
 const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][] = [
-  ["a change that was acknowledged is gone", "R1", /is lost/, async (run, tx) => {
+  ["an acknowledged change is missing", "R1", /is lost/, async (run, tx) => {
     const { operation } = answerTo(run, "cancel", 200);
     await tx`
       delete from pay.events
       where body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
   }],
-  ["a change that was refused has happened", "R1", /but its change exists/, (run) => {
+  ["a refused change has happened", "R1", /but its change exists/, (run) => {
     refuse(answerTo(run, "cancel", 200));
   }],
   ["an operation was not answered", "R1", /not answered/, (run) => {
@@ -75,10 +75,10 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a changed request was refused for another reason", "R3", /one field changed: 409/, (run) => {
     changedAnswer(run).body = '{"error":{"code":"invalid_state"}}';
   }],
-  ["nobody looked at the books meanwhile", "R4", /never audited/, (run) => {
+  ["no audit ran during the run", "R4", /never audited/, (run) => {
     run.meanwhile.audits = 0;
   }],
-  ["something was wrong meanwhile", "R4", /during the run oracle/, (run) => {
+  ["an audit during the run has a finding", "R4", /during the run oracle/, (run) => {
     run.meanwhile.findings.push("during the run oracle_ledger_totals: …");
   }],
   ["a ledger transaction was altered", "R4", /was deleted or changed/, (run) => {
@@ -102,11 +102,11 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a balance was refused", "R4", /a balance: answered 404/, (run) => {
     refuse(answerTo(run, "balance", 200));
   }],
-  ["a payment stands elsewhere", "R5", /unlike the model/, async (run, tx) => {
+  ["a payment has a wrong status", "R5", /unlike the model/, async (run, tx) => {
     const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
     await tx`update pay.payments set status = 'completed' where id = ${id}`;
   }],
-  ["a payment is gone", "R5", /does not exist/, async (run, tx) => {
+  ["a payment is missing", "R5", /does not exist/, async (run, tx) => {
     const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
     await tx`delete from pay.payments where id = ${id}`;
   }],
@@ -116,7 +116,7 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["no order explains the answers", "R5", /no order explains/, (run) => {
     alter(answerTo(run, "refund", 201), (body) => body.payment_status = "pending");
   }],
-  ["a story broke off", "R5", /a request has no answer/, (run) => {
+  ["a story ends early", "R5", /a request has no answer/, (run) => {
     const { operation } = answerTo(run, "refund", 201);
     run.journal = run.journal.filter((record) => record.operation !== operation);
   }],
@@ -137,7 +137,7 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a list of refunds is empty", "R5", /no order explains/, (run) => {
     alter(filledListOfRefunds(run), (body) => body.data = []);
   }],
-  ["a list of refunds has one twice", "R5", /no order explains/, (run) => {
+  ["a list of refunds repeats one", "R5", /no order explains/, (run) => {
     alter(filledListOfRefunds(run), ({ data }) => data.push(data[0]));
   }],
   ["a reset was refused", "R5", /a reset was answered 404/, (run) => {
@@ -156,19 +156,19 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a delivery had another body", "R6", /another body/, (run) => {
     run.arrivals[0]!.body_hash = "0".repeat(64);
   }],
-  ["a delivery was of no event", "R6", /is not an event/, (run) => {
+  ["a delivery has no event", "R6", /is not an event/, (run) => {
     run.arrivals.find(({ path }) => path === "/payments")!.event_id = "evt_unknown";
   }],
-  ["too many came twice", "R6", /duplicates/, (run) => {
+  ["too many deliveries arrived twice", "R6", /duplicates/, (run) => {
     run.arrivals.push(...run.arrivals.slice(0, run.arrivals.length / 10));
   }],
-  ["too many had to be asked for again", "R6", /redeliveries/, (run) => {
+  ["too many deliveries were redelivered", "R6", /redeliveries/, (run) => {
     run.drained.redelivered = Math.ceil(run.arrivals.length / 10);
   }],
-  ["a delivery was given up too early", "R6", /failed after 1 attempts/, (run) => {
+  ["a delivery failed after too few attempts", "R6", /failed after 1 attempts/, (run) => {
     run.drained.faults.push("whd_… is failed after 1 attempts");
   }],
-  ["two events of a payment changed places", "R7", /./, (run) => {
+  ["two events of a payment are out of order", "R7", /./, (run) => {
     const here = run.arrivals.filter(({ path }) => path === "/payments");
     const second = here.find(({ sequence }) => sequence === 2)!;
     const first = here.find(({ subject_id }) => subject_id === second.subject_id)!;
@@ -177,10 +177,10 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a signature was old", "R8", /signed 30000 ms before/, (run) => {
     run.arrivals[0]!.age_ms = 30_000;
   }],
-  ["a signature was of the future", "R8", /signed -2001 ms before/, (run) => {
+  ["a signature has a future time", "R8", /signed -2001 ms before/, (run) => {
     run.arrivals[0]!.age_ms = -2_001;
   }],
-  ["two headers name two times", "R8", /Webhook-Timestamp is 1 s off/, (run) => {
+  ["two headers have different times", "R8", /Webhook-Timestamp is 1 s off/, (run) => {
     run.arrivals[0]!.timestamps_apart_s = 1;
   }],
 ];
@@ -211,10 +211,10 @@ Deno.test("auditRun()", async (t) => {
   }
 });
 
-/** Everything about a run but its database. */
+/** The evidence of a run without its database. */
 type Told = Omit<Evidence, "sql" | "endpoints">;
 
-/** The plan of the seed, told one request after the other. */
+/** Plays the plan of the seed, one request after the other. */
 async function tellPlan(service: TestService) {
   const plan = planOf(SEED, OPERATIONS, 0);
   const keys = {} as Record<Sandbox, { text: string; environment_id: string }>;
@@ -272,7 +272,7 @@ async function tellPlan(service: TestService) {
   } satisfies Told;
 }
 
-/** The verdict on a promise after a fact was broken; the database is as before. */
+/** The verdict on a promise after a fact was broken. The change of the database is rolled back. */
 async function judgeBroken(
   sql: postgres.Sql,
   told: Told,
@@ -300,7 +300,10 @@ function answersOf({ journal }: Evidence, operation: number): Answer[] {
   );
 }
 
-/** The first answer to the last action of a kind that was answered so. @param of never reset unless named */
+/**
+ * The first answer to the last action of a kind that has this status. @param of sandboxes, by
+ * default all but the one that is reset
+ */
 function answerTo(
   run: Evidence,
   kind: Action["do"],
@@ -328,7 +331,7 @@ function lastListOfPayments(run: Evidence): Answer {
   return list;
 }
 
-/** A list of refunds that has one. */
+/** A list of refunds that is not empty. */
 function filledListOfRefunds({ journal, plan }: Evidence): Answer {
   const lists = new Set(
     plan.stories.filter(({ sandbox }) => sandbox !== "resets")
@@ -340,7 +343,7 @@ function filledListOfRefunds({ journal, plan }: Evidence): Answer {
   )!;
 }
 
-/** Makes an answer that of an unknown id. */
+/** Replaces an answer by that of an unknown id. */
 function refuse(answer: Answer): void {
   answer.status = 404;
   answer.body = '{"error":{"code":"not_found"}}';

@@ -5,7 +5,7 @@ import { isRead, planOf, SANDBOXES, VICTIMS } from "../../torture/plan.ts";
 
 const OPERATIONS = 5_000;
 
-Deno.test("planOf() is the same for the same seed and another for another", () => {
+Deno.test("planOf() depends only on the seed", () => {
   assert.deepEqual(planOf(7, OPERATIONS, 10), planOf(7, OPERATIONS, 10));
   assert.notDeepEqual(planOf(7, OPERATIONS, 10), planOf(8, OPERATIONS, 10));
 });
@@ -17,7 +17,7 @@ Deno.test("planOf() numbers every operation once", () => {
   assert.ok(operations >= OPERATIONS && operations < OPERATIONS + 10);
 });
 
-Deno.test("planOf() has every kind of operation, in every sandbox, with 1 to 16 twins", () => {
+Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 twins", () => {
   const { stories } = planOf(7, OPERATIONS, 0);
   const operations = stories.flatMap(({ groups }) => groups.flat());
   assert.deepEqual(new Set(stories.map(({ sandbox }) => sandbox)), new Set(SANDBOXES));
@@ -46,7 +46,7 @@ Deno.test("planOf() has every kind of operation, in every sandbox, with 1 to 16 
   assert.ok(changed > 0.07 && changed < 0.13, `${changed}`);
 });
 
-Deno.test("planOf() kills everything that there is, in order and within the run", () => {
+Deno.test("planOf() kills every process, in order and within the run", () => {
   const { kills, operations } = planOf(7, OPERATIONS, 10);
   assert.equal(kills.length, 10);
   assert.deepEqual(new Set(kills.map(({ victim }) => victim)), new Set(VICTIMS));

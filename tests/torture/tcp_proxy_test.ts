@@ -1,4 +1,4 @@
-/** The proxy of the torture passes bytes as they are, and each of its faults happens when it says so. */
+/** The torture's proxy forwards bytes unchanged. Each of its faults happens when it reports it. */
 
 import assert from "node:assert/strict";
 import { type FaultRates, TcpProxy } from "../../torture/tcp_proxy.ts";
@@ -26,7 +26,7 @@ async function textOf(url: string): Promise<string> {
   return await response.text();
 }
 
-Deno.test("TcpProxy passes what is sent", async () => {
+Deno.test("TcpProxy forwards bytes unchanged", async () => {
   await through(NONE, async (url, proxy) => {
     assert.equal(await textOf(url), BODY);
     assert.deepEqual([proxy.counts.reset, proxy.counts.stall, proxy.counts.halve], [0, 0, 0]);
@@ -40,14 +40,14 @@ Deno.test("TcpProxy resets a connection", async () => {
   });
 });
 
-Deno.test("TcpProxy lets half of an answer through", async () => {
+Deno.test("TcpProxy forwards half of an answer", async () => {
   await through({ ...NONE, halve: 1 }, async (url, proxy) => {
     await assert.rejects(textOf(url));
     assert.ok(proxy.counts.halve > 0);
   });
 });
 
-Deno.test("TcpProxy stalls", async () => {
+Deno.test("TcpProxy stalls a connection", async () => {
   await through({ ...NONE, stall: 1, stall_ms: [100, 100] }, async (url, proxy) => {
     const started = performance.now();
     assert.equal(await textOf(url), BODY);
@@ -56,7 +56,7 @@ Deno.test("TcpProxy stalls", async () => {
   });
 });
 
-Deno.test("TcpProxy is calm when it is told to be", async () => {
+Deno.test("TcpProxy causes no fault after calm()", async () => {
   await through({ ...NONE, reset: 1 }, async (url, proxy) => {
     proxy.calm();
     assert.equal(await textOf(url), BODY);

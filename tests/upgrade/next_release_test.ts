@@ -1,5 +1,6 @@
 /**
- * Generated migrations on a database with data: the next release, made up, on what this tree fills.
+ * Generated migrations on a database with data: an invented next release, applied to a database
+ * that this tree has filled.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +16,7 @@ import { makeFixture } from "../support/upgrade/fixture.ts";
 import { withNextRelease } from "../support/upgrade/next_release.ts";
 import { checkUpgraded } from "../support/upgrade/upgraded.ts";
 
-Deno.test("a filled database takes the generated migrations of a next release", async (t) => {
+Deno.test("a filled database accepts the generated migrations of a next release", async (t) => {
   const server = scratchServer(testServer().superuser_url);
   const fixture = await server.withDatabase(async (url) => {
     await migrate(url);

@@ -1,7 +1,7 @@
 /**
- * A database that an older release has made and filled is brought to this tree by its migrations:
- * the schema is that of a new database, the books are right, and the service goes on with what is
- * there. The rows that this tree itself would give to a release are tried as well.
+ * This tree's migrations upgrade a database that an older release has created and filled. Its
+ * schema equals that of a new database, its books are correct, and the service works with its rows.
+ * The test also fills a database from a fixture of this tree, as a release will.
  */
 
 import assert from "node:assert/strict";
@@ -48,7 +48,7 @@ async function upgrade(t: Deno.TestContext, folder: string, fixture: Fixture): P
     await migrate(upgraded.url, undefined, folder);
     const sql = postgres(upgraded.url, { max: 1, onnotice: () => {} });
     await loadRows(sql, fixture.rows).finally(() => sql.end());
-    await t.step("the schema is that of a new database", async () => {
+    await t.step("the schema equals that of a new database", async () => {
       await migrate(upgraded.url);
       await migrate(made.url);
       const [is, wanted] = [await readWhole(upgraded.url), await readWhole(made.url)];

@@ -1,14 +1,16 @@
-/** Name resolution against a name server on loopback that records what it is asked. */
+/**
+ * Name resolution with a name server on loopback, which records every name that it is asked for.
+ */
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { publicNameResolver, resolveLocalName } from "../../shared/delivery/address_resolver.ts";
 import { sendWebhook } from "../../shared/delivery/webhook_sender.ts";
 
-/** Records by name and type; a type that is missing is answered with SERVFAIL. */
+/** Records by name and type. The server answers SERVFAIL for a missing type. */
 type Zone = Record<string, { A?: string[]; AAAA?: string[] }>;
 
-/** Serves a zone, calls `use` with the resolver, and gives the names that were asked for. */
+/** Serves a zone and calls `use` with the resolver. Returns the names that were asked for. */
 async function withNameServer(
   zone: Zone,
   use: (resolve: ReturnType<typeof publicNameResolver>) => Promise<void>,
@@ -26,7 +28,7 @@ async function withNameServer(
   return [...asked].sort();
 }
 
-/** One DNS answer (RFC 1035 §4): the question again, and the records with a pointer to its name. */
+/** One DNS answer (RFC 1035 §4): the question, then the records with a pointer to its name. */
 function answerTo(query: Uint8Array, zone: Zone, asked: Set<string>): Uint8Array {
   const labels: string[] = [];
   let at = 12;
@@ -79,12 +81,12 @@ for (const [name, records, expected] of CASES) {
       const addresses = await resolve(NAME, AbortSignal.timeout(5_000));
       assert.deepEqual(addresses.sort(), expected);
     });
-    // No search domain was tried.
+    // The resolver has tried no search domain.
     assert.deepEqual(asked, [NAME]);
   });
 }
 
-Deno.test("sendWebhook() name whose real DNS answer holds a private address", async () => {
+Deno.test("sendWebhook() refuses a name whose DNS answer contains a private address", async () => {
   const zone = { [NAME]: { A: ["93.184.216.34", "127.0.0.1"], AAAA: [] } };
   await withNameServer(zone, async (resolve) => {
     const result = await sendWebhook({

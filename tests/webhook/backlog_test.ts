@@ -1,6 +1,6 @@
 /**
- * An endpoint with more pending deliveries than one statement can cancel in time can be turned off, deleted
- * and turned on again. None of these deliveries is sent afterwards.
+ * An endpoint with more pending deliveries than one statement can cancel can be disabled, deleted
+ * and enabled again. None of these deliveries is sent afterwards.
  */
 
 import assert from "node:assert/strict";
@@ -9,14 +9,14 @@ import type { TestService } from "../support/service/service.ts";
 import { addEndpoint, ENDPOINTS, settle, shown } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
-/** More than twice as many as a change of an endpoint calls off. */
+/** More than twice the deliveries that one change of an endpoint cancels. */
 const BACKLOG = 12_000;
-/** Most that one statement calls off. */
+/** The maximum number of deliveries that one statement cancels. */
 const AT_ONCE = 5_000;
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 
-/** An endpoint whose deliveries have failed and wait for another attempt. */
+/** Adds an endpoint whose deliveries have failed and wait for another attempt. */
 async function addBacklog(service: TestService, url: string): Promise<string> {
   await service.setClock(AT);
   const { id } = await addEndpoint(service, url, { events: ["payment.created"] });
@@ -38,7 +38,7 @@ async function countOf(service: TestService, status: string): Promise<number> {
   return row!.deliveries;
 }
 
-/** Turns of the relay, until nothing is pending. */
+/** Runs turns of the relay until no delivery is pending. */
 async function callOff(service: TestService): Promise<void> {
   for (let left = BACKLOG; left > 0;) {
     await settle(service);
@@ -54,16 +54,16 @@ webhookCase("PUT disabled of an endpoint with a large backlog", async (t, servic
   hooks.judge = () => 200;
   hooks.arrivals.length = 0;
   const put = (status: string) => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status } });
-  await t.step("one statement calls off a part", async () => {
+  await t.step("one statement cancels a part of it", async () => {
     assert.equal((await put("disabled")).status, 200);
     assert.equal(await countOf(service, "cancelled"), AT_ONCE);
   });
-  await t.step("until all is called off the endpoint stays off: 503", async () => {
+  await t.step("a PUT enabled is 503 until all of it is cancelled", async () => {
     assertRefused(await put("enabled"), 503, "service_unavailable");
     assert.equal(await countOf(service, "cancelled"), 2 * AT_ONCE);
   });
-  await t.step("turns of the relay call off the rest, before it is due", () => callOff(service));
-  await t.step("then it is on, and gets what is new and nothing else", async () => {
+  await t.step("turns of the relay cancel the rest before it is due", () => callOff(service));
+  await t.step("then the endpoint is enabled and gets only new events", async () => {
     assert.equal((await put("enabled")).status, 200);
     await service.setClock(AT + 120_000);
     await service.make({ outcome: "pending" });
@@ -76,24 +76,24 @@ webhookCase("PUT disabled of an endpoint with a large backlog", async (t, servic
 webhookCase("DELETE of an endpoint with a large backlog", async (t, service, hooks) => {
   hooks.judge = () => 503;
   const id = await addBacklog(service, hooks.url("/"));
-  await t.step("one statement calls off a part", async () => {
+  await t.step("one statement cancels a part of it", async () => {
     assert.equal((await service.call("DELETE", `${ENDPOINTS}/${id}`)).status, 200);
     assert.equal(await countOf(service, "cancelled"), AT_ONCE);
   });
-  await t.step("turns of the relay call off the rest", () => callOff(service));
+  await t.step("turns of the relay cancel the rest", () => callOff(service));
 });
 
-webhookCase("410 of an endpoint with a large backlog", async (t, service, hooks) => {
+webhookCase("410 from an endpoint with a large backlog", async (t, service, hooks) => {
   hooks.judge = () => 503;
   await addBacklog(service, hooks.url("/"));
   hooks.judge = () => 410;
   await service.sql`
     update pay.webhook_deliveries set next_attempt_at = created_at where subject_id = 'pay_2'`;
   await settle(service);
-  await t.step("turns it off and calls off a part", async () => {
+  await t.step("disables the endpoint and cancels a part of it", async () => {
     const [endpoint] = await service.sql`select status from pay.webhook_endpoints`;
     assert.equal(endpoint!.status, "disabled");
     assert.ok(await countOf(service, "pending") >= BACKLOG - 2 * AT_ONCE);
   });
-  await t.step("turns of the relay call off the rest", () => callOff(service));
+  await t.step("turns of the relay cancel the rest", () => callOff(service));
 });

@@ -1,6 +1,6 @@
 /**
- * A payment has thousands of events, and attempts of the first are under way. The waiting deliveries make no
- * turn of the relay long, and the relay claims another tenant's deliveries meanwhile.
+ * A payment has thousands of events while the first is still being sent. Its waiting deliveries
+ * make no turn of the relay slow, and the relay claims another tenant's deliveries meanwhile.
  */
 
 import assert from "node:assert/strict";
@@ -16,12 +16,12 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const EVENTS = 4_000;
 const ENDPOINTS = 15;
-/** A turn that looked at all of them would run into the time limit of statements, 5 s. */
+/** A turn that reads all of them reaches the statement timeout of 5 s. */
 const LONGEST_TURN_MS = 1_500;
 /** The limits of a relay without claims (relay_lanes.ts). */
 const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
-webhookCase("relay_turn() thousands of events behind one do not hold it up", async (t, service) => {
+webhookCase("relay_turn() is fast with thousands of waiting events", async (t, service) => {
   await service.setClock(AT);
   for (let slot = 0; slot < ENDPOINTS; slot++) await insertEndpoint(service, slot);
   await makeWaiting(service, 1);
@@ -43,7 +43,7 @@ webhookCase("relay_turn() thousands of events behind one do not hold it up", asy
   const due = await countDue(AT);
   assert.equal(due, ENDPOINTS * (EVENTS - 1));
   await t.step(
-    "a turn with nothing to claim is short, and goes on where the last one was",
+    "a turn without a claim is fast, and continues where the last one stopped",
     async () => {
       for (let left = due, i = 0; i < 3; i++) {
         const began = performance.now();
@@ -56,14 +56,14 @@ webhookCase("relay_turn() thousands of events behind one do not hold it up", asy
       }
     },
   );
-  await t.step("those far behind are left alone for longer", async () => {
+  await t.step("events far behind the first are postponed for longer", async () => {
     const far = async () =>
       await service.sql`
         select from pay.webhook_deliveries where next_attempt_at >= ${new Date(AT + 60_000)}`;
     for (let i = 0; i < 20 && (await far()).length === 0; i++) await turn(service, AT, ASKED);
     assert.ok((await far()).length > 0);
   });
-  await t.step("another tenant's delivery is claimed with the next turn", async () => {
+  await t.step("the next turn claims another tenant's delivery", async () => {
     await insertEndpoint(service, ENDPOINTS, { environment_id: service.other.environment_id });
     await service.make({ outcome: "pending" }, { key: service.other.text });
     assert.deepEqual((await turn(service, AT, ASKED)).map(({ account }) => account), ["two"]);

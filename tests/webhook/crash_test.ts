@@ -1,7 +1,7 @@
 /**
- * A delivery that kills the server each time it is sent (the receiver runs `kill -9`): the relay
- * records it as crashed after the third time, no other delivery is interrupted twice, and all
- * others arrive. The same is true for its later attempts.
+ * A delivery kills the server each time it is sent, because its receiver runs `kill -9`. The relay
+ * records an attempt as crashed after the third lost claim. No other delivery is interrupted twice,
+ * and all others arrive. The same is true for its later attempts.
  */
 
 import assert from "node:assert/strict";
@@ -11,19 +11,19 @@ import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { insertEndpoint, makeWaiting, NO_RELAY } from "../support/webhook/relay_turns.ts";
 import { until } from "../support/common/until.ts";
 
-/** Other deliveries that become due before each start, so that a crash interrupts some. */
+/** Deliveries that become due before each start, so that each crash interrupts some. */
 const NEIGHBOURS = 40;
 const LEASE_MS = 2_500;
 const DEADLINE_MS = 30_000;
 const POISON = "poison";
 
-Deno.test("a delivery that kills the server takes no other with it twice", async (t) => {
+Deno.test("a delivery that kills the server interrupts no other delivery twice", async (t) => {
   const service = await startService(NO_RELAY);
   let server: ServerProcess | null = null;
   let kills = 0;
   const hooks = openRecorder(async ({ event }) => {
     if (event.data.object.reference !== POISON) {
-      // Keeps some attempts under way at each moment.
+      // With this delay some attempts are in progress at each moment.
       await new Promise((resolve) => setTimeout(resolve, 5));
       return 200;
     }
@@ -40,7 +40,10 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
       join pay.payments p on p.id = d.subject_id where p.body like ${`%"${POISON}"%`}`;
     return row!;
   };
-  /** The most lost claims of any other delivery, including the claim that was just lost. */
+  /**
+   * The highest number of lost claims of any other delivery, including the claim that was just
+   * lost.
+   */
   const mostLost = async () => {
     const { id } = await poison();
     const [row] = await service.sql`
@@ -64,7 +67,7 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
       assert.ok(lost <= 1, `a delivery was taken along ${lost} times`);
     }
     await launch();
-    await t.step("after the third time the attempt is recorded as crashed", async () => {
+    await t.step("the relay records the attempt as crashed after the third crash", async () => {
       await until("an attempt is on record", async () => (await poison()).attempts, DEADLINE_MS);
       const { status, attempts } = await poison();
       const [attempt, ...more] = JSON.parse(`[${attempts}]`);
@@ -76,7 +79,7 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
       ]);
       assert.equal(kills, 3);
     });
-    await t.step("its next attempt kills the server once, and is recorded", async () => {
+    await t.step("its next attempt crashes once and is recorded", async () => {
       await server!.kill();
       await makeWaiting(service, NEIGHBOURS);
       await service.sql`
@@ -90,7 +93,7 @@ Deno.test("a delivery that kills the server takes no other with it twice", async
       await until("it is given up", async () => (await poison()).status === "failed", DEADLINE_MS);
       assert.equal(kills, 4);
     });
-    await t.step("all others have arrived, each at most twice", async () => {
+    await t.step("all others arrive, each at most twice", async () => {
       await until("nothing is pending", async () => {
         const pending = await service.sql`
           select from pay.webhook_deliveries where status = 'pending' limit 1`;

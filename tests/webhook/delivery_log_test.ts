@@ -1,6 +1,6 @@
 /**
- * What the delivery log tells (contract §4, security §2): a real answer's status, or one record for
- * everything that went wrong before an answer; and that no redirect is ever followed.
+ * The delivery log (contract §4, security §2) shows the status of a real answer, and the same
+ * record for every failure before an answer. Redirects are not followed.
  */
 
 import assert from "node:assert/strict";
@@ -22,7 +22,7 @@ import { until } from "../support/common/until.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const FAR_AWAY = "203.0.113.1";
 
-Deno.test("refused, filtered, bad TLS, reset, blocked: one record", async (t) => {
+Deno.test("the delivery log has one record for every failure before an answer", async (t) => {
   const closed = openReceiver(say(""));
   await closed.close();
   const resetting = openReceiver((conn) => conn.close());
@@ -32,7 +32,7 @@ Deno.test("refused, filtered, bad TLS, reset, blocked: one record", async (t) =>
   const plain = openReceiver(say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
   const babbling = openReceiver(say("this is no HTTP\r\n\r\n"), undefined);
   const canary = openRecorder();
-  /** Names, the addresses they have, and where a checked address really leads. */
+  /** Names, their addresses, and the port on loopback that a checked address leads to. */
   const names: Record<string, [address: string, port: number]> = {
     "refused.example.com": [PUBLIC_ADDRESS, closed.port],
     "filtered.example.com": [PUBLIC_ADDRESS, -1],
@@ -59,7 +59,7 @@ Deno.test("refused, filtered, bad TLS, reset, blocked: one record", async (t) =>
         dial(address) {
           const [, port] = names[last]!;
           assert.equal(address, PUBLIC_ADDRESS);
-          // An address of documentation: nobody answers.
+          // Nobody answers at this address, which is reserved for documentation.
           return port < 0 ? { address: FAR_AWAY, port: 443 } : { address: "127.0.0.1", port };
         },
       },
@@ -93,7 +93,7 @@ Deno.test("refused, filtered, bad TLS, reset, blocked: one record", async (t) =>
         });
       });
     }
-    await t.step("and no blocked address was reached", () => {
+    await t.step("no blocked address was called", () => {
       assert.equal(canary.arrivals.length, 0);
     });
   } finally {
@@ -119,7 +119,7 @@ const ANSWERS: [status: number, delivered: boolean][] = [
   [500, false],
   [503, false],
 ];
-webhookCase("only 2xx is a delivery, and 3xx leads nowhere", async (t, service, hooks) => {
+webhookCase("only 2xx is delivered, and 3xx is not followed", async (t, service, hooks) => {
   const canary = openRecorder();
   await service.setClock(AT);
   try {
@@ -142,7 +142,7 @@ webhookCase("only 2xx is a delivery, and 3xx leads nowhere", async (t, service, 
   }
 });
 
-webhookCase("a receiver that does not answer in time is a timeout", async (_, service, hooks) => {
+webhookCase("a receiver without an answer in time is a timeout", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   let answer = () => {};
   hooks.judge = () => new Promise((resolve) => answer = () => resolve(200));
@@ -154,7 +154,7 @@ webhookCase("a receiver that does not answer in time is a timeout", async (_, se
   assert.deepEqual([response_status, error, duration_ms], [null, "timeout", 500]);
 }, { webhook_sender: { timeouts: { connect_ms: 300, total_ms: 500 } } });
 
-webhookCase("nothing of a receiver's answer is kept", async (_, service, hooks) => {
+webhookCase("nothing of a receiver's answer is stored", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = () =>
     new Response("answer-canary-body", { status: 500, headers: { "X-Canary": "answer-canary" } });
@@ -166,7 +166,7 @@ webhookCase("nothing of a receiver's answer is kept", async (_, service, hooks) 
 });
 
 webhookCase(
-  "the log has a line of each attempt, with the request that made the event",
+  "the log has a line for each attempt, with the id of the event's request",
   async (_, service, receiver) => {
     const { body: endpoint } = await service.call(
       "POST",

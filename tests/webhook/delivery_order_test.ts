@@ -1,6 +1,6 @@
 /**
- * Order and retries on the injected clock (contract §4): an event waits while an earlier one of the
- * same payment is still being tried, and nothing else does.
+ * Order and retries with an injected clock (contract §4): an event waits only while an earlier
+ * event of the same payment is still being tried.
  */
 
 import assert from "node:assert/strict";
@@ -20,10 +20,10 @@ import { RELAY_TOKEN } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-/** When the attempts of a test delivery are due, in ms after the first (contract §4). */
+/** Times at which attempts of a test delivery are due, in ms after the first (contract §4). */
 const TEST_ATTEMPTS = [0, 5_000, 65_000, 665_000];
 
-webhookCase("an event waits for an earlier one of its payment only", async (t, service, hooks) => {
+webhookCase("an event waits only for earlier ones of its payment", async (t, service, hooks) => {
   const { id, secret } = await addEndpoint(service, hooks.url("/"));
   await addEndpoint(service, hooks.url("/beside"));
   const { body: slow } = await service.make({ outcome: "pending" });
@@ -45,22 +45,22 @@ webhookCase("an event waits for an earlier one of its payment only", async (t, s
   const of = (id: string, path = "/") =>
     shown(hooks.at(path).filter(({ event }) => event.data.object.id === id));
 
-  await t.step("others pass by", () => {
+  await t.step("events of other payments are delivered meanwhile", () => {
     assert.deepEqual(of(fast.id), ["payment.created 1", "payment.completed 1"]);
     assert.deepEqual(of(slow.id, "/beside"), ["payment.processing 1", "payment.completed 1"]);
     assert.deepEqual(of(slow.id), ["payment.processing 1"]);
   });
-  await t.step("just before the next attempt nothing is sent", async () => {
+  await t.step("nothing is sent a millisecond before the next attempt is due", async () => {
     await service.setClock(AT + 4_999);
     await settle(service);
     assert.deepEqual(of(slow.id), ["payment.processing 1"]);
   });
-  await t.step("the attempt is made when due, and fails again", async () => {
+  await t.step("the next attempt is made when it is due, and fails again", async () => {
     await service.setClock(AT + 5_000);
     await settle(service);
     assert.deepEqual(of(slow.id), ["payment.processing 1", "payment.processing 2"]);
   });
-  await t.step("once it is delivered, what waited follows at once", async () => {
+  await t.step("after the delivery the waiting events follow at once", async () => {
     await service.setClock(AT + 65_000);
     await settle(service);
     assert.deepEqual(of(slow.id), [
@@ -108,7 +108,7 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
       await settle(service);
       assert.equal(hooks.arrivals.length, i || 1);
       await service.setClock(AT + after_ms);
-      // By the address that wakes the relay where nothing else does.
+      // A call of this route is the only thing that wakes the relay here.
       const woken = await service.call("POST", RELAY, { key: RELAY_TOKEN });
       assert.equal(woken.status, 202);
       await settle(service);
@@ -122,18 +122,18 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
       );
     });
   }
-  await t.step("then the next event of the payment has its turn", () => {
+  await t.step("after the last attempt the payment's next event is sent", () => {
     assert.equal(shown(hooks.arrivals).at(-1), "payment.completed 1");
     assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
   });
-  await t.step("and no other attempt is made", async () => {
+  await t.step("no further attempt is made", async () => {
     await service.setClock(AT + 86_400_000);
     await settle(service);
     assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
   });
 });
 
-webhookCase("an attempt whose relay died holds nothing up", async (t, service, hooks) => {
+webhookCase("an attempt whose relay died delays no other delivery", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
   await service.setClock(AT);
@@ -147,7 +147,7 @@ webhookCase("an attempt whose relay died holds nothing up", async (t, service, h
     deliveries.find(({ event_type }) => event_type === type)
   );
   const now = AT + 66_000;
-  /** As a relay leaves it that has claimed it and was killed. */
+  /** Leaves the delivery as a relay does that has claimed it and was killed. */
   const orphan = (next_attempt_at: number) =>
     service.sql`
       update pay.webhook_deliveries
@@ -162,16 +162,16 @@ webhookCase("an attempt whose relay died holds nothing up", async (t, service, h
   await service.setClock(now);
   hooks.judge = () => 200;
 
-  await t.step("it waits for the event before it", async () => {
+  await t.step("the delivery waits for the event before it", async () => {
     await orphan(now);
     await settle(service);
     assert.equal(hooks.arrivals.length, 3);
   });
-  await t.step("and follows that one at once", async () => {
+  await t.step("it is sent at once after that event", async () => {
     await redeliver(created.id);
     assert.deepEqual(shown(hooks.arrivals).slice(3), ["payment.created 4", "payment.completed 2"]);
   });
-  await t.step("it can be asked for again", async () => {
+  await t.step("it can be redelivered", async () => {
     hooks.arrivals.length = 0;
     await orphan(now + 600_000);
     await redeliver(completed.id);
@@ -179,7 +179,7 @@ webhookCase("an attempt whose relay died holds nothing up", async (t, service, h
   });
 });
 
-webhookCase("Retry-After of the receiver is honoured", async (_, service, hooks) => {
+webhookCase("the receiver's Retry-After sets the next attempt", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => new Response(null, { status: 429, headers: { "Retry-After": "8" } });
   await service.setClock(AT);
@@ -190,7 +190,7 @@ webhookCase("Retry-After of the receiver is honoured", async (_, service, hooks)
   assert.equal(delivery.attempts[0].response_status, 429);
 });
 
-webhookCase("what waits is called off with its endpoint", async (t, service, hooks) => {
+webhookCase("waiting deliveries are cancelled with their endpoint", async (t, service, hooks) => {
   hooks.judge = () => 500;
   const endings: [string, (id: string) => Promise<unknown>][] = [
     ["deleted", (id) => service.call("DELETE", `${ENDPOINTS}/${id}`)],
@@ -222,7 +222,7 @@ webhookCase("what waits is called off with its endpoint", async (t, service, hoo
   }
 });
 
-webhookCase("a long row of one payment's events arrives in order", async (_, service, hooks) => {
+webhookCase("122 events of one payment arrive in order", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   let answered = 0;
   hooks.judge = () => ++answered === 1 ? 500 : 200;

@@ -1,6 +1,6 @@
 /**
- * Deliveries (contract §4): every change arrives at every endpoint that wants it, as the stored
- * bytes, signed so that the libraries that people already have accept it.
+ * Deliveries (contract §4): every change arrives at every endpoint that subscribes to it, as the
+ * stored bytes, with signatures that existing libraries accept.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +19,7 @@ import {
 import { addLiveDelivery } from "../support/webhook/live_endpoint.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
-/** Path of an endpoint, its list of events, and what that stands for. */
+/** The path of an endpoint, its list of events, and the types that the list stands for. */
 const SUBSCRIPTIONS: [path: string, events: string[], wants: RegExp][] = [
   ["/all", ["*"], /./],
   ["/payments", ["payment.*"], /^payment\./],
@@ -30,7 +30,7 @@ const SUBSCRIPTIONS: [path: string, events: string[], wants: RegExp][] = [
   ["/transfers", ["transfer.*", "ping", "webhook_endpoint.*"], /^transfer\./],
 ];
 
-webhookCase("every change arrives at every endpoint that wants it", async (t, service, hooks) => {
+webhookCase("every change arrives at each subscribed endpoint", async (t, service, hooks) => {
   const endpoints = new Map<string, AddedEndpoint>();
   for (const [path, events] of SUBSCRIPTIONS) {
     endpoints.set(path, await addEndpoint(service, hooks.url(path), { events }));
@@ -45,7 +45,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
   await settle(service);
   const events = await service.sql`select id, type, subject_id, sequence, body from pay.events`;
 
-  await t.step("of every kind that payments have", () => {
+  await t.step("payments have caused events of every kind", () => {
     const kinds = new Set(events.map(({ type }) => type));
     assert.deepEqual(
       [...kinds].sort(),
@@ -57,15 +57,15 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
     );
   });
   for (const [path, listed, wants] of SUBSCRIPTIONS) {
-    await t.step(`to an endpoint for ${listed.join(", ")}: each once`, () => {
+    await t.step(`an endpoint for ${listed.join(", ")} gets each once`, () => {
       const expected = events.filter(({ type }) => wants.test(type)).map(({ id }) => id).sort();
       assert.deepEqual(hooks.at(path).map(({ event }) => event.id).sort(), expected);
     });
   }
-  await t.step("not to a disabled endpoint, nor to another environment", () => {
+  await t.step("a disabled endpoint and another environment get nothing", () => {
     assert.deepEqual([hooks.at("/off").length, hooks.at("/other").length], [0, 0]);
   });
-  await t.step("in the order of each payment's sequence", () => {
+  await t.step("events arrive in the order of each payment's sequence", () => {
     for (const [path] of SUBSCRIPTIONS) {
       const last = new Map<string, number>();
       for (const { event } of hooks.at(path)) {
@@ -75,7 +75,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
       }
     }
   });
-  await t.step("as the bytes that are stored and that GET /v1/events/{id} shows", async () => {
+  await t.step("bodies are the stored bytes, as GET /v1/events/{id} shows them", async () => {
     for (const { bytes, event } of hooks.at("/all")) {
       const stored = events.find(({ id }) => id === event.id)!.body;
       assert.deepEqual(bytes, new TextEncoder().encode(stored));
@@ -83,7 +83,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
       assert.equal(read.text, stored);
     }
   });
-  await t.step("with every header", () => {
+  await t.step("deliveries have every header", () => {
     for (const { headers, event } of hooks.arrivals) {
       assert.equal(headers.get("Webhook-Id"), event.id);
       assert.equal(headers.get("Webhook-Attempt"), "1");
@@ -96,7 +96,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
       );
     }
   });
-  await t.step("signed for verifyWebhook(), stripe and standardwebhooks", async () => {
+  await t.step("signatures pass verifyWebhook(), stripe and standardwebhooks", async () => {
     const foreign = endpoints.get("/all")!.secret;
     for (const { path, headers, bytes, text, event } of hooks.arrivals) {
       const { secret } = endpoints.get(path)!;
@@ -113,7 +113,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
       assert.throws(() => new Webhook(foreign).verify(text, named));
     }
   });
-  await t.step("and every delivery is recorded as delivered by its first attempt", async () => {
+  await t.step("every delivery is recorded as delivered by its first attempt", async () => {
     const rows = await deliveriesOf(service, `&endpoint_id=${endpoints.get("/all")!.id}`);
     assert.equal(rows.length, events.length);
     for (const { status, attempts, next_attempt_at, event_id, event_type, payment_id } of rows) {
@@ -127,7 +127,7 @@ webhookCase("every change arrives at every endpoint that wants it", async (t, se
   });
 });
 
-webhookCase("an endpoint hears of nothing from before it was there", async (_, service, hooks) => {
+webhookCase("an endpoint gets no event from before its creation", async (_, service, hooks) => {
   const { body: payment } = await service.make({ outcome: "pending" });
   const { id } = await addEndpoint(service, hooks.url("/"));
   await service.call("POST", `${PAYMENTS}/${payment.id}/cancel`);
@@ -158,12 +158,12 @@ webhookCase("a replay, a refusal and an advance to the same status send nothing"
   assert.equal(hooks.arrivals.length, before);
 });
 
-webhookCase("a live environment's events arrive too, never at a private address", async (
+webhookCase("live events arrive too, but never at a private address", async (
   _,
   service,
   hooks,
 ) => {
-  // Written as it would be had the address been accepted: the sender judges it again.
+  // The database then holds a URL that the API refuses. The sender checks it again.
   const live = { key: service.live.text };
   const { id } = await addEndpoint(service, "https://hooks.example.com/", {}, live);
   await service.sql`update pay.webhook_endpoints set url = ${hooks.url("/live")} where id = ${id}`;

@@ -1,6 +1,6 @@
 /**
- * Endpoints that are turned off by what their receivers answer (contract §4): gone for good, or
- * failing for five days; and the schedule of live deliveries on the way there.
+ * Endpoints that the answers of their receivers disable (contract §4): after a 410, or after five
+ * days of failures. Also the schedule of live deliveries until then.
  */
 
 import assert from "node:assert/strict";
@@ -41,7 +41,7 @@ const LIVE_WAITS = [
   24 * HOUR,
 ];
 
-webhookCase("410 turns an endpoint off and tells the others", async (t, service, hooks) => {
+webhookCase("410 disables an endpoint and tells the others", async (t, service, hooks) => {
   await service.setClock(AT);
   const gone = await addEndpoint(service, hooks.url("/gone"), { description: "kept" });
   const told = await addEndpoint(service, hooks.url("/told"), {
@@ -53,7 +53,7 @@ webhookCase("410 turns an endpoint off and tells the others", async (t, service,
   await settle(service);
   const { body: endpoint } = await service.call("GET", `${ENDPOINTS}/${gone.id}`);
 
-  await t.step("it is disabled as gone and otherwise as it was", () => {
+  await t.step("it is disabled as gone and keeps its other fields", () => {
     const { status, disabled_reason, description, updated_at } = endpoint;
     assert.deepEqual([status, disabled_reason, description, updated_at], [
       "disabled",
@@ -62,7 +62,7 @@ webhookCase("410 turns an endpoint off and tells the others", async (t, service,
       new Date(AT).toISOString(),
     ]);
   });
-  await t.step("its attempt has failed for good, what waited is cancelled", async () => {
+  await t.step("its attempt is failed, and its waiting deliveries are cancelled", async () => {
     const rows = await deliveriesOf(service, `&endpoint_id=${gone.id}`);
     assert.deepEqual(rows.map(({ status, attempts }) => [status, attempts.length]), [
       ["failed", 1],
@@ -71,7 +71,7 @@ webhookCase("410 turns an endpoint off and tells the others", async (t, service,
     assert.equal(rows[0].attempts[0].response_status, 410);
     assert.equal(hooks.at("/gone").length, 1);
   });
-  await t.step("webhook_endpoint.disabled arrives at those who want it", async () => {
+  await t.step("webhook_endpoint.disabled arrives at its subscribers", async () => {
     assert.deepEqual(shown(hooks.at("/told")), ["webhook_endpoint.disabled 1"]);
     assert.deepEqual(shown(hooks.at("/payments")), ["payment.created 1", "payment.completed 1"]);
     const { bytes, headers, event } = hooks.at("/told")[0]!;
@@ -82,13 +82,13 @@ webhookCase("410 turns an endpoint off and tells the others", async (t, service,
     const [delivery] = await deliveriesOf(service, `&endpoint_id=${told.id}`);
     assert.deepEqual([delivery.payment_id, delivery.event_id], [null, event.id]);
   });
-  await t.step("nothing more is made for it", async () => {
+  await t.step("it gets no further deliveries", async () => {
     await service.make();
     await settle(service);
     assert.equal(hooks.at("/gone").length, 1);
     assert.equal((await deliveriesOf(service, `&endpoint_id=${gone.id}`)).length, 2);
   });
-  await t.step("enabled again, it is delivered to", async () => {
+  await t.step("it gets deliveries after it is enabled again", async () => {
     hooks.judge = () => 200;
     const { body } = await service.call("PUT", `${ENDPOINTS}/${gone.id}`, {
       body: { status: "enabled" },
@@ -100,7 +100,7 @@ webhookCase("410 turns an endpoint off and tells the others", async (t, service,
   });
 });
 
-webhookCase("410 does not undo a change that was made meanwhile", async (_, service, hooks) => {
+webhookCase("410 does not undo a change made meanwhile", async (_, service, hooks) => {
   const { id } = await addEndpoint(service, hooks.url("/old"));
   hooks.judge = async ({ path }) => {
     if (path !== "/old") return 200;
@@ -115,7 +115,7 @@ webhookCase("410 does not undo a change that was made meanwhile", async (_, serv
   assert.deepEqual([body.status, body.url], ["enabled", hooks.url("/new")]);
 });
 
-/** A test over live endpoints at https://hooks.example.com. */
+/** Registers a test with live endpoints at https://hooks.example.com. */
 function liveCase(
   name: string,
   run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
@@ -131,7 +131,7 @@ function liveCase(
   });
 }
 
-/** A live endpoint at a path. */
+/** Adds a live endpoint at a path. */
 function addLive(service: TestService, path: string, events = ["*"]) {
   const options = { key: service.live.text };
   return addEndpoint(service, `https://hooks.example.com${path}`, { events }, options);
@@ -173,12 +173,12 @@ liveCase("a live delivery is tried ten times", async (t, service, receiver) => {
       },
     );
   }
-  await t.step("numbered from 1 to 10", () => {
+  await t.step("attempts are numbered from 1 to 10", () => {
     assert.deepEqual(attemptsAt(receiver, "/live"), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 });
 
-liveCase("five days of failures turn a live endpoint off", async (t, service, receiver) => {
+liveCase("five days of failures disable a live endpoint", async (t, service, receiver) => {
   receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
   const { id } = await addLive(service, "/live", ["payment.*"]);
   await addLive(service, "/told", ["webhook_endpoint.*"]);
@@ -188,11 +188,11 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
     await settle(service);
   };
   await failAt(AT);
-  await t.step("not a moment before", async () => {
+  await t.step("it is still enabled a millisecond before", async () => {
     await failAt(AT + 5 * DAY - 1);
     assert.deepEqual(await readLive(service, id), ["enabled", null]);
   });
-  await t.step("a success begins the count anew", async () => {
+  await t.step("a success starts the five days again", async () => {
     receiver.judge = () => 200;
     await failAt(AT + 5 * DAY - 1);
     receiver.judge = ({ path }) => path === "/told" ? 200 : 500;
@@ -200,7 +200,7 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
     await failAt(AT + 10 * DAY - 1);
     assert.deepEqual(await readLive(service, id), ["enabled", null]);
   });
-  await t.step("then, with the event of it", async () => {
+  await t.step("after five days it is disabled, with an event", async () => {
     await failAt(AT + 10 * DAY);
     assert.deepEqual(await readLive(service, id), ["disabled", "failing"]);
     assert.deepEqual(attemptsAt(receiver, "/told"), [1]);
@@ -209,7 +209,7 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
     });
     assert.deepEqual(pending.body.data, []);
   });
-  await t.step("enabled again, it has five days again", async () => {
+  await t.step("after it is enabled again it has five days again", async () => {
     const body = { status: "enabled" };
     await service.call("PUT", `${ENDPOINTS}/${id}`, { body, key: service.live.text });
     await failAt(AT + 11 * DAY);
@@ -217,7 +217,7 @@ liveCase("five days of failures turn a live endpoint off", async (t, service, re
   });
 });
 
-webhookCase("a test endpoint may fail for longer", async (_, service, hooks) => {
+webhookCase("five days of failures do not disable a test endpoint", async (_, service, hooks) => {
   const { id } = await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   for (const days of [0, 4, 6, 29]) {

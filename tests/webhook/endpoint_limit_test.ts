@@ -1,6 +1,4 @@
-/**
- * At most 16 endpoints in an environment (contract §4), however many are created at once.
- */
+/** An environment has at most 16 endpoints (contract §4), also when many are created at once. */
 
 import assert from "node:assert/strict";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
@@ -9,10 +7,10 @@ import { addEndpoint, ENDPOINTS } from "../support/webhook/recording_receiver.ts
 const MAX_ENDPOINTS = 16;
 const URL = "https://hooks.example.com/payments";
 
-serviceCase("the 17th endpoint is refused", async (t, service) => {
+serviceCase("POST /v1/webhook_endpoints refuses the 17th endpoint", async (t, service) => {
   const ids: string[] = [];
   for (let i = 0; i < MAX_ENDPOINTS; i++) ids.push((await addEndpoint(service, URL)).id);
-  await t.step("400, and again with the same key", async () => {
+  await t.step("it is 400, and 400 again with the same idempotency key", async () => {
     for (let i = 0; i < 2; i++) {
       const refused = await service.call("POST", ENDPOINTS, {
         body: { url: URL },
@@ -24,10 +22,10 @@ serviceCase("the 17th endpoint is refused", async (t, service) => {
     const [kept] = await service.sql`select count(*)::int as keys from pay.idempotency_keys`;
     assert.equal(kept!.keys, 0);
   });
-  await t.step("another environment has places of its own", async () => {
+  await t.step("another environment has a limit of its own", async () => {
     await addEndpoint(service, URL, {}, { key: service.other.text });
   });
-  await t.step("a deleted one makes room, and the kept key is free", async () => {
+  await t.step("deleting one makes room, and the refused key can be used", async () => {
     assert.equal((await service.call("DELETE", `${ENDPOINTS}/${ids[7]}`)).status, 200);
     const made = await service.call("POST", ENDPOINTS, {
       body: { url: URL },
@@ -37,7 +35,7 @@ serviceCase("the 17th endpoint is refused", async (t, service) => {
   });
 });
 
-serviceCase("20 racing creates leave exactly 16", async (_, service) => {
+serviceCase("POST /v1/webhook_endpoints 20 times at once leaves 16", async (_, service) => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>
       service.call("POST", ENDPOINTS, {

@@ -1,6 +1,6 @@
 /**
- * Many rotations of one endpoint: the number of secrets that sign, the size of the headers, and
- * that ended secrets are deleted.
+ * Many rotations of one endpoint: the number of secrets that sign, the size of the signature
+ * header, and the deletion of ended secrets.
  */
 
 import assert from "node:assert/strict";
@@ -16,11 +16,13 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { verifiedBy } from "../support/webhook/verified_by.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-/** Secrets that sign at the same time. */
+/** The number of secrets that sign at the same time. */
 const MAX_LIVE = 5;
 const LONGEST_OVERLAP_S = 604_800;
 const ROTATIONS = 60;
-/** Characters of `Payment-Signature` with five secrets: `t=`, ten digits, and 68 for each. */
+/**
+ * Characters of `Payment-Signature` with five secrets: `t=`, ten digits, and 68 for each secret.
+ */
 const MAX_HEADER = 12 + MAX_LIVE * 68;
 
 async function rotate(service: TestService, id: string, expires_in: number): Promise<string> {
@@ -43,7 +45,7 @@ async function storedSecrets({ sql }: TestService, id: string): Promise<number> 
   return row!.count;
 }
 
-webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) => {
+webhookCase("POST /rotate_secret keeps at most five secrets", async (t, service, hooks) => {
   await service.setClock(AT);
   const { id, secret } = await addEndpoint(service, hooks.url("/"));
   const secrets = [secret];
@@ -51,7 +53,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
     await service.setClock(AT + i * 10);
     secrets.unshift(await rotate(service, id, LONGEST_OVERLAP_S));
   }
-  await t.step(`after ${ROTATIONS} long overlaps the newest five sign, and no other`, async () => {
+  await t.step(`after ${ROTATIONS} long overlaps only the newest five sign`, async () => {
     const arrival = await deliver(service, hooks.arrivals);
     const expected = secrets.map((_, i) => i < MAX_LIVE);
     assert.deepEqual(await verifiedBy(arrival, secrets), expected);
@@ -66,7 +68,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
     const arrival = await deliver(service, hooks.arrivals);
     assert.deepEqual(await verifiedBy(arrival, [newest, secrets[0]!]), [true, false]);
   });
-  await t.step("expires_in 0 ends all older ones now", async () => {
+  await t.step("expires_in 0 ends all older secrets now", async () => {
     await rotate(service, id, LONGEST_OVERLAP_S);
     await rotate(service, id, LONGEST_OVERLAP_S);
     const last = await rotate(service, id, 0);
@@ -75,7 +77,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
     assert.equal(arrival.headers.get("Payment-Signature")!.split("v1=").length, 2);
     assert.equal(await storedSecrets(service, id), 1);
   });
-  await t.step("an update drops what has ended", async () => {
+  await t.step("an update deletes ended secrets", async () => {
     await rotate(service, id, 60);
     assert.equal(await storedSecrets(service, id), 2);
     await service.setClock(AT + 1_000_000);
@@ -85,7 +87,7 @@ webhookCase("POST /rotate_secret keeps five secrets", async (t, service, hooks) 
   });
 });
 
-webhookCase("rotations that race keep five secrets", async (_t, service, hooks) => {
+webhookCase("POST /rotate_secret at once leaves five secrets", async (_t, service, hooks) => {
   const second = startSecondService(service);
   try {
     const { id } = await addEndpoint(service, hooks.url("/"));

@@ -1,6 +1,6 @@
 /**
- * Secrets of endpoints: shown byte for byte by replays, in the database not at all, and how older
- * ones sign for a while after a rotation.
+ * Secrets of endpoints: replays show them byte for byte, the database does not contain them, and
+ * older ones sign for a while after a rotation.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import { dumpTables } from "../support/database/table_dump.ts";
 const URL = "https://hooks.example.com/payments";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 
-serviceCase("a replay shows the same bytes", async (t, service) => {
+serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   const body = { url: URL };
   const first: Record<string, TestAnswer> = {};
   const requests: [name: string, method: string, suffix: string, body: unknown][] = [
@@ -31,7 +31,7 @@ serviceCase("a replay shows the same bytes", async (t, service) => {
     return service.call(method, path, { body, idempotency_key: name });
   };
   for (const [name] of requests) {
-    await t.step(`${name}, and every earlier one again`, async () => {
+    await t.step(`${name}, and a replay of every earlier one`, async () => {
       first[name] = await send(name);
       assert.equal(first[name].headers.get("Idempotent-Replayed"), null);
       for (const [earlier, answer] of Object.entries(first)) {
@@ -41,14 +41,14 @@ serviceCase("a replay shows the same bytes", async (t, service) => {
       }
     });
   }
-  await t.step("create and rotate show a secret each, the others none", () => {
+  await t.step("only create and rotate show a secret, each its own", () => {
     const secrets = requests.map(([name]) => first[name]!.body.secret);
     assert.match(secrets[0], /^whsec_/);
     assert.match(secrets[2], /^whsec_/);
     assert.notEqual(secrets[0], secrets[2]);
     assert.deepEqual([secrets[1], secrets[3]], [undefined, undefined]);
   });
-  await t.step("another body under the key is a conflict", async () => {
+  await t.step("another body under the same idempotency key is a conflict", async () => {
     const answer = await service.call("POST", ENDPOINTS, {
       body: { url: `${URL}/2` },
       idempotency_key: "create",
@@ -57,7 +57,7 @@ serviceCase("a replay shows the same bytes", async (t, service) => {
   });
 });
 
-serviceCase("twins get one answer", async (t, service) => {
+serviceCase("twins of a request on endpoints get one answer", async (t, service) => {
   const twins = async (method: string, path: string, body: unknown) => {
     const answers = await Promise.all(
       Array.from(
@@ -84,7 +84,7 @@ serviceCase("twins get one answer", async (t, service) => {
   }
 });
 
-webhookCase("a dump of the database can sign nothing", async (t, service, receiver) => {
+webhookCase("a dump of the database is not enough to sign", async (t, service, receiver) => {
   const made = await service.call("POST", ENDPOINTS, {
     body: { url: receiver.url("/") },
     idempotency_key: "create",
@@ -98,10 +98,10 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
   await settle(service);
   const [arrival] = receiver.arrivals;
   const text = await dumpTables(service);
-  await t.step("the dump is one", () => {
+  await t.step("the dump contains the endpoint and its events", () => {
     assert.ok(text.includes(id) && text.includes("payment.created"));
   });
-  await t.step("holds no secret in any form", () => {
+  await t.step("the dump contains no secret in any form", () => {
     for (const { body: { secret } } of [made, rotated]) {
       const bytes = atob(secret.slice("whsec_".length));
       const hex = Array.from(bytes, (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
@@ -111,7 +111,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
     }
     assert.deepEqual(text.match(/whsec_(?!reference:)\S+/g), null);
   });
-  await t.step("holds no text that signs", () => {
+  await t.step("the dump contains no text that verifies", () => {
     const content = `${arrival!.headers.get("Webhook-Timestamp")}.${arrival!.text}`;
     const signatures = arrival!.headers.get("Payment-Signature")!;
     const signs = (key: string) =>
@@ -121,7 +121,7 @@ webhookCase("a dump of the database can sign nothing", async (t, service, receiv
     assert.ok(tokens.size > 50);
     for (const token of tokens) assert.ok(!signs(token) && !signs(`whsec_${token}`));
   });
-  await t.step("with another master secret it makes other secrets", async () => {
+  await t.step("another master secret derives other secrets", async () => {
     const [row] = await service.sql`select secrets from pay.webhook_endpoints where id = ${id}`;
     const derive = (master_secret: string, { version, salt }: { version: number; salt: string }) =>
       deriveEndpointSecret({ master_secret, endpoint_id: id, version, salt });
@@ -172,7 +172,7 @@ webhookCase(
         assert.equal(arrival.headers.get("Webhook-Signature")!.split(" ").length, expected.length);
       });
     }
-    await t.step("without expires_in the older one is dead at once", async () => {
+    await t.step("without expires_in the older secret ends at once", async () => {
       const fourth = await rotate();
       assert.deepEqual(await verifiedBy(await deliver(), [fourth, third]), [true, false]);
     });

@@ -1,6 +1,6 @@
 /**
- * Addresses of endpoints through the API: the vectors with private addresses off, and live keys,
- * which are refused private addresses even where test keys may have them.
+ * URLs of endpoints in the API: the test vectors without private addresses, and live keys, which
+ * may not use private addresses even where test keys may.
  */
 
 import assert from "node:assert/strict";
@@ -8,17 +8,17 @@ import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { addEndpoint, ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 import { URL_VECTORS } from "../support/core/vectors.ts";
 
-/** What the operator's own setting and hosts do not decide. */
+/** Vectors that do not depend on settings of the operator. */
 const VECTORS = URL_VECTORS.filter(
   ({ own_hosts, allow_private }) => !own_hosts && !allow_private,
 );
 
-/** U+0000 is refused in any field before the url is looked at. */
+/** A text with U+0000 is refused in any field, before the URL is checked. */
 function codeOf(url: string): string {
   return url.includes("\0") ? "invalid_json" : "invalid_parameter";
 }
 
-serviceCase("POST /v1/webhook_endpoints judges the url", async (t, service) => {
+serviceCase("POST /v1/webhook_endpoints checks the url", async (t, service) => {
   assert.ok(VECTORS.length > 200);
   for (const { url, result, href = url } of VECTORS) {
     await t.step(`${JSON.stringify(url).slice(0, 70)}: ${result}`, async () => {
@@ -36,7 +36,7 @@ serviceCase("POST /v1/webhook_endpoints judges the url", async (t, service) => {
   }
 }, { allow_private_webhooks: false });
 
-serviceCase("PUT /v1/webhook_endpoints/{id} judges the url", async (t, service) => {
+serviceCase("PUT /v1/webhook_endpoints/{id} checks the url", async (t, service) => {
   const { id, url } = await addEndpoint(service, "https://hooks.example.com/") as never as {
     id: string;
     url: string;
@@ -59,7 +59,7 @@ const PRIVATE = [
   "https://192.168.0.1/",
   "http://hooks.example.com/",
 ];
-serviceCase("private addresses are for test keys, where allowed", async (t, service) => {
+serviceCase("only test keys may use private addresses, if allowed", async (t, service) => {
   const live = { key: service.live.text };
   const { id } = await addEndpoint(service, "https://hooks.example.com/", {}, live);
   for (const url of PRIVATE) {
@@ -71,7 +71,7 @@ serviceCase("private addresses are for test keys, where allowed", async (t, serv
       assertRefused(updated, 400, "invalid_parameter", "url");
     });
   }
-  await t.step("a host of our own is refused to both", async () => {
+  await t.step("both keys are refused a host of the service itself", async () => {
     for (const key of [service.key.text, service.live.text]) {
       const made = await service.call("POST", ENDPOINTS, {
         body: { url: "https://payments.example.com/functions/v1/api-v1-payments/internal/relay" },

@@ -1,6 +1,4 @@
-/**
- * Webhook endpoints over HTTP (contract §4): create, read, update, delete, and what refuses them.
- */
+/** Webhook endpoints over HTTP (contract §4): create, read, update, delete, and their refusals. */
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
@@ -18,7 +16,7 @@ const AT = "2026-08-09T10:11:12.013Z";
 const LATER = "2026-08-09T10:11:13.000Z";
 const URL = "https://hooks.example.com/payments";
 
-/** All operations on one endpoint, with a body that each takes. */
+/** All operations on one endpoint, with a valid body for each. */
 const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
   ["GET", ""],
   ["PUT", "", { description: "x" }],
@@ -28,7 +26,7 @@ const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
 
 serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
   await service.setClock(Date.parse(AT));
-  await t.step("answers every field, and the secret once", async () => {
+  await t.step("answers with every field, and shows the secret", async () => {
     const asked = {
       url: "https://hooks.example.com/a/../b",
       events: ["payment.*", "refund.completed"],
@@ -59,12 +57,12 @@ serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
     const { body: list } = await service.call("GET", ENDPOINTS);
     assert.deepEqual(list.data, [{ id, ...rest }]);
   });
-  await t.step("defaults", async () => {
+  await t.step("sets the defaults", async () => {
     const { body } = await service.call("POST", ENDPOINTS, { body: { url: URL } });
     const { events, description, metadata } = body;
     assert.deepEqual([events, description, metadata], [["*"], null, {}]);
   });
-  await t.step("every kind and every pattern; a kind twice is one", async () => {
+  await t.step("accepts every type and pattern, and lists a repeated type once", async () => {
     const events = [...EVENT_TYPES, "*", "payment.*", "refund.*", "transfer.*", "payment.created"];
     const { body } = await service.call("POST", ENDPOINTS, { body: { url: URL, events } });
     assert.deepEqual(body.events, events.slice(0, -1));
@@ -85,7 +83,7 @@ const BAD_BODIES: [name: string, body: Record<string, unknown>, param: string][]
   ["a long description", { url: URL, description: "x".repeat(501) }, "description"],
   ["metadata that is no text", { url: URL, metadata: { a: 1 } }, "metadata.a"],
 ];
-serviceCase("POST and PUT /v1/webhook_endpoints refuse", async (t, service) => {
+serviceCase("POST and PUT /v1/webhook_endpoints refuse invalid bodies", async (t, service) => {
   const { id } = await addEndpoint(service, URL);
   for (const [name, body, param] of BAD_BODIES) {
     await t.step(name, async () => {
@@ -104,7 +102,7 @@ serviceCase("POST and PUT /v1/webhook_endpoints refuse", async (t, service) => {
     const updated = await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "off" } });
     assertRefused(updated, 400, "invalid_parameter", "status");
   });
-  await t.step("and have written nothing", async () => {
+  await t.step("nothing was written", async () => {
     const rows = await service.sql`select revision from pay.webhook_endpoints`;
     assert.deepEqual(rows.map(({ revision }) => revision), [1]);
   });
@@ -120,10 +118,10 @@ const UPDATES: [name: string, body: Record<string, unknown>, changed?: Record<st
     ["the metadata", { metadata: { b: "2" } }],
     ["off", { status: "disabled" }, { status: "disabled", disabled_reason: "manual" }],
     ["off again", { status: "disabled" }, { status: "disabled", disabled_reason: "manual" }],
-    ["another field while off", { description: "off" }],
+    ["another field while disabled", { description: "off" }],
     ["on", { status: "enabled" }, { status: "enabled", disabled_reason: null }],
   ];
-serviceCase("PUT /v1/webhook_endpoints/{id} changes what is given", async (t, service) => {
+serviceCase("PUT /v1/webhook_endpoints/{id} changes the given fields", async (t, service) => {
   await service.setClock(Date.parse(AT));
   const first = { description: "old", metadata: { a: "1" }, events: ["payment.*"] };
   const { id } = await addEndpoint(service, URL, first);
@@ -141,7 +139,7 @@ serviceCase("PUT /v1/webhook_endpoints/{id} changes what is given", async (t, se
   }
 });
 
-serviceCase("a text that looks like a kept secret stays what it is", async (_, service) => {
+serviceCase("a text that looks like a stored secret stays as it is", async (_, service) => {
   const description = "whsec_reference:1:00ff";
   const made = await service.call("POST", ENDPOINTS, {
     body: { url: URL, description, metadata: { secret: description } },
@@ -171,10 +169,10 @@ serviceCase("GET /v1/webhook_endpoints pages, newest first", async (_, service) 
   assert.deepEqual([rest.has_more, rest.next_cursor], [false, null]);
 });
 
-serviceCase("DELETE /v1/webhook_endpoints/{id} leaves nothing to find", async (t, service) => {
+serviceCase("DELETE /v1/webhook_endpoints/{id} removes the endpoint", async (t, service) => {
   const { id } = await addEndpoint(service, URL);
   const { body: payment } = await service.make({ outcome: "pending" });
-  await t.step("answers what was deleted", async () => {
+  await t.step("answers with the deleted endpoint", async () => {
     const gone = await service.call("DELETE", `${ENDPOINTS}/${id}`);
     assert.deepEqual([gone.status, gone.body], [200, {
       id,
@@ -195,12 +193,12 @@ serviceCase("DELETE /v1/webhook_endpoints/{id} leaves nothing to find", async (t
     const body = { endpoint_id: id, event: "ping", payment_id: payment.id };
     assertRefused(await service.call("POST", TRIGGER, { body }), 404, "not_found");
   });
-  await t.step("it is in no list", async () => {
+  await t.step("no list contains it", async () => {
     assert.deepEqual((await service.call("GET", ENDPOINTS)).body.data, []);
   });
 });
 
-serviceCase("another environment's endpoint answers like an unknown one", async (t, service) => {
+serviceCase("a foreign endpoint id answers like an unknown one", async (t, service) => {
   const { id } = await addEndpoint(service, URL, {}, { key: service.other.text });
   const { body: payment } = await service.make({ outcome: "pending" });
   const unknown = `whe_${"0".repeat(26)}`;
@@ -227,13 +225,13 @@ serviceCase("another environment's endpoint answers like an unknown one", async 
       assert.equal(timeless(foreign.text, id), timeless(none.text, unknown));
     });
   }
-  await t.step("and is untouched", async () => {
+  await t.step("the foreign endpoint has not changed", async () => {
     const read = await service.call("GET", `${ENDPOINTS}/${id}`, { key: service.other.text });
     assert.deepEqual([read.body.status, read.body.description], ["enabled", null]);
   });
 });
 
-serviceCase("without a master secret", async (t, service) => {
+serviceCase("the API without a webhook master secret", async (t, service) => {
   const id = `whe_${"0".repeat(26)}`;
   const cases: [string, string, unknown][] = [
     ["POST", ENDPOINTS, { url: URL }],
@@ -249,12 +247,12 @@ serviceCase("without a master secret", async (t, service) => {
       assert.match(answer.headers.get("Retry-After") ?? "", /^[1-9]\d*$/);
     });
   }
-  await t.step("endpoints and deliveries are read, payments made", async () => {
+  await t.step("endpoints and deliveries are readable, and payments can be created", async () => {
     assert.equal((await service.call("GET", ENDPOINTS)).status, 200);
     assert.equal((await service.call("GET", DELIVERIES)).status, 200);
     assert.equal((await service.pay()).status, 201);
   });
-  await t.step("nothing without a key, all the same", async () => {
+  await t.step("a request without a key is still 401", async () => {
     const answer = await service.call("POST", ENDPOINTS, { body: { url: URL }, key: null });
     assertRefused(answer, 401, "unauthorized");
   });

@@ -1,4 +1,7 @@
-/** Answers that are split into packets at every position, and the memory of the parser. */
+/**
+ * The parser of answers: answers that are split into packets at every position, and the memory that
+ * it uses.
+ */
 import assert from "node:assert/strict";
 import { AnswerReader, MalformedAnswerError } from "../../shared/delivery/http_answer.ts";
 import { ResponseParser } from "../../shared/delivery/llhttp.ts";
@@ -63,13 +66,13 @@ for (const [name, text, expected] of CASES) {
   }
 }
 
-Deno.test("AnswerReader.push() bytes after the end: the connection is not reused", async () => {
+Deno.test("AnswerReader.push() prevents reuse of the connection after extra bytes", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH";
   const expected = { ...ended(200), reusable: false };
   assert.deepEqual(await readIn(new TextEncoder().encode(text), text.length), expected);
 });
 
-Deno.test("AnswerReader.close() gives all memory back", async () => {
+Deno.test("AnswerReader.close() frees all memory", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok";
   const bytes = new TextEncoder().encode(text);
   await readIn(bytes, 5);

@@ -1,4 +1,7 @@
-/** What wakes the relay and retention over HTTP: guarded by a token, and nothing else to see. */
+/**
+ * The routes that wake the relay and retention over HTTP. A token guards them, and without it they
+ * reveal nothing.
+ */
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
@@ -17,21 +20,21 @@ import { until } from "../support/common/until.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ROUTES = [RELAY, RETENTION];
 
-/** Everything that is not the token; of the same length and of others. */
+/** Texts that are not the token, of the same length and of others. */
 const WRONG: [name: string, header: string | null][] = [
   ["no header", null],
   ["an empty header", ""],
   ["no scheme", RELAY_TOKEN],
   ["another scheme", `Basic ${RELAY_TOKEN}`],
   ["no token", "Bearer "],
-  ["the token but for its last character", `Bearer ${RELAY_TOKEN.slice(0, -1)}`],
-  ["the token with one more", `Bearer ${RELAY_TOKEN}x`],
+  ["the token without its last character", `Bearer ${RELAY_TOKEN.slice(0, -1)}`],
+  ["the token with one more character", `Bearer ${RELAY_TOKEN}x`],
   ["the token in upper case", `Bearer ${RELAY_TOKEN.toUpperCase()}`],
   ["the token twice", `Bearer ${RELAY_TOKEN}, Bearer ${RELAY_TOKEN}`],
   ["null", "Bearer null"],
 ];
 
-serviceCase("POST /internal/… takes the token and nothing else", async (t, service) => {
+serviceCase("POST /internal/… needs the relay token", async (t, service) => {
   const call = (method: string, path: string, header: string | null) =>
     service.call(method, path, {
       key: null,
@@ -47,7 +50,7 @@ serviceCase("POST /internal/… takes the token and nothing else", async (t, ser
         service.assertStatements(0);
       });
     }
-    await t.step(`${path}, an API key: 401`, async () => {
+    await t.step(`${path} with an API key: 401`, async () => {
       assertRefused(await service.call("POST", path), 401, "unauthorized");
       assertRefused(
         await service.call("POST", path, { key: service.live.text }),
@@ -55,30 +58,30 @@ serviceCase("POST /internal/… takes the token and nothing else", async (t, ser
         "unauthorized",
       );
     });
-    await t.step(`GET ${path}: no such thing`, async () => {
+    await t.step(`GET ${path} with the token: 401`, async () => {
       assertRefused(await call("GET", path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
       assertRefused(await service.call("GET", path), 404, "not_found");
     });
-    await t.step(`${path} of the sandbox function: no such thing`, async () => {
+    await t.step(`${path} of the sandbox function: 401`, async () => {
       const sandbox = path.replace("payments", "sandbox");
       assertRefused(await call("POST", sandbox, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
       assertRefused(await service.call("POST", sandbox), 404, "not_found");
     });
-    await t.step(`${path}, the token in the query: 401`, async () => {
+    await t.step(`${path} with the token in the query: 401`, async () => {
       assertRefused(await call("POST", `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
     });
   }
-  await t.step("the token opens nothing else", async () => {
+  await t.step("the token is refused on other routes", async () => {
     const answer = await service.call("GET", "/api-v1-payments/v1/payments", { key: RELAY_TOKEN });
     assertRefused(answer, 401, "unauthorized");
   });
-  await t.step("and is logged nowhere", () => {
+  await t.step("no log line contains the token", () => {
     assert.ok(!JSON.stringify(service.logs).includes(RELAY_TOKEN));
     assert.ok(service.logs.some(({ route }) => route === `POST ${RELAY}`));
   });
 });
 
-webhookCase("POST /internal/relay delivers what is due", async (_, service, hooks) => {
+webhookCase("POST /internal/relay delivers due events", async (_, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
@@ -86,7 +89,7 @@ webhookCase("POST /internal/relay delivers what is due", async (_, service, hook
   await settle(service);
   hooks.judge = () => 200;
   await service.setClock(AT + 5_000);
-  // With a body and without, as pg_net and a person send it.
+  // pg_net sends a body. A person may send none.
   for (const body of [{}, undefined]) {
     const answer = await service.call("POST", RELAY, { key: RELAY_TOKEN, body });
     assert.deepEqual([answer.status, answer.body], [202, { status: "awake" }]);
@@ -97,7 +100,7 @@ webhookCase("POST /internal/relay delivers what is due", async (_, service, hook
 });
 
 const UNSET = { relay_token: undefined } as unknown as Partial<Settings>;
-serviceCase("POST /internal/… where no token is set: 401", async (t, service) => {
+serviceCase("POST /internal/… without a configured token is 401", async (t, service) => {
   for (const path of ROUTES) {
     for (const header of ["Bearer null", "Bearer undefined", "Bearer ", `Bearer ${RELAY_TOKEN}`]) {
       await t.step(`${path}, ${header}`, async () => {

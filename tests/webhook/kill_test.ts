@@ -1,7 +1,7 @@
 /**
- * `kill -9` of the whole server in the middle of its deliveries, twice (promises R1, R6, R7, R8): what
- * was acknowledged is there, every event arrives, few arrive twice, none out of order, and every
- * signature is fresh. Clients retry with their keys until they are answered.
+ * `kill -9` of the whole server in the middle of its deliveries, twice (promises R1, R6, R7, R8).
+ * Acknowledged payments exist, every event arrives, few arrive twice, none out of order, and every
+ * signature is fresh. Clients retry with their keys until they get an answer.
  */
 
 import assert from "node:assert/strict";
@@ -12,17 +12,17 @@ import { startService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder } from "../support/webhook/recording_receiver.ts";
 import { until } from "../support/common/until.ts";
 
-/** Each has two events, and there is one endpoint. */
+/** Each payment has two events, and there is one endpoint. */
 const PAYMENTS = 1000;
 const CLIENTS = 8;
-/** The server is killed when so many deliveries have arrived. */
+/** The server is killed when this number of deliveries have arrived. */
 const KILLS_AT = [600, 1300];
 const LEASE_MS = 2_500;
 const DUPLICATES_LIMIT = 0.05;
 const DEADLINE_MS = 60_000;
 
 Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
-  // Of this service only the database, the key and the endpoint are used.
+  // The test uses only the database, the key and the endpoint of this service.
   const service = await startService();
   const hooks = openRecorder(async () => {
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -33,7 +33,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
   let server = await launch();
   let retries = 0;
 
-  /** Creates one payment, however often it takes. */
+  /** Creates one payment, with retries until the server answers. */
   async function pay(i: number): Promise<void> {
     for (const started = Date.now(); Date.now() - started < DEADLINE_MS; retries++) {
       const answer = await fetch(`${server.base_url}/api-v1-sandbox/payments`, {
@@ -85,7 +85,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
     await t.step("both kills came in the middle of deliveries", () => {
       for (const leased of under_way) assert.ok(leased > 0);
     });
-    await t.step("each payment was made once", async () => {
+    await t.step("each payment was created once", async () => {
       const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
       assert.equal(row!.payments, PAYMENTS);
     });
@@ -95,17 +95,17 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
       assert.deepEqual(events.filter(({ id }) => !first.has(id)), []);
       assert.equal(first.size, events.length);
     });
-    await t.step("and is recorded as delivered", async () => {
+    await t.step("every delivery is recorded as delivered", async () => {
       const rows = await service.sql`
         select status, count(*)::int as deliveries from pay.webhook_deliveries group by status`;
       assert.deepEqual(rows.map((row) => ({ ...row })), [
         { status: "delivered", deliveries: 2 * PAYMENTS },
       ]);
     });
-    await t.step("few have arrived twice", () => {
+    await t.step("less than 5 % have arrived twice", () => {
       assert.ok(duplicates < DUPLICATES_LIMIT * first.size, `${duplicates}`);
     });
-    await t.step("none before an earlier one of its payment", () => {
+    await t.step("no event arrived before an earlier one of its payment", () => {
       const last = new Map<string, number>();
       for (const { event } of first.values()) {
         const { id } = event.data.object;
@@ -113,14 +113,14 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
         last.set(id, event.sequence);
       }
     });
-    await t.step("each body is what was committed", async () => {
+    await t.step("each body equals the committed event", async () => {
       const rows = await service.sql<
         { id: string; body: string }[]
       >`select id, body from pay.events`;
       const bodies = new Map(rows.map(({ id, body }) => [id, body]));
       for (const { event, text } of hooks.arrivals) assert.equal(text, bodies.get(event.id));
     });
-    await t.step("each signature is genuine and fresh", async () => {
+    await t.step("each signature is valid and fresh", async () => {
       for (const { path, headers, bytes, at_ms } of hooks.arrivals) {
         const received = { path, headers, bytes, at_ms };
         const { is_genuine, age_ms, timestamps_apart_s } = await readArrival(received, secret);

@@ -1,4 +1,7 @@
-/** How soon after its commit an event arrives (promise of the nudge: no clock is waited for). */
+/**
+ * The time from a commit until its event arrives. The commit wakes the relay, so no delivery waits
+ * for a timer.
+ */
 
 import assert from "node:assert/strict";
 import { measureLatencies, percentile, summary } from "../support/webhook/latencies.ts";
@@ -7,13 +10,13 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const PAYMENTS = 300;
 /**
- * One round within the limits shows that no delivery waits for a timer; the machine may slow down
- * others.
+ * One round within the limits shows that no delivery waits for a timer. The machine may slow down
+ * other rounds.
  */
 const ROUNDS = 3;
-/** What is promised of an idle machine. `IDLE_MACHINE=true` says that this is one. */
+/** The promise for an idle machine. `IDLE_MACHINE=true` states that this machine is idle. */
 const IDLE_LIMITS_MS = { p50: 20, p99: 100 };
-/** Loose, because other tests share the machine. */
+/** Loose limits, because other tests share the machine. */
 const SHARED_LIMITS_MS = { p50: 100, p99: 1_000 };
 
 webhookCase("an event arrives right after its commit", async (_, service, hooks) => {

@@ -1,4 +1,4 @@
-/** The delivery log and sending a delivery again by hand (contract §4). */
+/** The delivery log, and redelivery on demand (contract §4). */
 
 import assert from "node:assert/strict";
 import { assertRefused } from "../support/service/service_case.ts";
@@ -31,7 +31,7 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
   await service.setClock(AT + 1000);
   const answer = await redeliver(service, before.id, "again");
   await settle(service);
-  await t.step("answers the delivery, due now", () => {
+  await t.step("answers with the delivery, which is due now", () => {
     const next_attempt_at = new Date(AT + 1000).toISOString();
     assert.deepEqual([answer.status, answer.body], [200, {
       ...before,
@@ -39,7 +39,7 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
       next_attempt_at,
     }]);
   });
-  await t.step("as the same bytes, as its second attempt", () => {
+  await t.step("sends the same bytes as attempt 2", () => {
     assert.deepEqual(shown(hooks.arrivals), ["payment.created 1", "payment.created 2"]);
     assert.equal(hooks.arrivals[0]!.text, hooks.arrivals[1]!.text);
   });
@@ -68,13 +68,13 @@ webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) =>
   }
   const [failed] = await deliveriesOf(service);
   assert.equal(failed.status, "failed");
-  await t.step("that fails again is failed again, without another attempt", async () => {
+  await t.step("a failed redelivery is failed again, without another attempt", async () => {
     await redeliver(service, failed.id);
     await settle(service);
     const [after] = await deliveriesOf(service);
     assert.deepEqual([after.status, after.attempts.length], ["failed", 5]);
   });
-  await t.step("that is taken is delivered", async () => {
+  await t.step("a successful redelivery is delivered", async () => {
     hooks.judge = () => 200;
     await redeliver(service, failed.id);
     await settle(service);
@@ -83,7 +83,7 @@ webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) =>
   });
 });
 
-webhookCase("POST /redeliver without end leaves a delivery small", async (t, service, hooks) => {
+webhookCase("POST /redeliver 30 times keeps the attempts small", async (t, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
   await service.make({ outcome: "pending" });
@@ -91,7 +91,7 @@ webhookCase("POST /redeliver without end leaves a delivery small", async (t, ser
   const [{ id }] = await deliveriesOf(service);
   const read = async () => (await service.call("GET", `${DELIVERIES}/${id}`)).body.attempts;
   const [first] = await read();
-  // As if it had been sent for an hour.
+  // The state after 100 000 attempts.
   const attempt = 100_000;
   const long = { ...first, duration_ms: 15_000, error: "connection_failed" };
   const numbers = Array.from({ length: 50 }, (_, i) => attempt - 49 + i);
@@ -104,18 +104,18 @@ webhookCase("POST /redeliver without end leaves a delivery small", async (t, ser
     await settle(service);
     shown = await read();
   }
-  await t.step("its attempts do not grow beyond 8 kB", () => {
+  await t.step("the recorded attempts stay within 8 kB", () => {
     const { length } = JSON.stringify(shown);
     assert.ok(length > 7_500 && length < 8_300, `${length} bytes`);
   });
-  await t.step("they are the first and the newest", () => {
+  await t.step("they are the first attempt and the newest ones", () => {
     assert.ok(shown.length > 50);
     const newest = shown.slice(1).map((_, i) => attempt + 30 + 2 - shown.length + i);
     assert.deepEqual(shown.map(({ number }) => number), [1, ...newest]);
   });
 });
 
-webhookCase("POST /redeliver of a pending delivery does not wait for its time", async (
+webhookCase("POST /redeliver of a pending delivery does not wait until it is due", async (
   _,
   service,
   hooks,
@@ -127,7 +127,7 @@ webhookCase("POST /redeliver of a pending delivery does not wait for its time", 
   await settle(service);
   const [first, second] = await deliveriesOf(service);
   hooks.judge = () => 200;
-  // The second still waits for the first.
+  // The second delivery still waits for the first.
   await redeliver(service, second.id);
   await settle(service);
   assert.deepEqual(shown(hooks.arrivals), ["payment.created 1"]);
@@ -141,7 +141,7 @@ webhookCase("POST /redeliver of a pending delivery does not wait for its time", 
 });
 
 webhookCase(
-  "POST /redeliver while an attempt is under way adds none",
+  "POST /redeliver during an attempt adds no other attempt",
   async (_, service, hooks) => {
     await addEndpoint(service, hooks.url("/"));
     const answers: (() => void)[] = [];
@@ -159,7 +159,7 @@ webhookCase(
   },
 );
 
-webhookCase("POST /redeliver where nothing can be delivered", async (t, service, hooks) => {
+webhookCase("POST /redeliver without a usable endpoint", async (t, service, hooks) => {
   await service.setClock(AT);
   const { id } = await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
@@ -169,29 +169,29 @@ webhookCase("POST /redeliver where nothing can be delivered", async (t, service,
   const [cancelled] = await deliveriesOf(service);
   assert.deepEqual([cancelled.status, cancelled.next_attempt_at], ["cancelled", null]);
   const refused = await redeliver(service, cancelled.id, "off");
-  await t.step("the endpoint is disabled: 409", () => {
+  await t.step("a disabled endpoint: 409", () => {
     assertRefused(refused, 409, "invalid_state");
     const { current_status, allowed } = refused.body.error;
     assert.deepEqual([current_status, allowed], ["disabled", ["enabled"]]);
   });
-  await t.step("the endpoint is enabled again: a cancelled one is delivered", async () => {
+  await t.step("the endpoint is enabled again: a cancelled delivery is sent", async () => {
     await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" } });
     hooks.judge = () => 200;
     assert.equal((await redeliver(service, cancelled.id)).status, 200);
     await settle(service);
     assert.equal((await deliveriesOf(service))[0].status, "delivered");
   });
-  await t.step("the refusal is kept under its key", async () => {
+  await t.step("a replay of the refused request is still refused", async () => {
     const again = await redeliver(service, cancelled.id, "off");
     assert.deepEqual([again.status, again.text], [409, refused.text]);
     assert.equal(again.headers.get("Idempotent-Replayed"), "true");
   });
-  await t.step("the endpoint is deleted: 409", async () => {
+  await t.step("a deleted endpoint: 409", async () => {
     await service.call("DELETE", `${ENDPOINTS}/${id}`);
     assertRefused(await redeliver(service, cancelled.id), 409, "invalid_state");
   });
   await t.step(
-    "an unknown delivery and another environment's: 404, and no key is kept",
+    "an unknown and a foreign delivery: 404, which is not kept",
     async () => {
       for (const key of [service.key.text, service.other.text]) {
         const unknown = key === service.key.text ? `whd_${"0".repeat(26)}` : cancelled.id;
@@ -239,7 +239,7 @@ webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
       assert.deepEqual(rows, all.filter(wants));
     });
   }
-  await t.step("one by its id, as it is listed", async () => {
+  await t.step("a single delivery looks as in the list", async () => {
     const read = await service.call("GET", `${DELIVERIES}/${all[0].id}`);
     assert.deepEqual(read.body, all[0]);
     const foreign = await service.call("GET", `${DELIVERIES}/${all[0].id}`, {

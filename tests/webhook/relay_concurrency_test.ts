@@ -1,7 +1,7 @@
 /**
- * Attempts under way: 4 at a new endpoint, 16 at a fast one, 2 at a failing one, 16 of a new
- * environment. relay_lanes_test.ts tests the other limits. Receivers hold their answers until the
- * test releases them.
+ * Attempts in progress at the same time: 4 at a new endpoint, 16 at a fast one, 2 at a failing one,
+ * 16 in a new environment. relay_lanes_test.ts tests the other limits. Receivers hold their answers
+ * until the test releases them.
  */
 
 import assert from "node:assert/strict";
@@ -16,8 +16,8 @@ const MAX_OF_FAILING = 2;
 const MAX_OF_NEW_ENVIRONMENT = 16;
 
 /**
- * Makes payments whose events become due at all endpoints at the same moment. Otherwise the first
- * attempts would count as slow while a slow machine makes further payments.
+ * Creates payments whose events become due at all endpoints at the same moment. Otherwise the first
+ * attempts would count as slow while a slow machine creates further payments.
  */
 async function makeDue(service: TestService, count: number): Promise<void> {
   const { sql, deps } = service;
@@ -34,7 +34,7 @@ async function makeDue(service: TestService, count: number): Promise<void> {
   void deps.webhooks!.relay.nudge();
 }
 
-/** Answers that are held back, by path, and the most that were held at one time. */
+/** Holds answers by path, and counts how many were held at the same time. */
 function holdAnswers() {
   const held = new Map<string, (() => void)[]>();
   const most = new Map<string, number>();
@@ -50,7 +50,7 @@ function holdAnswers() {
         most.set(path, Math.max(most.get(path) ?? 0, waiting.length));
       });
     },
-    /** Answers the oldest held requests of a path. */
+    /** Sends the answers to the oldest held requests of a path. */
     release(path: string, count: number, as = 200) {
       status = as;
       for (const answer of held.get(path)?.splice(0, count) ?? []) answer();
@@ -60,12 +60,12 @@ function holdAnswers() {
   };
 }
 
-webhookCase("a new endpoint has 4 attempts under way", async (_, service, hooks) => {
+webhookCase("a new endpoint has 4 attempts in progress", async (_, service, hooks) => {
   const gate = holdAnswers();
   hooks.judge = gate.judge;
   await addEndpoint(service, hooks.url("/new"));
   await makeDue(service, 20);
-  await until("4 are under way", () => gate.count("/new") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/new") === MAX_OF_NEW);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.most.get("/new"), MAX_OF_NEW);
   hooks.judge = () => 200;
@@ -74,7 +74,7 @@ webhookCase("a new endpoint has 4 attempts under way", async (_, service, hooks)
   assert.equal(hooks.arrivals.length, 20);
 });
 
-webhookCase("a quick endpoint has 16 attempts under way", async (_, service, hooks) => {
+webhookCase("a fast endpoint has 16 attempts in progress", async (_, service, hooks) => {
   let [under_way, most] = [0, 0];
   hooks.judge = async () => {
     most = Math.max(most, ++under_way);
@@ -88,12 +88,12 @@ webhookCase("a quick endpoint has 16 attempts under way", async (_, service, hoo
   assert.deepEqual([hooks.arrivals.length, most], [200, MAX_OF_QUICK]);
 });
 
-webhookCase("a failing endpoint has 2 attempts under way", async (_, service, hooks) => {
+webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, hooks) => {
   const gate = holdAnswers();
   hooks.judge = gate.judge;
   await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
   await service.make({ outcome: "pending" });
-  await until("the first is under way", () => gate.count("/bad") === 1);
+  await until("the first is in progress", () => gate.count("/bad") === 1);
   gate.release("/bad", 1, 500);
   await until("the failure is recorded", async () => {
     const [row] = await service.sql`select failing_since from pay.webhook_endpoints`;
@@ -102,11 +102,11 @@ webhookCase("a failing endpoint has 2 attempts under way", async (_, service, ho
   gate.most.clear();
   for (let i = 0; i < 20; i++) await service.make({ outcome: "pending" });
   for (let ended = 0; ended < 10; ended++) {
-    await until("2 are under way", () => gate.count("/bad") >= MAX_OF_FAILING);
+    await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
     gate.release("/bad", 1, 500);
   }
-  // Whatever has been claimed beside them would have arrived by now.
-  await until("2 are under way", () => gate.count("/bad") >= MAX_OF_FAILING);
+  // A further claim would have arrived by now.
+  await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.most.get("/bad"), MAX_OF_FAILING);
   hooks.judge = () => 500;
@@ -115,7 +115,7 @@ webhookCase("a failing endpoint has 2 attempts under way", async (_, service, ho
   assert.equal(hooks.arrivals.length, 21);
 });
 
-webhookCase("one success and a failing endpoint is a healthy one again", async (
+webhookCase("a failing endpoint counts as healthy after one success", async (
   _,
   service,
   hooks,
@@ -130,13 +130,13 @@ webhookCase("one success and a failing endpoint is a healthy one again", async (
   await settle(service);
   hooks.judge = gate.judge;
   await makeDue(service, 20);
-  await until("4 are under way", () => gate.count("/back") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/back") === MAX_OF_NEW);
   hooks.judge = () => 200;
   gate.release("/back", 100);
   await settle(service);
 });
 
-webhookCase("a new environment has 16 attempts under way, shared by its endpoints", async (
+webhookCase("a new environment has 16 attempts in progress over all endpoints", async (
   _,
   service,
   hooks,
@@ -146,7 +146,7 @@ webhookCase("a new environment has 16 attempts under way, shared by its endpoint
   const paths = Array.from({ length: 8 }, (_, i) => `/${i}`);
   for (const path of paths) await addEndpoint(service, hooks.url(path));
   await makeDue(service, 20);
-  await until("16 are under way", () => gate.total() === MAX_OF_NEW_ENVIRONMENT);
+  await until("16 are in progress", () => gate.total() === MAX_OF_NEW_ENVIRONMENT);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.total(), MAX_OF_NEW_ENVIRONMENT);
   hooks.judge = () => 200;
@@ -155,20 +155,20 @@ webhookCase("a new environment has 16 attempts under way, shared by its endpoint
   assert.equal(hooks.arrivals.length, 160);
 });
 
-webhookCase("what has waited long for a place is claimed anew", async (_, service, hooks) => {
+webhookCase("a claim that waited long for a place is renewed", async (_, service, hooks) => {
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
   const gate = holdAnswers();
   hooks.judge = gate.judge;
   await service.setClock(at_ms);
   await addEndpoint(service, hooks.url("/slow"));
   await makeDue(service, 8);
-  await until("4 are under way", () => gate.count("/slow") === MAX_OF_NEW);
+  await until("4 are in progress", () => gate.count("/slow") === MAX_OF_NEW);
   await until("all are claimed", async () => {
     const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
       where leased_until = ${new Date(at_ms + 25_000)}`;
     return row!.leased === 8;
   });
-  // Too late to be sent within their lease: whoever sends them must have a fresh one.
+  // Too late to send the deliveries within their lease, so the relay must renew it.
   await service.setClock(at_ms + 9_000);
   gate.release("/slow", MAX_OF_NEW);
   await until("a place is taken again", () => hooks.arrivals.length > MAX_OF_NEW);

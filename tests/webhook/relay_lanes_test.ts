@@ -1,6 +1,6 @@
 /**
- * RelayLanes: how much may be under way and how much may be claimed, of an endpoint, of an
- * environment, of an account, in all.
+ * RelayLanes: the limits on attempts in progress and on claims, by endpoint, environment and
+ * account, and in all.
  */
 
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 
 let made = 0;
 
-/** A claimed delivery; of a subject of its own unless said otherwise. */
+/** A claimed delivery, by default of a subject of its own. */
 function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
   const id = `whd_${++made}`;
   return {
@@ -36,19 +36,19 @@ function many(count: number, fields: Partial<ClaimedDelivery> = {}): ClaimedDeli
   return Array.from({ length: count }, () => delivery(fields));
 }
 
-/** Lanes with a clock that the test moves. */
+/** Creates lanes with a clock that the test sets. */
 function open() {
   const clock = { now_ms: 1_000 };
   return { clock, lanes: new RelayLanes(() => clock.now_ms), under_way: [] as Chain[] };
 }
 
-/** Ends a chain as a relay does. */
+/** Ends a chain as the relay does. */
 function finish(lanes: RelayLanes, chain: Chain, delivered = true): void {
   for (const _ of chain.deliveries) lanes.end(chain, delivered);
   lanes.leave(chain);
 }
 
-/** Begins and ends `count` deliveries one after another, each after the given time. */
+/** Begins and ends `count` deliveries one after another. Each takes `took_ms`. */
 function make(
   { clock, lanes }: ReturnType<typeof open>,
   count: number,
@@ -65,7 +65,8 @@ function make(
 }
 
 /**
- * Begins all claimed deliveries of one endpoint as soon as possible and ends all but some of them.
+ * Begins all claimed deliveries of one endpoint as soon as possible, and ends all but `left` of
+ * them.
  */
 function work(
   { clock, lanes, under_way }: ReturnType<typeof open>,
@@ -81,7 +82,7 @@ function work(
   }
 }
 
-/** How many of 600 deliveries at four endpoints begin. */
+/** Adds 600 deliveries at four endpoints. Returns how many begin. */
 function begin(lanes: RelayLanes, name: string, fields: Partial<ClaimedDelivery> = {}): number {
   for (let i = 0; i < 4; i++) {
     lanes.add(many(150, { ...fields, endpoint_id: `whe_${name}_${i}` }), 0);
@@ -89,7 +90,7 @@ function begin(lanes: RelayLanes, name: string, fields: Partial<ClaimedDelivery>
   return [...lanes.enter()].length;
 }
 
-Deno.test("RelayLanes.enter() an endpoint begins with 4 and earns up to 16 by being quick", () => {
+Deno.test("RelayLanes.enter() admits 4 of an endpoint, and up to 16 after fast answers", () => {
   const opened = open();
   opened.lanes.add(many(60), 0);
   const begun = [...opened.lanes.enter()];
@@ -105,7 +106,7 @@ Deno.test("RelayLanes.enter() an endpoint begins with 4 and earns up to 16 by be
   }
 });
 
-/** [name, time of each attempt, attempts that may be under way] */
+/** [name, duration of each attempt, attempts that may be in progress] */
 const PACES: [string, number, number][] = [
   ["at once", 1, 16],
   ["in half a second", 500, 16],
@@ -115,47 +116,47 @@ const PACES: [string, number, number][] = [
 ];
 
 for (const [name, took_ms, expected] of PACES) {
-  Deno.test(`RelayLanes.enter() an endpoint that answers ${name} has ${expected}`, () => {
+  Deno.test(`RelayLanes.enter() admits for an endpoint that answers ${name}: ${expected}`, () => {
     const opened = open();
     opened.lanes.add(many(20), 0);
     work(opened, 1, { left: 1 });
     opened.lanes.add(many(100), 0);
     work(opened, took_ms, { left: 1 });
     opened.lanes.add(many(100), 0);
-    // One attempt is still under way; it began when the last one ended.
+    // One attempt is still in progress. It began when the last one ended.
     assert.equal([...opened.lanes.enter()].length, expected - 1);
   });
 }
 
-Deno.test("RelayLanes.enter() attempts that run for long cost places before they end", () => {
+Deno.test("RelayLanes.enter() counts a long attempt as slow before it ends", () => {
   const opened = open();
   make(opened, 20, 1);
   opened.lanes.add(many(40), 0);
   const begun = [...opened.lanes.enter()];
-  assert.equal(begun.length, 4, "an endpoint that had nothing left begins anew");
+  assert.equal(begun.length, 4, "an endpoint without claims starts again with 4");
   opened.clock.now_ms += 4_000;
   for (const chain of begun.slice(0, 2)) finish(opened.lanes, chain);
   assert.equal([...opened.lanes.enter()].length, 0);
 });
 
-Deno.test("RelayLanes.enter() a failing endpoint has 2", () => {
+Deno.test("RelayLanes.enter() admits 2 of a failing endpoint", () => {
   const { lanes } = open();
   lanes.add(many(40, { failing_since: new Date() }), 0);
   assert.equal([...lanes.enter()].length, 2);
 });
 
-/** [name, fast attempts before, attempts of one environment that then begin] */
+/** [name, earlier fast attempts, attempts of one environment that then begin] */
 const OF_ENVIRONMENT: [string, number, number][] = [
   ["16 of a new environment", 0, 16],
-  ["64 of one that was quick", 100, 64],
+  ["64 of a fast one", 100, 64],
 ];
 
 for (const [name, quick, expected] of OF_ENVIRONMENT) {
-  Deno.test(`RelayLanes.enter() ${name}, whatever its endpoints are`, () => {
+  Deno.test(`RelayLanes.enter() admits ${name}, over all its endpoints`, () => {
     const opened = open();
     make(opened, quick, 1);
     let under_way = 0;
-    // As an attacker does: new endpoints, and new environment ids by resets.
+    // An attacker can create new endpoints, and new environment ids by resets.
     for (let reset = 0; reset < 30; reset++) {
       under_way += begin(opened.lanes, String(reset), { environment_id: `env_reset_${reset}` });
     }
@@ -163,7 +164,7 @@ for (const [name, quick, expected] of OF_ENVIRONMENT) {
   });
 }
 
-Deno.test("RelayLanes.enter() 32 of an environment that was slow, on new endpoints as well", () => {
+Deno.test("RelayLanes.enter() admits 32 of a slow environment, on new endpoints too", () => {
   const opened = open();
   make(opened, 100, 1);
   make(opened, 20, 13_000, { endpoint_id: "whe_slow" });
@@ -172,7 +173,7 @@ Deno.test("RelayLanes.enter() 32 of an environment that was slow, on new endpoin
   assert.equal(under_way, 32);
 });
 
-Deno.test("RelayLanes.enter() 96 of an account, however many sandboxes it has", () => {
+Deno.test("RelayLanes.enter() admits 96 of an account, over all its sandboxes", () => {
   const opened = open();
   for (let i = 0; i < 4; i++) make(opened, 100, 1, { public_id: `env_${i}` });
   let under_way = 0;
@@ -184,7 +185,7 @@ Deno.test("RelayLanes.enter() 96 of an account, however many sandboxes it has", 
   assert.equal(under_way, 96);
 });
 
-Deno.test("RelayLanes.enter() the last 64 of 256 are for accounts with fewer than 4", () => {
+Deno.test("RelayLanes.enter() reserves 64 of 256 for accounts with fewer than 4", () => {
   const opened = open();
   const fill = (account: string) => {
     let under_way = 0;
@@ -204,7 +205,7 @@ Deno.test("RelayLanes.enter() the last 64 of 256 are for accounts with fewer tha
   assert.deepEqual(["a", "b", "c", "d"].map(fill), [96, 96, 4, 4]);
 });
 
-Deno.test("RelayLanes.enter() a suspect waits for no place", () => {
+Deno.test("RelayLanes.enter() admits a suspect above the limits", () => {
   const { lanes } = open();
   lanes.add(many(40), 0);
   assert.equal([...lanes.enter()].length, 4);
@@ -213,7 +214,7 @@ Deno.test("RelayLanes.enter() a suspect waits for no place", () => {
   assert.deepEqual([chain!.deliveries[0]!.suspect, more.length], [true, 0]);
 });
 
-Deno.test("RelayLanes.add() keeps what is of one endpoint and subject together, in order", () => {
+Deno.test("RelayLanes.add() chains deliveries of one endpoint and subject in order", () => {
   const { lanes } = open();
   const [one, two, three] = many(3, { subject_id: "pay_a" });
   const elsewhere = delivery({ subject_id: "pay_a", endpoint_id: "whe_2" });
@@ -223,16 +224,16 @@ Deno.test("RelayLanes.add() keeps what is of one endpoint and subject together, 
   assert.deepEqual(chains.find(({ length }) => length === 3), [one, two, three]);
 });
 
-Deno.test("RelayLanes.enter() endpoints take turns", () => {
+Deno.test("RelayLanes.enter() takes endpoints in turns", () => {
   const { lanes } = open();
   lanes.add([...many(70), ...many(4, { endpoint_id: "whe_2" })], 0);
   const first = [...lanes.enter()].slice(0, 8).map(({ deliveries }) => deliveries[0]!.endpoint_id);
   assert.equal(first.filter((id) => id === "whe_2").length, 4);
 });
 
-Deno.test("RelayLanes.enter() endpoints take turns as places become free one by one", () => {
+Deno.test("RelayLanes.enter() takes endpoints in turns when places free up one by one", () => {
   const { lanes } = open();
-  // Five endpoints with four places each, in an environment that keeps its 16 places.
+  // Five endpoints with four places each, in an environment limited to 16 places.
   const ids = Array.from({ length: 5 }, (_, i) => `whe_${i}`);
   for (const endpoint_id of ids) lanes.add(many(40, { endpoint_id }), 0);
   const begun = [...lanes.enter()];
@@ -240,7 +241,7 @@ Deno.test("RelayLanes.enter() endpoints take turns as places become free one by 
   const freed = begun.filter(({ deliveries }) => deliveries[0]!.endpoint_id === "whe_0");
   const next: string[] = [];
   for (const chain of freed) {
-    // Not delivered: a delivered attempt would add a place to the one that becomes free.
+    // A failed attempt; a delivered one would add a place.
     finish(lanes, chain, false);
     const [entered, ...others] = lanes.enter();
     assert.equal(others.length, 0);
@@ -249,10 +250,10 @@ Deno.test("RelayLanes.enter() endpoints take turns as places become free one by 
   assert.equal(new Set(next).size, next.length);
 });
 
-/** [name, time of each attempt, delivered, rooms of endpoint, environment and account] */
+/** [name, duration of each attempt, delivered, rooms of endpoint, environment and account] */
 const ROOMS: [string, number, boolean, [number, number, number]][] = [
   ["that answers at once: 512 in all", 1, true, [512, 128 + 480, 192 + 480]],
-  ["that takes 20 ms: what it does in 100 ms", 20, true, [80, 128 + 48, 192 + 48]],
+  ["that takes 20 ms: its attempts of 100 ms", 20, true, [80, 128 + 48, 192 + 48]],
   ["that takes 10 s: two for each place", 10_000, true, [4, 32, 64]],
   ["that fails: two", 1, false, [2, 32, 64]],
 ];
@@ -272,7 +273,7 @@ for (const [name, took_ms, delivered, expected] of ROOMS) {
   });
 }
 
-Deno.test("RelayLanes.rooms() an account leaves others a quarter of what may be claimed", () => {
+Deno.test("RelayLanes.rooms() leaves a quarter of all claims to other accounts", () => {
   const opened = open();
   for (let i = 0; i < 4; i++) {
     make(opened, 40, 1, { endpoint_id: `whe_${i}` });
@@ -281,7 +282,7 @@ Deno.test("RelayLanes.rooms() an account leaves others a quarter of what may be 
   assert.equal(opened.lanes.rooms().accounts.one! <= 768 - 600, true);
 });
 
-Deno.test("RelayLanes.surplus() is what waits at an endpoint that has become slow", () => {
+Deno.test("RelayLanes.surplus() lists the deliveries that wait at a slowed endpoint", () => {
   const opened = open();
   opened.lanes.add(many(200), 0);
   const begun = [...opened.lanes.enter()];
@@ -299,7 +300,7 @@ Deno.test("RelayLanes.surplus() is what waits at an endpoint that has become slo
   assert.deepEqual(opened.lanes.surplus(), []);
 });
 
-Deno.test("RelayLanes.empty() gives what waits and leaves what is under way", () => {
+Deno.test("RelayLanes.empty() returns waiting deliveries, not those in progress", () => {
   const { lanes } = open();
   lanes.add(many(20), 0);
   const begun = [...lanes.enter()];

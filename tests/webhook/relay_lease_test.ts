@@ -1,6 +1,6 @@
 /**
- * Claims and their leases: what is claimed together, what two relays may do at the same time, what
- * becomes of the work of a dead one, and what a relay does while the database is away.
+ * Claims and their leases: the deliveries that one turn claims together, two relays at the same
+ * time, the recovery from a dead relay, and a relay without its database.
  */
 
 import assert from "node:assert/strict";
@@ -21,20 +21,20 @@ import {
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, service) => {
+webhookCase("relay_turn() claims a delivery again after its lease", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const [first] = await turn(service, AT);
   assert.equal(first!.attempt, 1);
-  await t.step("not a moment before", async () => {
+  await t.step("it is not claimed a millisecond before the lease ends", async () => {
     assert.equal((await turn(service, AT + LEASE_MS - 1)).length, 0);
   });
   const [second] = await turn(service, AT + LEASE_MS);
-  await t.step("then it is the next attempt", () => {
+  await t.step("then it is claimed as the next attempt", () => {
     assert.deepEqual([second!.id, second!.attempt], [first!.id, 2]);
   });
-  await t.step("the late result of the first changes nothing", async () => {
+  await t.step("the late result of the first attempt is ignored", async () => {
     const before = await service.sql`select t::text from pay.webhook_deliveries t`;
     for (const delivered of [true, false]) {
       await turn(service, AT + LEASE_MS, {
@@ -44,7 +44,7 @@ webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, ser
     }
     assert.deepEqual(await service.sql`select t::text from pay.webhook_deliveries t`, before);
   });
-  await t.step("the result of the second counts, once", async () => {
+  await t.step("the result of the second attempt counts once", async () => {
     const results = [resultOf(second!, true, AT + LEASE_MS)];
     await turn(service, AT + LEASE_MS + 1, { results });
     await turn(service, AT + LEASE_MS + 1, { results });
@@ -58,7 +58,7 @@ webhookCase("relay_turn() a lease is nobody else's until it ends", async (t, ser
   });
 }, NO_RELAY);
 
-webhookCase("relay_turn() a lease of a relay whose clock is behind is as long", async (
+webhookCase("relay_turn() gives a full lease to a relay whose clock is behind", async (
   _,
   service,
 ) => {
@@ -74,19 +74,19 @@ webhookCase("relay_turn() a lease of a relay whose clock is behind is as long", 
   assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
 }, NO_RELAY);
 
-/** Deliveries that are to be looked at later. */
+/** The number of deliveries that the turn has postponed. */
 async function putOff({ sql }: TestService): Promise<number> {
   const rows = await sql`
     select from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
   return rows.length;
 }
 
-webhookCase("relay_turn() takes payment by payment what is due at once", async (_, service) => {
+webhookCase("relay_turn() claims all due events of a payment", async (_, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
-  // All four events of four payments, and not the first events of sixteen or a half of the fourth;
-  // so the next claim meets no event that waits for one of these.
+  // The turn claims all four events of four payments, not the first events of sixteen. The next
+  // claim then meets no event that waits for one of these.
   for (
     const [bounds, payments] of [
       [{ per_endpoint: 16 }, 4],
@@ -103,7 +103,7 @@ webhookCase("relay_turn() takes payment by payment what is due at once", async (
   assert.equal(await putOff(service), 0);
 }, NO_RELAY);
 
-webhookCase("relay_turn() what was one too many stays due, whole payments", async (_, service) => {
+webhookCase("relay_turn() keeps whole payments due above a limit", async (_, service) => {
   await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
@@ -116,7 +116,7 @@ webhookCase("relay_turn() what was one too many stays due, whole payments", asyn
   assert.equal((await turn(service, AT)).length, 0);
 }, NO_RELAY);
 
-webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, service) => {
+webhookCase("relay_turn() prefers the endpoint with fewer claims", async (_, service) => {
   await service.setClock(AT);
   for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
   await makeWaiting(service, 4);
@@ -129,11 +129,11 @@ webhookCase("relay_turn() an endpoint with less claimed comes first", async (_, 
   };
   assert.deepEqual(await next({ [zero]: 12, [one]: 14 }), [two]);
   assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
-  // A quick one may have more claimed; that is not to say that it lacks anything.
+  // A fast endpoint has more room. That gives it no priority over one without claims.
   assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
 }, NO_RELAY);
 
-webhookCase("relay_turn() what waits for an event that another has is put off", async (
+webhookCase("relay_turn() postpones an event whose predecessor is locked", async (
   _,
   service,
 ) => {
@@ -148,7 +148,7 @@ webhookCase("relay_turn() what waits for an event that another has is put off", 
   try {
     await other`begin`;
     await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
-    // The second event of that payment, and then what stands behind it.
+    // The second event of that payment is postponed, and the next payment is claimed.
     assert.equal((await turn(service, AT, { per_endpoint: 1 })).length, 2);
     assert.equal(await putOff(service), 1);
     await other`commit`;
@@ -157,14 +157,14 @@ webhookCase("relay_turn() what waits for an event that another has is put off", 
   }
 }, NO_RELAY);
 
-webhookCase("relay_turn() an event that comes before what it waits for gives way", async (
+webhookCase("relay_turn() skips an event that is due before its predecessor", async (
   t,
   service,
 ) => {
   await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   await service.make({ outcome: "success" });
-  // As when the first was tried and failed, and the second has been due for longer.
+  // As after a failed attempt of the first event, while the second has been due for longer.
   await service.sql`
     update pay.webhook_deliveries set next_attempt_at = next_attempt_at - interval '1 s'
     where sequence = 2 and endpoint_id like 'whe_0%'`;
@@ -172,16 +172,16 @@ webhookCase("relay_turn() an event that comes before what it waits for gives way
     const claimed = await turn(service, AT, { per_environment: 2 });
     return claimed.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
   };
-  await t.step("to another endpoint's, where it has taken a place in vain", async () => {
+  await t.step("the other endpoint's events take the free places", async () => {
     assert.deepEqual(await next(), [["1", 1], ["1", 2]]);
     assert.equal(await putOff(service), 1);
   });
-  await t.step("to the first", async () => {
+  await t.step("the predecessor is claimed next", async () => {
     assert.deepEqual(await next(), [["0", 1]]);
   });
 }, NO_RELAY);
 
-webhookCase("relay_turn() racing relays claim each delivery once", async (_, service) => {
+webhookCase("relay_turn() by concurrent relays claims each delivery once", async (_, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 120);
@@ -202,7 +202,7 @@ webhookCase("relay_turn() racing relays claim each delivery once", async (_, ser
   }
 }, NO_RELAY);
 
-webhookCase("three relays at work deliver each event once and in order", async (
+webhookCase("three relays deliver each event once and in order", async (
   _,
   service,
   hooks,
@@ -238,7 +238,7 @@ webhookCase("three relays at work deliver each event once and in order", async (
   }
 });
 
-webhookCase("while the database is away results are kept, and nothing spins", async (
+webhookCase("a relay keeps results while the database is away, without a busy loop", async (
   t,
   service,
   hooks,
@@ -248,7 +248,7 @@ webhookCase("while the database is away results are kept, and nothing spins", as
   hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
   await service.make({ outcome: "pending" });
   await service.make({ outcome: "pending" });
-  await until("both are under way", () => answers.length === 2);
+  await until("both are in progress", () => answers.length === 2);
   const { pathname } = new URL(service.database.url);
   const name = pathname.slice(1);
   const server = new URL(service.database.url);
@@ -258,7 +258,7 @@ webhookCase("while the database is away results are kept, and nothing spins", as
     await admin`alter database ${admin(name)} allow_connections false`;
     await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
     const failed = () => service.logs.filter(({ route }) => route === "relay").length;
-    await t.step("a turn that fails is tried again when an attempt ends", async () => {
+    await t.step("a failed turn is repeated when an attempt ends", async () => {
       answers.shift()!();
       await until("a turn has failed", () => failed() > 0);
       for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
@@ -268,7 +268,7 @@ webhookCase("while the database is away results are kept, and nothing spins", as
       assert.ok(failed() <= 6, `${failed()} turns have failed`);
     });
     await admin`alter database ${admin(name)} allow_connections true`;
-    await t.step("once it is back they are recorded, and nothing is sent twice", async () => {
+    await t.step("after its return the results are recorded, and nothing is resent", async () => {
       await until("both are recorded", async () => {
         await settle(service);
         const rows = await service.sql`select status from pay.webhook_deliveries`;

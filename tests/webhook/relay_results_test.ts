@@ -1,4 +1,4 @@
-/** Results that one turn records together. */
+/** The results of attempts that one turn of the relay records together. */
 
 import assert from "node:assert/strict";
 import { AT, insertEndpoint, NO_RELAY, resultOf, turn } from "../support/webhook/relay_turns.ts";
@@ -6,7 +6,7 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const RETRY_MS = 60_000;
 
-webhookCase("relay_turn() a failed delivery keeps its retry beside the success before it", async (
+webhookCase("relay_turn() records a failure and its retry beside a success", async (
   _,
   service,
 ) => {

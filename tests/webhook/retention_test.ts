@@ -1,6 +1,6 @@
 /**
- * Retention (interface §8): what is over 30 days old goes, and keys over 24 hours; live payments
- * stay, batches are small, and nobody waits.
+ * Retention (interface §8) deletes rows over 30 days old and idempotency keys over 24 hours old.
+ * Live payments stay, batches are small, and no request waits.
  */
 
 import assert from "node:assert/strict";
@@ -14,10 +14,13 @@ import { RETENTION } from "../support/webhook/recording_receiver.ts";
 const NOW = Date.parse("2026-08-09T10:11:12.013Z");
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Keys of each of three times, and pages that a look for outlived ones may read; the table has 1 000. */
+/**
+ * Idempotency keys of each of three times, and the pages that a search for expired ones may read.
+ * The table has 1 000 pages.
+ */
 const KEYS = 10_000;
 const MAX_PAGES = 300;
-/** Everything that is purged by age, children first. */
+/** The tables that are purged by age, children first. */
 const TABLES = [
   "webhook_deliveries",
   "events",
@@ -25,10 +28,10 @@ const TABLES = [
   "refunds",
   "payments",
 ] as const;
-/** What of a live environment is purged too. */
+/** The tables that are also purged in live environments. */
 const OF_LIVE_TOO: readonly string[] = ["webhook_deliveries", "events"];
 
-/** Writes one row of everything that hangs on a payment, all made at `at_ms`. */
+/** Writes one row of a payment and of everything that belongs to it, all created at `at_ms`. */
 async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: number) {
   const mint: IdMint = idMint(at_ms);
   const at = new Date(at_ms).toISOString();
@@ -54,7 +57,7 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
   return pay;
 }
 
-/** Rows of every table in an environment. */
+/** The row counts of an environment. */
 async function rowsOf({ sql }: TestService, { environment_id }: TestKey) {
   const counts: Record<string, number> = {};
   for (const table of TABLES) {
@@ -65,7 +68,7 @@ async function rowsOf({ sql }: TestService, { environment_id }: TestKey) {
   return counts;
 }
 
-/** The same number of rows in every table. */
+/** The row counts after a number of payments. */
 function payments(count: number, live_count = count): Record<string, number> {
   return Object.fromEntries(
     TABLES.map((table) => [table, OF_LIVE_TOO.includes(table) ? count : live_count]),
@@ -77,35 +80,35 @@ async function purge(service: TestService, at_ms: number) {
   return service.call("POST", RETENTION, { key: RELAY_TOKEN });
 }
 
-serviceCase("POST /internal/retention purges what is over 30 days", async (t, service) => {
-  // Made at this millisecond, the row is 30 days old at NOW and not over; the one before it is.
+serviceCase("POST /internal/retention deletes rows over 30 days old", async (t, service) => {
+  // At NOW the first row is over 30 days old, the second exactly 30 days, the third younger.
   for (const age of [30 * DAY + 1, 30 * DAY, 30 * DAY - 1]) {
     await insertPayment(service.sql, service.key.environment_id, NOW - age);
     await insertPayment(service.sql, service.other.environment_id, NOW - age);
     await insertPayment(service.sql, service.live.environment_id, NOW - age);
   }
-  await t.step("nothing that is 30 days old, not even at the last moment", async () => {
+  await t.step("a millisecond before, no row is old enough", async () => {
     const answer = await purge(service, NOW - 1);
     assert.deepEqual([answer.status, answer.body], [200, { purged: 0 }]);
     assert.deepEqual(await rowsOf(service, service.key), payments(3));
   });
-  await t.step("everything that is older, in every sandbox", async () => {
+  await t.step("every sandbox loses its older rows", async () => {
     const answer = await purge(service, NOW);
     assert.deepEqual(answer.body, { purged: 2 * 5 + 2 });
     assert.deepEqual(await rowsOf(service, service.key), payments(2));
     assert.deepEqual(await rowsOf(service, service.other), payments(2));
   });
-  await t.step("of a live environment events and deliveries, and no money", async () => {
+  await t.step("a live environment loses events and deliveries, but no money", async () => {
     assert.deepEqual(await rowsOf(service, service.live), payments(2, 3));
   });
-  await t.step("a millisecond later what has become older", async () => {
+  await t.step("a millisecond later the next rows are old enough", async () => {
     assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 2 * 5 + 2 });
     assert.deepEqual(await rowsOf(service, service.key), payments(1));
   });
-  await t.step("and once more: nothing", async () => {
+  await t.step("a repeated call deletes nothing", async () => {
     assert.deepEqual((await purge(service, NOW + 1)).body, { purged: 0 });
   });
-  await t.step("in the end nothing of a sandbox, and all payments of live", async () => {
+  await t.step("in the end sandboxes are empty, and all live payments are there", async () => {
     await purge(service, NOW + 40 * DAY);
     assert.deepEqual(await rowsOf(service, service.key), payments(0));
     assert.deepEqual(await rowsOf(service, service.live), payments(0, 3));
@@ -113,7 +116,7 @@ serviceCase("POST /internal/retention purges what is over 30 days", async (t, se
 });
 
 serviceCase(
-  "POST /internal/retention purges payments as the API makes them",
+  "POST /internal/retention deletes payments that the API has created",
   async (_, service) => {
     await service.setClock(NOW);
     await service.make({ outcome: "refunded" });
@@ -126,7 +129,7 @@ serviceCase(
   },
 );
 
-serviceCase("POST /internal/retention purges keys from 24 hours on", async (t, service) => {
+serviceCase("POST /internal/retention deletes keys from 24 hours on", async (t, service) => {
   await service.setClock(NOW);
   await service.pay({}, { idempotency_key: "first" });
   await service.setClock(NOW + 1);
@@ -141,14 +144,14 @@ serviceCase("POST /internal/retention purges keys from 24 hours on", async (t, s
       [DAY + 1, []],
     ] as [number, string[]][]
   ) {
-    await t.step(`${after_ms} ms after the first`, async () => {
+    await t.step(`${after_ms} ms after the first key`, async () => {
       await purge(service, NOW + after_ms);
       assert.deepEqual(await kept(), expected);
     });
   }
 });
 
-serviceCase("pay.purge() finds outlived keys without reading the others", async (t, service) => {
+serviceCase("pay.purge() finds expired keys without reading the others", async (t, service) => {
   const { sql, key: { environment_id, id } } = service;
   const makeKeys = (name: string, at_ms: number) =>
     sql`
@@ -169,12 +172,12 @@ serviceCase("pay.purge() finds outlived keys without reading the others", async 
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   };
   try {
-    // What a session reads once, of the catalog.
+    // The first call also reads catalog pages.
     await pagesOfPurge(NOW);
     await makeKeys("first", NOW);
     await makeKeys("second", NOW + HOUR);
-    await t.step("in room that is new", () => assertLittleIsRead(NOW + DAY));
-    await t.step("in room that was used before", async () => {
+    await t.step("in new pages", () => assertLittleIsRead(NOW + DAY));
+    await t.step("in pages that were used before", async () => {
       await pagesOfPurge(NOW + DAY + KEYS);
       const [left] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
       assert.equal(left!.keys, KEYS);
@@ -187,7 +190,7 @@ serviceCase("pay.purge() finds outlived keys without reading the others", async 
   }
 });
 
-serviceCase("pay.purge() goes in batches until nothing is left", async (_, service) => {
+serviceCase("pay.purge() deletes in batches until nothing is left", async (_, service) => {
   for (let i = 0; i < 7; i++) {
     await insertPayment(service.sql, service.key.environment_id, NOW - 31 * DAY);
   }
@@ -203,7 +206,7 @@ serviceCase("pay.purge() goes in batches until nothing is left", async (_, servi
   assert.deepEqual(await rowsOf(service, service.key), payments(0));
 });
 
-serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service) => {
+serviceCase("pay.purge() waits for no request and delays none", async (t, service) => {
   const { environment_id } = service.key;
   const held = await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
   await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
@@ -211,7 +214,7 @@ serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service
   const purger = postgres(service.database.url, { max: 1, onnotice: () => {} });
   const at = new Date(NOW).toISOString();
   try {
-    await t.step("what someone holds is left for the next time", async () => {
+    await t.step("a locked row is left for the next purge", async () => {
       await writer.begin(async (sql) => {
         await sql`select from pay.payments where id = ${held} for update`;
         await purger`set lock_timeout = '1s'`;
@@ -221,14 +224,13 @@ serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service
       await purger`select pay.purge(${at})`;
       assert.equal((await rowsOf(service, service.key)).payments, 0);
     });
-    await t.step("writers go on while a purge has not committed", async () => {
+    await t.step("requests succeed while a purge has not committed", async () => {
       await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
       await service.setClock(NOW);
       const { body: payment } = await service.make({ outcome: "pending" });
       await purger.begin(async (sql) => {
         await sql`select pay.purge(${at})`;
-        // A request that waited for the purge would be refused after 3 s. Here the purge waits for
-        // it.
+        // A request that waits for the purge would be refused after 3 s.
         assert.equal((await service.make()).status, 201);
         const path = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
         assert.equal((await service.call("POST", path)).status, 200);
@@ -239,7 +241,7 @@ serviceCase("pay.purge() waits for nobody, and nobody for it", async (t, service
   }
 });
 
-serviceCase("pay.id_floor() is idFloor()", async (_, { sql }) => {
+serviceCase("pay.id_floor() equals idFloor()", async (_, { sql }) => {
   const times = [0, 1, 31, 32, 33, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.now(), 4e12, 3.2e13];
   for (const at_ms of times) {
     const [row] = await sql`

@@ -1,4 +1,7 @@
-/** When a failed delivery is tried again (contract §4): both schedules, jitter and `Retry-After`. */
+/**
+ * The time of the next attempt after a failed one (contract §4): both schedules, jitter and
+ * `Retry-After`.
+ */
 
 import assert from "node:assert/strict";
 import { nextAttemptAt } from "../../shared/domain/webhooks/retry_schedule.ts";
@@ -7,12 +10,12 @@ const S = 1000;
 const M = 60 * S;
 const H = 60 * M;
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-/** The contract's waits, written out. */
+/** The waits of the contract. */
 const LIVE = [5 * S, 5 * M, 30 * M, 2 * H, 5 * H, 10 * H, 14 * H, 20 * H, 24 * H];
 const TEST = [5 * S, 1 * M, 10 * M];
 const NEARLY_ONE = 255 / 256;
 
-/** The wait after a failed attempt; null when it was the last. */
+/** The wait after a failed attempt; null after the last one. */
 function waitAfter(
   number: number,
   livemode: boolean,
@@ -24,13 +27,13 @@ function waitAfter(
 }
 
 for (const [i, wait] of TEST.entries()) {
-  Deno.test(`nextAttemptAt() test attempt ${i + 1}: ${wait} ms whatever the random number`, () => {
+  Deno.test(`nextAttemptAt() test attempt ${i + 1}: ${wait} ms for any random number`, () => {
     for (const random of [0, 0.5, NEARLY_ONE]) assert.equal(waitAfter(i + 1, false, random), wait);
   });
 }
 
 for (const [i, wait] of LIVE.entries()) {
-  Deno.test(`nextAttemptAt() live attempt ${i + 1}: ${wait} ms, 20 % either way`, () => {
+  Deno.test(`nextAttemptAt() live attempt ${i + 1}: ${wait} ms ± 20 %`, () => {
     assert.equal(waitAfter(i + 1, true, 0), wait * 0.8);
     assert.equal(waitAfter(i + 1, true, 0.5), wait);
     const latest = waitAfter(i + 1, true, NEARLY_ONE)!;
@@ -38,13 +41,13 @@ for (const [i, wait] of LIVE.entries()) {
   });
 }
 
-Deno.test("nextAttemptAt() the last attempt and any beyond it: none", () => {
+Deno.test("nextAttemptAt() is null after the last attempt", () => {
   for (const number of [4, 5, 100]) assert.equal(waitAfter(number, false, 0.5), null);
   for (const number of [10, 11, 100]) assert.equal(waitAfter(number, true, 0.5), null);
   assert.equal(waitAfter(4, false, 0.5, "60"), null);
 });
 
-/** After the second test attempt, whose wait is 60 s. */
+/** [Retry-After of the second test attempt, the wait]. Without the header the wait is 60 s. */
 const ASKED: [retry_after: string, wait_ms: number][] = [
   ["0", 60 * S],
   ["59", 60 * S],
@@ -67,7 +70,7 @@ for (const [retry_after, wait_ms] of ASKED) {
   });
 }
 
-Deno.test("nextAttemptAt() live Retry-After: between the base and twice the base", () => {
+Deno.test("nextAttemptAt() limits a live Retry-After to the base and twice the base", () => {
   for (const [i, base] of LIVE.entries()) {
     for (const random of [0, 0.3, 0.7, NEARLY_ONE]) {
       for (const share of [0, 0.5, 0.9, 1, 1.1, 1.5, 1.9, 2, 3]) {

@@ -1,6 +1,7 @@
 /**
- * What wakes the relay, retention and the check of the books in the database (architecture §4): four jobs, which call our
- * own address exactly when something is due. pg_cron and pg_net are stood in for.
+ * The jobs that wake the relay, run retention and check the books in the database (architecture
+ * §4). They call the service's own address only when a delivery is due. Stand-ins replace pg_cron
+ * and pg_net.
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +24,7 @@ import { until } from "../support/common/until.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
-/** Commits between batches, and stops in time for the next minute's. */
+/** Commits between batches, and stops before the run of the next minute. */
 const RETENTION_JOB = `do $$
 declare
   v_until timestamptz := clock_timestamp() + interval '45 seconds';
@@ -36,7 +37,7 @@ end
 $$`;
 const ENVIRONMENT = `env_${"0".repeat(26)}`;
 
-/** Writes a delivery that is due after so many milliseconds. */
+/** Writes a delivery that is due in this number of milliseconds. */
 async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pending") {
   const due = status === "pending" ? new Date(Date.now() + due_in_ms).toISOString() : null;
   await sql`insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
@@ -49,7 +50,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
   const database = await createScheduledDatabase();
   const { sql, jobs } = database;
   try {
-    await t.step("are four, of the role that migrated", async () => {
+    await t.step("are four, and belong to the role that migrated", async () => {
       const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
         [
@@ -63,14 +64,14 @@ Deno.test("the jobs of pg_cron", async (t) => {
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
     });
-    await t.step("the operations document schedules the same", async () => {
+    await t.step("are the same as in docs/operations.md", async () => {
       const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
       for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
         assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);
         assert.ok(documented.includes(command), jobname);
       }
     });
-    await t.step("pay-relay calls nothing while it is not configured", async () => {
+    await t.step("pay-relay makes no call before it is configured", async () => {
       await insertDelivery(sql, -1000);
       await database.runJob("pay-relay");
       assert.equal((await database.takeRequests()).length, 0);
@@ -79,13 +80,13 @@ Deno.test("the jobs of pg_cron", async (t) => {
     await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
     await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
     const cases: [name: string, due_in_ms: number, status: string, calls: number][] = [
-      ["nothing is there", NaN, "", 0],
-      ["something is due", -1000, "pending", 1],
-      ["a lease or a wait has run out", -86_400_000, "pending", 1],
-      ["all is due later", 60_000, "pending", 0],
-      ["all is delivered", 0, "delivered", 0],
-      ["all has failed", 0, "failed", 0],
-      ["all is cancelled", 0, "cancelled", 0],
+      ["no delivery", NaN, "", 0],
+      ["a due delivery", -1000, "pending", 1],
+      ["an ended lease or wait", -86_400_000, "pending", 1],
+      ["only later deliveries", 60_000, "pending", 0],
+      ["only delivered ones", 0, "delivered", 0],
+      ["only failed ones", 0, "failed", 0],
+      ["only cancelled ones", 0, "cancelled", 0],
     ];
     for (const [name, due_in_ms, status, calls] of cases) {
       await t.step(`${name}: pay-relay makes ${calls} calls`, async () => {
@@ -110,7 +111,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
         assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
       });
     }
-    await t.step("a backlog is one call", async () => {
+    await t.step("pay-relay makes one call for a backlog", async () => {
       for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
       await database.runJob("pay-relay");
       assert.equal((await database.takeRequests()).length, 1);
@@ -129,7 +130,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
       await database.runJob("pay-cron-log");
       assert.equal((await sql`select from cron.job_run_details`).length, 1);
     });
-    await t.step("the functions' role may configure nothing and see no token", async () => {
+    await t.step("pay_api can neither configure the relay nor read its token", async () => {
       const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
       try {
         const refused = { code: "42501" };
@@ -160,7 +161,7 @@ const REFUSED: [name: string, url: string, token: string][] = [
   ["a token with a line feed", RELAY_URL, `${RELAY_TOKEN}\r\nX-Injected: 1`],
   ["no token", RELAY_URL, ""],
 ];
-Deno.test("pay.configure_relay() refuses what could not work", async (t) => {
+Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t) => {
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   try {
@@ -169,15 +170,15 @@ Deno.test("pay.configure_relay() refuses what could not work", async (t) => {
         await assert.rejects(sql`select pay.configure_relay(${url}, ${token})`, { code: "22023" });
       });
     }
-    await t.step("null", async () => {
+    await t.step("a URL that is null", async () => {
       await assert.rejects(sql`select pay.configure_relay(null, ${RELAY_TOKEN})`);
       await assert.rejects(sql`select pay.configure_relay(${RELAY_URL}, null)`);
     });
-    await t.step("and has set nothing", async () => {
+    await t.step("nothing was stored", async () => {
       assert.equal((await sql`select from pay.settings`).length, 0);
     });
     await t.step(
-      "where neither extension is, nothing is scheduled and nothing breaks",
+      "without the extensions nothing is scheduled and nothing fails",
       async () => {
         const [row] =
           await sql`select to_regnamespace('cron') as cron, to_regnamespace('net') as net`;
@@ -192,7 +193,9 @@ Deno.test("pay.configure_relay() refuses what could not work", async (t) => {
   }
 });
 
-/** Plays cron and the sender of pg_net until it is told to stop. */
+/**
+ * Runs the jobs of pg_cron and sends the requests of pg_net. Returns a function that stops both.
+ */
 function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<void> {
   let is_over = false;
   const work = (async () => {
@@ -213,7 +216,7 @@ function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<
   };
 }
 
-Deno.test("cron alone has everything delivered", async () => {
+Deno.test("pg_cron alone has every event delivered", async () => {
   const database = await createScheduledDatabase();
   const hooks = openRecorder();
   const server = await openLocalServer(0);
@@ -222,7 +225,7 @@ Deno.test("cron alone has everything delivered", async () => {
     base_url: server.base_url,
     log: () => {},
   };
-  // The one makes payments and has no relay to nudge; the other is woken by nothing but HTTP.
+  // `maker` creates payments and has no relay. Only HTTP wakes the relay of `woken`.
   const maker = createDependencies(settings);
   const woken = createDependencies({
     ...settings,
@@ -272,7 +275,7 @@ function functionsOf(deps: OpenDependencies) {
   };
 }
 
-Deno.test("pay.health tells of the jobs of pg_cron", async () => {
+Deno.test("pay.health shows the jobs of pg_cron", async () => {
   const database = await createScheduledDatabase();
   try {
     await database.sql`insert into cron.job_run_details (jobid, status, start_time)
@@ -311,7 +314,7 @@ const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: 
   ["the functions cannot be reached", { error_msg: "Couldn't connect to server" }, null, "1"],
 ];
 
-Deno.test("pay.health tells how the functions answer when pg_net wakes them", async (t) => {
+Deno.test("pay.health shows the answers of the functions to pg_net", async (t) => {
   const database = await createScheduledDatabase();
   const { sql, jobs } = database;
   const health = async () => {
@@ -322,7 +325,7 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
   try {
     await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
     await insertDelivery(sql, -1000);
-    await t.step("nothing before the first wake", async () => {
+    await t.step("it is empty before the first wake", async () => {
       assert.deepEqual(await health(), [null, "0"]);
     });
     for (const [name, answer, status, failed] of WAKES) {
@@ -333,7 +336,7 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
         assert.deepEqual(await health(), [status, failed]);
       });
     }
-    await t.step("the newest answer counts, and every failure of the hour", async () => {
+    await t.step("it counts the newest answer, and every failure of the last hour", async () => {
       await sql`truncate pay.relay_wakes, net._http_response`;
       for (const status_code of [401, 401, 202]) {
         await database.runJob("pay-relay");
@@ -343,7 +346,7 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
       await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
       assert.deepEqual(await health(), [null, "0"]);
     });
-    await t.step("a wake that nobody answers fails after a minute", async () => {
+    await t.step("a wake without an answer fails after a minute", async () => {
       await sql`truncate pay.relay_wakes, net._http_response`;
       await database.runJob("pay-relay");
       await database.takeRequests();
@@ -351,7 +354,7 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
       await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 seconds'`;
       assert.deepEqual(await health(), [null, "1"]);
     });
-    await t.step("answers to other users of pg_net do not count", async () => {
+    await t.step("it ignores answers to other users of pg_net", async () => {
       await sql`truncate pay.relay_wakes, net._http_response`;
       await database.runJob("pay-relay");
       await database.answerRequests({ status_code: 202 });
@@ -359,17 +362,17 @@ Deno.test("pay.health tells how the functions answer when pg_net wakes them", as
       await database.answerRequests({ status_code: 500 });
       assert.deepEqual(await health(), [202, "0"]);
     });
-    await t.step("nor do those that had the same id before a crash", async () => {
+    await t.step("it ignores answers with the same id from before a crash", async () => {
       await sql`insert into net._http_response (id, status_code, created)
         select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.relay_wakes`;
       assert.deepEqual(await health(), [202, "0"]);
     });
-    await t.step("wakes of over an hour ago are forgotten", async () => {
+    await t.step("it forgets wakes after an hour", async () => {
       await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
       await database.runJob("pay-relay");
       assert.equal((await sql`select from pay.relay_wakes`).length, 1);
     });
-    await t.step("nothing where the answers are not for the caller to see", async () => {
+    await t.step("it is empty for a caller who may not read the answers", async () => {
       await sql`revoke select on net._http_response from public`;
       assert.deepEqual(await health(), [null, null]);
     });

@@ -19,28 +19,28 @@ import {
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-/** As many as a relay may have claimed when it is killed. */
+/** The number of claims that a killed relay may have held. */
 const LOST = 1_000;
 /**
- * A loose limit, because other tests share the machine. A relay that waited for its timer would
- * need 1 s for each.
+ * A loose limit, because other tests share the machine. A relay that waits for its timer needs 1 s
+ * for each.
  */
 const DRAIN_LIMIT_MS = 50 * LOST;
 
-/** Claims everything, lets the claims expire, and returns the time after that. */
+/** Claims everything and lets the claims expire. Returns the time after that. */
 async function loseClaims(service: TestService, at_ms: number): Promise<number> {
   await turn(service, at_ms);
   return at_ms + LEASE_MS;
 }
 
-/** The claims of a turn: the end of the delivery's account, and its flags. */
+/** The claims of a turn: the account of each delivery, and its flags. */
 function shown(claimed: readonly ClaimedDelivery[]): string[] {
   return claimed.map(({ account, suspect, crashed }) =>
     [account, suspect && "suspect", crashed && "crashed"].filter(Boolean).join(" ")
   );
 }
 
-webhookCase("relay_turn() one suspect at a time, accounts share the time", async (t, service) => {
+webhookCase("relay_turn() claims one suspect, and accounts take turns", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service, 0);
   await insertEndpoint(service, 1, { environment_id: service.other.environment_id });
@@ -49,14 +49,14 @@ webhookCase("relay_turn() one suspect at a time, accounts share the time", async
     await service.make({ outcome: "pending" }, { key: service.other.text });
   }
   const at = await loseClaims(service, AT);
-  await t.step("one is taken", async () => {
+  await t.step("a turn claims one suspect", async () => {
     assert.deepEqual(shown(await turn(service, at)), ["one suspect"]);
   });
-  await t.step("while a relay has one it gets no other, and all else as usual", async () => {
+  await t.step("a relay with a suspect gets no other, but all normal deliveries", async () => {
     await service.make({ outcome: "pending" });
     assert.deepEqual(shown(await turn(service, at, { suspects_ahead: null })), ["one"]);
   });
-  await t.step("the next is of the account that is least ahead", async () => {
+  await t.step("the next suspect is of the account that is least ahead", async () => {
     assert.deepEqual(shown(await turn(service, at, { suspects_ahead: { one: 1 } })), [
       "two suspect",
     ]);
@@ -64,7 +64,7 @@ webhookCase("relay_turn() one suspect at a time, accounts share the time", async
       "one suspect",
     ]);
   });
-  await t.step("of an account that which has lost fewest comes first", async () => {
+  await t.step("within an account the suspect with the fewest lost claims is first", async () => {
     const [first] = await turn(service, at, { suspects_ahead: { two: 1 } });
     const lost = await loseClaims(service, at);
     for (let left = 2; left > 0; left--) {
@@ -77,7 +77,7 @@ webhookCase("relay_turn() one suspect at a time, accounts share the time", async
   });
 }, NO_RELAY);
 
-webhookCase("relay_turn() a third lost claim is a crashed attempt", async (t, service) => {
+webhookCase("relay_turn() marks a third lost claim as crashed", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
@@ -90,16 +90,16 @@ webhookCase("relay_turn() a third lost claim is a crashed attempt", async (t, se
     at += LEASE_MS;
   }
   let crashed: ClaimedDelivery | undefined;
-  await t.step("then it is to be recorded under the number that was lost", async () => {
+  await t.step("the next claim is crashed and has the number of the lost attempt", async () => {
     [crashed] = await turn(service, at);
     assert.deepEqual([shown([crashed!]), crashed!.attempt], [["one suspect crashed"], 3]);
   });
-  await t.step("also by another relay, when that one dies before it has", async () => {
+  await t.step("another relay gets the same claim if that one dies as well", async () => {
     at += LEASE_MS;
     const [again] = await turn(service, at);
     assert.deepEqual([shown([again!]), again!.attempt], [["one suspect crashed"], 3]);
   });
-  await t.step("a crashed delivery stays alone on its later attempts", async () => {
+  await t.step("a crashed delivery stays a suspect on its later attempts", async () => {
     await turn(service, at, { results: [resultOf(crashed!, false, at)], limit: 0 });
     at += 60_000;
     const [later] = await turn(service, at);
@@ -108,14 +108,14 @@ webhookCase("relay_turn() a third lost claim is a crashed attempt", async (t, se
     at += 60_000;
     assert.deepEqual(shown(await turn(service, at)), ["one suspect"]);
   });
-  await t.step("and crashes again with the first claim that is lost", async () => {
+  await t.step("and is crashed again after one lost claim", async () => {
     at += LEASE_MS;
     const [again] = await turn(service, at);
     assert.deepEqual([shown([again!]), again!.attempt], [["one suspect crashed"], 5]);
   });
 }, NO_RELAY);
 
-webhookCase("relay_turn() a suspect whose attempt is recorded is none any more", async (
+webhookCase("relay_turn() clears the suspicion when an attempt is recorded", async (
   _,
   service,
 ) => {
@@ -128,7 +128,7 @@ webhookCase("relay_turn() a suspect whose attempt is recorded is none any more",
   assert.deepEqual(shown(await turn(service, at + 60_000)), ["one"]);
 }, NO_RELAY);
 
-webhookCase("relay_turn() suspects of one payment keep their order", async (t, service) => {
+webhookCase("relay_turn() keeps the order of a payment's suspects", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await service.make({ outcome: "success" });
@@ -136,20 +136,20 @@ webhookCase("relay_turn() suspects of one payment keep their order", async (t, s
   const sequenceOf = ({ body }: ClaimedDelivery) => JSON.parse(body).sequence;
   const [first, ...more] = await turn(service, at);
   assert.deepEqual([sequenceOf(first!), more.length], [1, 0]);
-  await t.step("the second waits for the first, also when it has lost fewer claims", async () => {
+  await t.step("the second waits for the first, even with fewer lost claims", async () => {
     assert.equal((await turn(service, at)).length, 0);
     at += LEASE_MS;
     const [again] = await turn(service, at);
     assert.deepEqual([sequenceOf(again!), again!.attempt], [1, 3]);
     await turn(service, at, { results: [resultOf(again!, true, at)], limit: 0 });
   });
-  await t.step("and follows it at once", async () => {
+  await t.step("and is claimed at once after it", async () => {
     const [second] = await turn(service, at);
     assert.equal(sequenceOf(second!), 2);
   });
 }, NO_RELAY);
 
-webhookCase("relay_turn() a suspect of an endpoint that is off is called off", async (
+webhookCase("relay_turn() cancels a suspect of a disabled endpoint", async (
   _,
   service,
 ) => {
@@ -164,7 +164,7 @@ webhookCase("relay_turn() a suspect of an endpoint that is off is called off", a
   assert.deepEqual(rows.map(({ status }) => status), ["cancelled", "cancelled"]);
 }, NO_RELAY);
 
-webhookCase("a relay records what has crashed, and the schedule goes on", async (
+webhookCase("a relay records a crashed attempt and follows the schedule", async (
   t,
   service,
   hooks,
@@ -181,8 +181,8 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
       next_attempt_at = ${new Date(AT)}`;
   await service.setClock(at_ms);
   await settle(service);
-  await t.step("it is not sent", () => assert.equal(hooks.arrivals.length, 0));
-  await t.step("the attempt is on record", async () => {
+  await t.step("the delivery is not sent", () => assert.equal(hooks.arrivals.length, 0));
+  await t.step("the attempt is recorded", async () => {
     const [delivery] = await deliveriesOf(service);
     assert.deepEqual([delivery.status, delivery.attempts, delivery.next_attempt_at], [
       "pending",
@@ -207,7 +207,7 @@ webhookCase("a relay records what has crashed, and the schedule goes on", async 
   });
 });
 
-webhookCase("a thousand suspects are worked off in seconds", async (_, service, hooks) => {
+webhookCase("a thousand suspects are delivered within 50 s", async (_, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
@@ -240,7 +240,7 @@ webhookCase("a thousand suspects are worked off in seconds", async (_, service, 
   assert.ok(took_ms < DRAIN_LIMIT_MS, `${took_ms} ms`);
 });
 
-webhookCase("slow suspects of one account do not hold up another's", async (_, service, hooks) => {
+webhookCase("slow suspects of one account do not delay another's", async (_, service, hooks) => {
   const SUSPECTS = 20;
   const SLOW_MS = 1_000;
   const options = { key: service.other.text };
@@ -264,8 +264,8 @@ webhookCase("slow suspects of one account do not hold up another's", async (_, s
   const slow = hooks.at("/slow").length;
   await service.deps.webhooks!.relay.stop(Promise.resolve());
   await settled;
-  // In turns by number it would be as many as the others.
-  assert.ok(slow < SUSPECTS / 2, `${slow} slow ones have come meanwhile`);
+  // If accounts took turns by number, as many slow suspects would have arrived.
+  assert.ok(slow < SUSPECTS / 2, `${slow} slow ones arrived meanwhile`);
 });
 
 webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
@@ -273,7 +273,7 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
-  await until("some are under way, and some wait for a place", async () => {
+  await until("some are in progress, and some wait for a place", async () => {
     const [row] = await service.sql`
       select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
     return held.length >= 4 && row!.leased > held.length;
@@ -288,7 +288,7 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   const given_back = [
     { status: "pending", attempt_count: 0, leased_until: null, lost_claims: 0, attempts: "" },
   ];
-  await t.step("all of them are given back, also those under way", async () => {
+  await t.step("every claim is released, also of attempts in progress", async () => {
     assert.deepEqual(await rows(), given_back);
   });
   await t.step("a late answer changes nothing", async () => {
@@ -298,7 +298,7 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   });
 });
 
-webhookCase("Relay.stop() loses no claim of a turn under way", async (t, service, hooks) => {
+webhookCase("Relay.stop() loses no claim of a turn in progress", async (t, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => 503;
@@ -321,13 +321,13 @@ webhookCase("Relay.stop() loses no claim of a turn under way", async (t, service
   });
   await stopped;
   service.forgetStatements();
-  await t.step("what it has claimed is given back", async () => {
+  await t.step("the claims of the turn are released", async () => {
     const leased = await service.sql`
       select from pay.webhook_deliveries where leased_until is not null`;
     assert.equal(leased.length, 0);
     assert.equal(hooks.arrivals.length, 0);
   });
-  await t.step("and nothing is left to record", async () => {
+  await t.step("no result is left to record", async () => {
     await settled;
     service.assertStatements(0);
   });

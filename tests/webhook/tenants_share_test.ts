@@ -1,6 +1,6 @@
 /**
- * A tenant with slow receivers delays no other tenant's deliveries (promise R13), with the
- * product's own timeouts. Resets and new endpoints give the tenant no more places.
+ * A tenant with slow receivers delays no other tenant's deliveries (promise R13), with the real
+ * timeouts. Resets and new endpoints give the tenant no more places.
  */
 
 import assert from "node:assert/strict";
@@ -11,11 +11,9 @@ import { until } from "../support/common/until.ts";
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
 const RESETS = 8;
-/**
- * Attempts under way of a new environment, and of one that has been fast (relay_lanes.ts).
- */
+/** The attempts that a new and a fast environment may have in progress (relay_lanes.ts). */
 const SHARE = { new: 16, quick: 64 };
-/** A relay without a free place would deliver only after a timeout of 15 s. */
+/** A relay without a free place delivers only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
 
 /** A receiver that holds its answers until the test releases them. */
@@ -32,9 +30,7 @@ function openHolder() {
   };
 }
 
-/**
- * Creates endpoints and payments, resets the sandbox and deletes the endpoints, in a loop.
- */
+/** Creates endpoints and payments, resets the sandbox and deletes the endpoints, in a loop. */
 async function attack(service: TestService, port: number): Promise<void> {
   const options = { key: service.other.text };
   const before = await service.environmentOf(service.other);
@@ -54,10 +50,10 @@ async function attack(service: TestService, port: number): Promise<void> {
 for (
   const [name, is_known, share] of [
     ["a new tenant", false, SHARE.new],
-    ["a tenant that was quick before", true, SHARE.quick],
+    ["a tenant that was fast before", true, SHARE.quick],
   ] as const
 ) {
-  Deno.test(`${name} holds no more than its share, whatever it resets and deletes`, async (t) => {
+  Deno.test(`${name} keeps within its share after resets and deletions`, async (t) => {
     const service = await startService();
     const holder = openHolder();
     const healthy = openRecorder();
@@ -80,22 +76,22 @@ for (
       for (let i = 0; i < PAYMENTS_EACH; i++) await service.make({ outcome: "success" });
       await until("the other's have arrived", () => healthy.arrivals.length === 2 * PAYMENTS_EACH);
       const took_ms = performance.now() - started;
-      await t.step("another's deliveries arrive at once", () => {
+      await t.step("another tenant's deliveries arrive at once", () => {
         assert.ok(took_ms < AT_ONCE_MS, `${took_ms} ms`);
       });
-      await t.step(`it has ${share} attempts under way at most`, () => {
+      await t.step(`it has at most ${share} attempts in progress`, () => {
         assert.ok(holder.held.length > 0);
         assert.ok(holder.held.length <= share, `${holder.held.length} attempts are held`);
       });
     } finally {
-      // Together: the service waits for attempts under way, and the receiver ends those that it
-      // holds.
+      // These run together: the service waits for attempts in progress, and the receiver ends those
+      // that it holds.
       await Promise.all([service.close(), holder.receiver.close(), healthy.close()]);
     }
   });
 }
 
-Deno.test("silent receivers of one tenant leave the other's deliveries alone", async () => {
+Deno.test("silent receivers of one tenant do not delay another tenant's deliveries", async () => {
   const service = await startService();
   const silent = Array.from({ length: 16 }, () => openHolder());
   const healthy = openRecorder();

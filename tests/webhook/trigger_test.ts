@@ -1,6 +1,6 @@
 /**
  * `POST /webhooks/trigger` (interface §4): one synchronous attempt of an event, signed with the
- * endpoint's real secret, that changes no payment.
+ * endpoint's real secret. It changes no payment.
  */
 
 import assert from "node:assert/strict";
@@ -28,8 +28,8 @@ import { until } from "../support/common/until.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const ALIAS = "/api-v1-sandbox/v1/webhooks/trigger";
 
-webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hooks) => {
-  // Not subscribed to anything of it: a trigger is for the endpoint that it names.
+webhookCase("POST /webhooks/trigger delivers every event type", async (t, service, hooks) => {
+  // The endpoint subscribes to none of these events. A trigger ignores the subscription.
   const { id: endpoint_id, secret } = await addEndpoint(service, hooks.url("/"), {
     events: ["transfer.created"],
   });
@@ -86,7 +86,7 @@ webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hoo
       assert.equal((await service.call("GET", `${EVENTS}/${event_id}`)).text, arrival!.text);
     });
   }
-  await t.step("changes nothing of the payment", async () => {
+  await t.step("the payment does not change", async () => {
     const after = await recordOf(service, payment.id);
     const real = after.events.filter(({ sequence }) => sequence !== null);
     assert.deepEqual(real, before.events);
@@ -97,7 +97,7 @@ webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hoo
       0,
     );
   });
-  await t.step("leaves nothing for the relay", async () => {
+  await t.step("the relay has nothing to deliver", async () => {
     hooks.arrivals.length = 0;
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);
@@ -109,9 +109,9 @@ webhookCase("POST /webhooks/trigger delivers every kind", async (t, service, hoo
 const FAILURES: [name: string, judge: () => number, response_status: number][] = [
   ["500", () => 500, 500],
   ["302", () => 302, 302],
-  ["410, which turns nothing off here", () => 410, 410],
+  ["410, which does not disable the endpoint", () => 410, 410],
 ];
-webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, service, hooks) => {
+webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const payment_id = (await service.make()).body.id;
   const body = { endpoint_id, event: "payment.completed", payment_id };
@@ -125,7 +125,7 @@ webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, ser
       assert.deepEqual([attempts[0].response_status, attempts[0].error], [response_status, null]);
     });
   }
-  await t.step("nobody there", async () => {
+  await t.step("no receiver at the address", async () => {
     const nobody = await addEndpoint(service, "http://127.0.0.1:2/");
     const answer = await service.call("POST", TRIGGER, {
       body: { ...body, endpoint_id: nobody.id },
@@ -136,7 +136,7 @@ webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, ser
       "connection_failed",
     ]);
   });
-  await t.step("and nothing is tried again", async () => {
+  await t.step("a failure is not retried", async () => {
     const before = hooks.arrivals.length;
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);
@@ -146,7 +146,7 @@ webhookCase("POST /webhooks/trigger: a receiver's failure is 200", async (t, ser
   });
 });
 
-webhookCase("POST /webhooks/trigger refuses", async (t, service, hooks) => {
+webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const foreign = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
     key: service.other.text,
@@ -179,7 +179,7 @@ webhookCase("POST /webhooks/trigger refuses", async (t, service, hooks) => {
     const answer = await service.call("POST", TRIGGER, { body, key: service.live.text });
     assertRefused(answer, 403, "test_key_required");
   });
-  await t.step("and nothing was sent, written or kept", async () => {
+  await t.step("nothing was sent, written or kept", async () => {
     assert.equal(hooks.arrivals.length, 0);
     const written = await service.sql`select from pay.events where sequence is null`;
     const kept = await service.sql`select from pay.idempotency_keys`;
@@ -187,7 +187,7 @@ webhookCase("POST /webhooks/trigger refuses", async (t, service, hooks) => {
   });
 });
 
-webhookCase("POST /webhooks/trigger: a replay sends nothing again", async (_, service, hooks) => {
+webhookCase("POST /webhooks/trigger sends nothing on a replay", async (_, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const payment_id = (await service.make()).body.id;
   const body = { endpoint_id, event: "payment.refunded", payment_id };
@@ -218,17 +218,17 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   const body = { endpoint_id, event: "ping", payment_id: payment.id };
   const options = { body, idempotency_key: "twins" };
   const first = service.call("POST", TRIGGER, options);
-  await until("the attempt is under way", () => hooks.arrivals.length === 1);
+  await until("the attempt is in progress", () => hooks.arrivals.length === 1);
 
-  await t.step("a twin is told to try again", async () => {
+  await t.step("a twin gets an answer that tells it to retry", async () => {
     const twin = await service.call("POST", TRIGGER, options);
     assertRefused(twin, 409, "idempotency_in_progress");
     assert.equal(twin.headers.get("Retry-After"), "1");
   });
-  await t.step("a claim whose claimant died ends after a minute", async () => {
+  await t.step("the claim of a dead request ends after a minute", async () => {
     await service.setClock(AT + 60_000);
     const later = service.call("POST", TRIGGER, options);
-    await until("another attempt is under way", () => hooks.arrivals.length === 2);
+    await until("another attempt is in progress", () => hooks.arrivals.length === 2);
     gate.resolve(200);
     const [one, other] = [await first, await later];
     assert.deepEqual([one.status, other.status], [200, 200]);
@@ -237,7 +237,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   assert.equal(hooks.arrivals.length, 2);
 });
 
-webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
+webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   t,
   service,
   hooks,
@@ -246,19 +246,19 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
   const sibling = await service.issueKey(await addSandbox(service, "one"));
-  /** A body for a trigger of a payment that is new. */
+  /** A body for a trigger of a new payment. */
   const bodyOf = async (key: string, id: string) => {
     const payment_id = (await service.make({ outcome: "pending" }, { key })).body.id;
     return { endpoint_id: id, event: "ping", payment_id };
   };
   const body = await bodyOf(service.key.text, endpoint_id);
   const answers: Promise<{ status: number }>[] = [];
-  /** Triggers until `count` attempts are under way. */
+  /** Sends triggers until `count` attempts are in progress. */
   const fill = async (count: number, key: string, body: unknown) => {
     while (held.length < count) {
       const before = held.length;
       answers.push(service.call("POST", TRIGGER, { body, key }));
-      await until("another attempt is under way", () => held.length > before);
+      await until("another attempt is in progress", () => held.length > before);
     }
   };
   await fill(MAX_TRIGGERS_OF_ENVIRONMENT, service.key.text, body);
@@ -273,7 +273,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
     assert.equal((await written()).length, MAX_TRIGGERS_OF_ENVIRONMENT);
     assert.equal((await service.sql`select from pay.idempotency_keys`).length, 0);
   });
-  await t.step("a reset does not renew it", async () => {
+  await t.step("a reset does not renew the limit", async () => {
     await service.call("POST", "/api-v1-sandbox/reset");
     const again = await bodyOf(service.key.text, endpoint_id);
     const refused = await service.call("POST", TRIGGER, { body: again });
@@ -283,7 +283,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
     key: sibling.text,
   });
   const siblings = await bodyOf(sibling.text, more.id);
-  await t.step("of an account, which has another sandbox", async () => {
+  await t.step("of an account with a second sandbox", async () => {
     await fill(MAX_TRIGGERS_OF_ACCOUNT, sibling.text, siblings);
     const third = await service.issueKey(await addSandbox(service, "one"));
     const last = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
@@ -295,15 +295,15 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
     });
     assertRefused(refused, 429, "rate_limited");
   });
-  await t.step("another account has its own", async () => {
+  await t.step("another account has a limit of its own", async () => {
     const { text } = service.other;
     const other = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, { key: text });
     await fill(MAX_TRIGGERS_OF_ACCOUNT + 1, text, await bodyOf(text, other.id));
   });
-  await t.step("an attempt that has ended leaves its place", async () => {
+  await t.step("an ended attempt frees its place", async () => {
     hooks.judge = () => 200;
     for (const answer of held) answer();
-    // The reset has deleted the deliveries of the triggers before it.
+    // The reset has deleted the deliveries of earlier triggers, so these get 404.
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     assert.deepEqual(new Set(statuses), new Set([200, 404]));
     const fresh = await service.call("POST", TRIGGER, { body: siblings, key: sibling.text });
@@ -311,7 +311,7 @@ webhookCase("POST /webhooks/trigger has a bound on attempts under way", async (
   });
 });
 
-/** Makes another sandbox of an account. */
+/** Adds another sandbox to an account. */
 async function addSandbox(service: TestService, account: string): Promise<string> {
   const id = idMint(Date.now())("env_");
   await service.sql`select pay.create_environment(${id}, ${account}, false, 'test')`;

@@ -1,4 +1,7 @@
-/** Connections and their pool: what may be used again, and that no name is ever resolved here. */
+/**
+ * Connections to receivers and their pool: which connections can be reused. No name is resolved
+ * here.
+ */
 import assert from "node:assert/strict";
 import {
   type ConnectTarget,
@@ -19,7 +22,7 @@ const OTHERS: [name: string, change: Partial<ConnectTarget>][] = [
   ["authority", { ca_certs: [""] }],
 ];
 for (const [name, change] of OTHERS) {
-  Deno.test(`WebhookConnectionPool.take() another ${name} gets no connection`, async () => {
+  Deno.test(`WebhookConnectionPool.take() finds no connection for another ${name}`, async () => {
     const receiver = openReceiver(() => {});
     const target = targetAt(receiver.port);
     const connection = await openConnection(target, 1_000);
@@ -33,7 +36,7 @@ for (const [name, change] of OTHERS) {
   });
 }
 
-Deno.test("WebhookConnectionPool.put() a full pool keeps those that were used last", async () => {
+Deno.test("WebhookConnectionPool.put() keeps the most recently used connections", async () => {
   const receiver = openReceiver(() => {});
   const pool = new WebhookConnectionPool();
   const put = async (host: string) => {
@@ -42,7 +45,7 @@ Deno.test("WebhookConnectionPool.put() a full pool keeps those that were used la
     pool.put(target, connection!);
     return { target, connection: connection! };
   };
-  // As many as one pool keeps, each at a host of its own.
+  // The maximum of the pool, each connection to a host of its own.
   const idle = [];
   for (let i = 0; i < 128; i++) idle.push(await put(`${i}.example.com`));
   const next = await put("next.example.com");
@@ -56,14 +59,14 @@ Deno.test("WebhookConnectionPool.put() a full pool keeps those that were used la
   await receiver.close();
 });
 
-Deno.test("WebhookConnectionPool.put() closes a connection that has bytes to send", async () => {
+Deno.test("WebhookConnectionPool.put() closes a connection with unsent bytes", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const target = targetAt(listener.addr.port);
   const [connection, receiver] = await Promise.all([
     openConnection(target, 1_000),
     listener.accept(),
   ]);
-  // More than the buffers of two sockets take while nobody reads.
+  // More than the buffers of two sockets hold while nobody reads.
   connection!.write(new Uint8Array(64 * 1024 * 1024));
   await receiver.write(new TextEncoder().encode("HTTP/1.1 200 OK\r\n\r\n"));
   assert.ok(await connection!.read());
@@ -76,7 +79,7 @@ Deno.test("WebhookConnectionPool.put() closes a connection that has bytes to sen
   listener.close();
 });
 
-Deno.test("WebhookConnectionPool.put() closes what comes back after close()", async () => {
+Deno.test("WebhookConnectionPool.put() closes a connection after close()", async () => {
   const receiver = openReceiver(() => {});
   const connection = await openConnection(targetAt(receiver.port), 1_000);
   const pool = new WebhookConnectionPool();
@@ -86,7 +89,7 @@ Deno.test("WebhookConnectionPool.put() closes what comes back after close()", as
   await receiver.close();
 });
 
-Deno.test("WebhookConnectionPool.take() a connection that the receiver closed is none", async () => {
+Deno.test("WebhookConnectionPool.take() skips a connection that the receiver closed", async () => {
   const receiver = openReceiver(() => {});
   const target = targetAt(receiver.port);
   const connection = await openConnection(target, 1_000);
@@ -99,7 +102,7 @@ Deno.test("WebhookConnectionPool.take() a connection that the receiver closed is
 });
 
 for (const address of ["localhost", "hooks.example.com", "127.1", "0x7f000001", "", "[::1]"]) {
-  Deno.test(`openConnection() "${address}" is no address: throws`, async () => {
+  Deno.test(`openConnection() throws for "${address}", which is not an address`, async () => {
     await assert.rejects(openConnection({ ...targetAt(1), address }, 100), TypeError);
   });
 }

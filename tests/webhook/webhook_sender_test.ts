@@ -1,7 +1,7 @@
 /**
- * The webhook sender against receivers that do everything wrong, over real sockets on loopback.
- * "Public" addresses are real only to the checks: the `dial` seam leads them to loopback, and
- * fails the test when it is asked for an address that was not expected.
+ * The webhook sender with misbehaving receivers, over real sockets on loopback. Only the address
+ * checks see "public" addresses: the `dial` seam maps them to loopback, and fails the test for any
+ * unexpected address.
  */
 import assert from "node:assert/strict";
 import {
@@ -21,14 +21,14 @@ import { ADDRESS_VECTORS, URL_VECTORS } from "../support/core/vectors.ts";
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PUBLIC = "93.184.216.34";
 const FAILED = { outcome: "connection_failed", duration_ms: 0 };
-/** For attempts that end by a timeout. */
+/** Timeouts of attempts that must time out. */
 const QUICK = { connect_ms: 600, total_ms: 1_000 };
-/** For all others; no answer takes so long on a busy machine. */
+/** Timeouts of all others. No answer takes this long on a busy machine. */
 const PATIENT = { connect_ms: 30_000, total_ms: 60_000 };
-/** Later than a timeout of QUICK, and earlier than one of PATIENT. */
+/** Later than a timeout of QUICK and earlier than a timeout of PATIENT. */
 const QUICKLY_MS = 15_000;
 
-/** An answer, after a time that is rounded up to 100 ms. */
+/** Asserts an answer. The duration is rounded up to 100 ms. */
 function assertAnswered(
   { duration_ms, ...result }: WebhookResult,
   expected: { status: number; retry_after?: string },
@@ -37,13 +37,13 @@ function assertAnswered(
   assert.ok(duration_ms > 0 && duration_ms % 100 === 0, `${duration_ms} ms`);
 }
 
-/** A request to a receiver on loopback, as the local start allows it. */
+/** A request to a receiver on loopback, which the local start allows. */
 function toLoopback(port: number, more: Partial<WebhookRequest> = {}): WebhookRequest {
   const url = `http://127.0.0.1:${port}/hook?x=1`;
   return { url, headers: {}, body: "{}", timeouts: PATIENT, allow_private: true, ...more };
 }
 
-/** A request to https://hooks.example.com that lands at a receiver on loopback. */
+/** A request to https://hooks.example.com that arrives at a receiver on loopback. */
 function toPublic(port: number, more: Partial<WebhookRequest> = {}): WebhookRequest {
   return {
     url: "https://hooks.example.com/hook",
@@ -64,7 +64,7 @@ function dialOnly(expected: string[], port: number) {
   };
 }
 
-/** Sends one request to a receiver that answers so, over plain TCP. */
+/** Sends one request to a receiver with this answer, over plain TCP. */
 async function sendTo(answer: Answer, more: Partial<WebhookRequest> = {}) {
   const receiver = openReceiver(answer);
   try {
@@ -74,7 +74,7 @@ async function sendTo(answer: Answer, more: Partial<WebhookRequest> = {}) {
   }
 }
 
-Deno.test("sendWebhook() the body arrives as the same bytes, with the headers", async () => {
+Deno.test("sendWebhook() sends the headers and the same bytes", async () => {
   const body = new Uint8Array(70_000).map((_, index) => index % 256);
   const receiver = openReceiver(say(OK));
   const headers = { "Payment-Signature": "t=1,v1=ab", "Content-Type": "application/json" };
@@ -92,7 +92,7 @@ Deno.test("sendWebhook() the body arrives as the same bytes, with the headers", 
   );
 });
 
-Deno.test("sendWebhook() text is sent as UTF-8 and counted in bytes", async () => {
+Deno.test("sendWebhook() sends text as UTF-8 and counts bytes", async () => {
   const receiver = openReceiver(say(OK));
   await sendWebhook(toLoopback(receiver.port, { body: '{"name":"Zoë €"}' }));
   await receiver.close();
@@ -137,7 +137,7 @@ const ANSWERS: [name: string, answer: string, status: number, retry_after?: stri
   ],
 ];
 for (const [name, answer, status, retry_after] of ANSWERS) {
-  Deno.test(`sendWebhook() answer ${name}: ${status}`, async () => {
+  Deno.test(`sendWebhook() reads ${name}: ${status}`, async () => {
     const result = await sendTo(async (conn, request) => {
       await say(answer)(conn, request);
       conn.closeWrite();
@@ -147,7 +147,7 @@ for (const [name, answer, status, retry_after] of ANSWERS) {
 }
 
 for (const status of [301, 302, 303, 307, 308]) {
-  Deno.test(`sendWebhook() ${status} to an internal canary is an answer, not followed`, async () => {
+  Deno.test(`sendWebhook() returns ${status} without following its Location`, async () => {
     const canary = openReceiver(say(OK));
     const location = `Location: http://127.0.0.1:${canary.port}/internal`;
     const result = await sendTo(
@@ -202,7 +202,7 @@ for (const [name, answer] of FAILURES) {
   });
 }
 
-Deno.test("sendWebhook() endless body: its status, after at most 16 KiB", async () => {
+Deno.test("sendWebhook() returns the status of an endless body, after at most 16 KiB", async () => {
   let written = 0;
   const result = await sendTo(async (conn, request) => {
     await say("HTTP/1.1 200 OK\r\n\r\n")(conn, request);
@@ -212,7 +212,7 @@ Deno.test("sendWebhook() endless body: its status, after at most 16 KiB", async 
   assert.ok(written < 32 << 20, `the receiver could write ${written} bytes`);
 });
 
-Deno.test("sendWebhook() body that never ends nor flows: its status, within the total", async () => {
+Deno.test("sendWebhook() returns the status of a body that stalls, within total_ms", async () => {
   const started = performance.now();
   const unfinished = say("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\n");
   assertAnswered(await sendTo(unfinished, { timeouts: QUICK }), { status: 202 });
@@ -232,7 +232,7 @@ const SLOW: [name: string, answer: Answer][] = [
   }],
 ];
 for (const [name, answer] of SLOW) {
-  Deno.test(`sendWebhook() ${name}: timeout at the total deadline`, async () => {
+  Deno.test(`sendWebhook() ${name}: timeout after total_ms`, async () => {
     const receiver = openReceiver(answer);
     const started = performance.now();
     const result = await sendWebhook(toLoopback(receiver.port, { timeouts: QUICK }));
@@ -243,7 +243,7 @@ for (const [name, answer] of SLOW) {
   });
 }
 
-Deno.test("sendWebhook() over TLS, verified for the name of the host", async () => {
+Deno.test("sendWebhook() verifies the certificate for the host name", async () => {
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const result = await sendWebhook(toPublic(receiver.port));
   await receiver.close();
@@ -255,7 +255,7 @@ Deno.test("sendWebhook() over TLS, verified for the name of the host", async () 
 });
 
 for (const [address, outcome] of [["127.0.0.1", "response"], ["127.0.0.2", "connection_failed"]]) {
-  Deno.test(`sendWebhook() https://${address}, verified for the address: ${outcome}`, async () => {
+  Deno.test(`sendWebhook() https://${address} checks the certificate: ${outcome}`, async () => {
     const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE, address);
     const result = await sendWebhook({
       ...toLoopback(receiver.port, { seam: { ca_certs: [TEST_AUTHORITY] } }),
@@ -266,7 +266,7 @@ for (const [address, outcome] of [["127.0.0.1", "response"], ["127.0.0.2", "conn
   });
 }
 
-/** Every failure a tenant may cause, and the record it leaves. */
+/** The failures that a tenant can cause, and the change of the request for each. */
 const REFUSALS: [name: string, change: (port: number) => Partial<WebhookRequest>][] = [
   ["certificate of another host", () => ({ url: "https://other.example.com/" })],
   ["untrusted certificate", (port) => ({ seam: { ca_certs: [], dial: dialOnly([PUBLIC], port) } })],
@@ -285,10 +285,10 @@ const REFUSALS: [name: string, change: (port: number) => Partial<WebhookRequest>
   })],
   ["an answer in another notation", () => ({ resolve: () => Promise.resolve(["127.1"]) })],
   ["an answer that is a name", () => ({ resolve: () => Promise.resolve(["localhost"]) })],
-  ["our own host", () => ({ own_hosts: ["hooks.example.com"] })],
+  ["a host of the service", () => ({ own_hosts: ["hooks.example.com"] })],
 ];
 for (const [name, change] of REFUSALS) {
-  Deno.test(`sendWebhook() ${name}: connection_failed, the receiver sees no request`, async () => {
+  Deno.test(`sendWebhook() ${name}: connection_failed, the receiver gets no request`, async () => {
     const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
     const result = await sendWebhook(toPublic(receiver.port, change(receiver.port)));
     await receiver.close();
@@ -303,7 +303,7 @@ Deno.test("sendWebhook() expired certificate: connection_failed", async () => {
   await receiver.close();
 });
 
-Deno.test("sendWebhook() plain text where TLS is due: connection_failed", async () => {
+Deno.test("sendWebhook() plain text instead of TLS: connection_failed", async () => {
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const work = (async () => {
     const conn = await listener.accept();
@@ -323,7 +323,7 @@ Deno.test("sendWebhook() closed port: connection_failed", async () => {
   assert.deepEqual(await sendWebhook(toLoopback(port)), FAILED);
 });
 
-/** Deno 2.1 keeps a TLS socket that was destroyed inside the handshake (ADR 0007). */
+/** Deno 2.1 leaks a TLS socket that is destroyed during the handshake (ADR 0007). */
 const KEEPS_STALLED_TLS = Deno.version.deno.startsWith("2.1.");
 
 Deno.test({
@@ -344,7 +344,7 @@ async function stalledHandshake() {
   listener.close();
 }
 
-Deno.test("sendWebhook() name that turns from public to loopback is never followed", async () => {
+Deno.test("sendWebhook() does not follow a name that changes from public to loopback", async () => {
   const canary = openReceiver(say(OK));
   const asked: string[] = [];
   const answers = [[PUBLIC], ["127.0.0.1"]];
@@ -366,7 +366,7 @@ Deno.test("sendWebhook() name that turns from public to loopback is never follow
   assert.equal(canary.connections, 0);
 });
 
-Deno.test("sendWebhook() an idle connection is not used once the name moved", async () => {
+Deno.test("sendWebhook() does not reuse an idle connection after the address changed", async () => {
   const pool = new WebhookConnectionPool();
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const answers = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
@@ -383,7 +383,7 @@ Deno.test("sendWebhook() an idle connection is not used once the name moved", as
   assert.equal(receiver.requests.length, 2);
 });
 
-Deno.test("sendWebhook() the second address is tried when the first does not answer", async () => {
+Deno.test("sendWebhook() tries the second address if the first does not answer", async () => {
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port: closed } = listener.addr as Deno.NetAddr;
@@ -431,11 +431,11 @@ for (const [name, answer, connections] of REUSES) {
   });
 }
 
-Deno.test("sendWebhook() idle connection closed by the receiver: a fresh one, sent once", async () => {
+Deno.test("sendWebhook() replaces a closed idle connection and sends once", async () => {
   const pool = new WebhookConnectionPool();
   let answered = 0;
   const receiver = openReceiver(async (conn, request) => {
-    // Takes the second request of its first connection without a word, as a race would look.
+    // Closes the connection at its second request, as in a race.
     if (++answered === 2) conn.close();
     else await say(OK)(conn, request);
   });
@@ -447,7 +447,7 @@ Deno.test("sendWebhook() idle connection closed by the receiver: a fresh one, se
   assert.equal(receiver.connections, 2);
 });
 
-Deno.test("sendWebhook() answer sent ahead of the request is not taken for the next", async () => {
+Deno.test("sendWebhook() ignores an answer that was sent before its request", async () => {
   const pool = new WebhookConnectionPool();
   const first_has_ended = Promise.withResolvers<void>();
   const ahead_is_sent = Promise.withResolvers<void>();
@@ -470,7 +470,7 @@ Deno.test("sendWebhook() answer sent ahead of the request is not taken for the n
   assertAnswered(second, { status: 200 });
 });
 
-Deno.test("sendWebhook() every refused URL of the vectors dials nothing", async () => {
+Deno.test("sendWebhook() calls no refused URL of the vectors", async () => {
   for (const vector of URL_VECTORS) {
     if (vector.result === "ok" || vector.result === "own_host") continue;
     const result = await sendWebhook({
@@ -485,7 +485,7 @@ Deno.test("sendWebhook() every refused URL of the vectors dials nothing", async 
   }
 });
 
-Deno.test("sendWebhook() a name whose address is refused by the vectors dials nothing", async () => {
+Deno.test("sendWebhook() calls no name with a refused address of the vectors", async () => {
   for (const { ip, result } of ADDRESS_VECTORS) {
     for (const allow_private of [false, true]) {
       if (result === "public" || (result === "private" && allow_private)) continue;
