@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { EventType, WebhookDelivery } from "../client/mod.ts";
+import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import { resultOf } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
-import { EVENT_TYPES } from "./event_types.ts";
 import { say } from "./flash.tsx";
 import { Form, SelectField, TextField } from "./form.tsx";
 import { useLive } from "./live.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
 import { BASE_URL, type TestService } from "../support/service.ts";
 import { assertRefused, serviceCase } from "../http/service_case.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { addEndpoint, DELIVERIES, ENDPOINTS, TRIGGER } from "./recording_receiver.ts";
 
 const AT = "2026-08-09T10:11:12.013Z";
