@@ -50,22 +50,40 @@ async function main(args: readonly string[]): Promise<number> {
   const is_check = args.includes("--check");
   let wrong = 0;
   for (const file of GENERATED_FILES) {
-    const { path } = file;
-    const committed = await Deno.readTextFile(new URL(path, ROOT)).catch(() => "");
-    const text = await file.render(committed);
-    if (committed === text || await file.isRight?.(committed)) {
-      console.log(`Unchanged: ${path}`);
-    } else if (is_check) {
-      wrong++;
-      // A packed file has one long line, of which a difference shows nothing.
-      if (!file.isRight) console.error(diffLines(committed, text));
-      console.error(`Differs from the code: ${path}`);
-    } else {
-      await Deno.writeTextFile(new URL(path, ROOT), text);
-      console.log(`Written: ${path}`);
-    }
+    if (!await generate(file, is_check)) wrong++;
   }
   if (wrong === 0) return 0;
-  console.error('Run "deno task generate" and commit the files');
+  console.error(
+    is_check
+      ? 'Run "deno task generate" and commit the files'
+      : 'Run "deno check .": a table may have no entry for a new name',
+  );
   return 1;
+}
+
+/** Writes or checks a file, and prints a line. Returns whether the file is right afterwards. */
+async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean> {
+  const { path } = file;
+  const committed = await Deno.readTextFile(new URL(path, ROOT)).catch(() => "");
+  let text: string;
+  try {
+    text = await file.render(committed);
+  } catch (error) {
+    // The other files can still be written, and the type check needs client/vocabulary.ts.
+    console.error(`Cannot be made: ${path}: ${error}`);
+    return false;
+  }
+  if (committed === text || await file.isRight?.(committed)) {
+    console.log(`Unchanged: ${path}`);
+    return true;
+  }
+  if (is_check) {
+    // A packed file has one long line, of which a difference shows nothing.
+    if (!file.isRight) console.error(diffLines(committed, text));
+    console.error(`Differs from the code: ${path}`);
+    return false;
+  }
+  await Deno.writeTextFile(new URL(path, ROOT), text);
+  console.log(`Written: ${path}`);
+  return true;
 }
