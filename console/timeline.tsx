@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Event } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { Json } from "./json.tsx";
 import { useLive } from "./live.ts";
@@ -10,12 +11,9 @@ import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 import { eventTitle, eventTone } from "./words.ts";
 
-/** As many as a page of the API holds. */
-const ALL = 100;
-
 /** What happened to a payment. */
 export function Timeline({ payment_id }: { payment_id: string }) {
-  const live = useLive(call("events", "list", { payment_id, limit: ALL }));
+  const live = useLive(call("events", "list", { payment_id, limit: MAX_PAGE }));
   return (
     <Reading label="events" live={live} rows={2}>
       {(page) =>

@@ -11,6 +11,8 @@ import { projectFiles, readProjectFile } from "./project_files.ts";
 const CODE = /^(?:bench|client|console|scripts|shared|supabase|torture)\/.*\.(?:tsx?|sql)$/;
 /** The mark of a file that a program has written, in its first comment. */
 const GENERATED = /^(?:--|\/\*\*\n(?: \*.*\n)*? \*) Written by "deno task /;
+/** The folder of the migrations. */
+const MIGRATIONS = "supabase/migrations/";
 /** How an example stands in code, where the bare word also stands in prose or for other things. */
 const FORMS: Record<string, RegExp> = {
   processing: /["'.]processing["',}]|\bprocessing:/,
@@ -50,8 +52,10 @@ for (const section of added.split(/^### /m).slice(1)) {
   });
   Deno.test(`CONTRIBUTING.md, ${heading}: no other file holds ${example}`, async () => {
     const others: string[] = [];
+    // A later migration that replaces a constraint names all its values again.
+    const is_migrated = listed.some((path) => path.startsWith(MIGRATIONS));
     for (const path of code) {
-      if (listed.includes(path)) continue;
+      if (listed.includes(path) || (is_migrated && path.startsWith(MIGRATIONS))) continue;
       const text = await readProjectFile(path);
       if (!GENERATED.test(text) && form.test(text)) others.push(path);
     }
