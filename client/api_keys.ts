@@ -5,20 +5,7 @@
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-
-/** What a key may do. */
-export type Scope =
-  | "payments:read"
-  | "payments:write"
-  | "refunds:write"
-  | "transfers:read"
-  | "transfers:write"
-  | "webhooks:read"
-  | "webhooks:write"
-  | "events:read"
-  | "ledger:read"
-  | "keys:write"
-  | "sandbox:write";
+import type { Scope } from "./vocabulary.ts";
 
 /** `POST /v1/api_keys` */
 export interface CreateApiKeyInput {

@@ -5,8 +5,8 @@
  * `fetch` does; wrong arguments are a `TypeError`. Source: contract §6.
  */
 
-import type { DeclineCode, ErrorCode, ErrorType } from "./error_codes.ts";
 import type { Payment } from "./payment.ts";
+import type { DeclineCode, ErrorCode, ErrorType } from "./vocabulary.ts";
 
 /** `error` of an error's body, as on the wire. */
 export interface ErrorBody {

@@ -5,9 +5,7 @@
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-
-/** Accounts of the ledger. */
-export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";
+import type { LedgerAccount } from "./vocabulary.ts";
 
 /** One side of a ledger transaction. Never changes. */
 export interface LedgerEntry {

@@ -6,7 +6,6 @@
  */
 
 export { PaymentsClient, type PaymentsClientOptions } from "./client.ts";
-export { type DeclineCode, ERROR_CODES, type ErrorCode, type ErrorType } from "./error_codes.ts";
 export {
   ApiError,
   type ApiErrorOf,
@@ -26,32 +25,20 @@ export type {
   IbanInput,
   MaskedIban,
   Metadata,
-  Network,
   Person,
-  Settlement,
-  Stablecoin,
   Wallet,
   WalletInput,
 } from "./values.ts";
-export type {
-  Capability,
-  FailureCode,
-  MethodKind,
-  Payment,
-  PaymentMethod,
-  PaymentStatus,
-} from "./payment.ts";
+export type { Payment, PaymentMethod } from "./payment.ts";
 export type {
   CardInput,
   CreatePaymentInput,
   CreateRefundInput,
   ListPaymentsParams,
   ListRefundsParams,
-  Outcome,
   PaymentFields,
   Payments,
   Refund,
-  RefundReason,
   Refunds,
 } from "./payments.ts";
 export type {
@@ -61,12 +48,10 @@ export type {
   TransferDestination,
   TransferFields,
   Transfers,
-  TransferStatus,
 } from "./transfers.ts";
 export type {
   Balance,
   Balances,
-  LedgerAccount,
   LedgerEntries,
   LedgerEntry,
   ListLedgerEntriesParams,
@@ -75,7 +60,6 @@ export type {
   CreateWebhookEndpointInput,
   DeletedWebhookEndpoint,
   DeliveryAttempt,
-  DeliveryStatus,
   Event,
   EventObjects,
   EventOf,
@@ -98,7 +82,6 @@ export type {
   ApiKeyWithSecret,
   CreateApiKeyInput,
   RotateApiKeyInput,
-  Scope,
 } from "./api_keys.ts";
 export type {
   AdvanceInput,
@@ -108,6 +91,25 @@ export type {
   SandboxReset,
   TriggerInput,
 } from "./sandbox.ts";
+export {
+  type Capability,
+  type DeclineCode,
+  type DeliveryStatus,
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorType,
+  type FailureCode,
+  type LedgerAccount,
+  type MethodKind,
+  type Network,
+  type Outcome,
+  type PaymentStatus,
+  type RefundReason,
+  type Scope,
+  type Settlement,
+  type Stablecoin,
+  type TransferStatus,
+} from "./vocabulary.ts";
 export {
   DEFAULT_TOLERANCE_SECONDS,
   signWebhook,

@@ -1,29 +1,13 @@
 /** A payment as the API shows it (contract §2). */
 
-import type { DeclineCode } from "./error_codes.ts";
 import type { MaskedIban, Metadata, Person, Wallet } from "./values.ts";
-
-/** Status of a payment. */
-export type PaymentStatus =
-  | "pending"
-  | "requires_action"
-  | "processing"
-  | "completed"
-  | "declined"
-  | "failed"
-  | "cancelled"
-  | "partially_refunded"
-  | "refunded"
-  | "chargeback";
-
-/** How a payment is made. */
-export type MethodKind = "card" | "sepa" | "swift" | "stablecoin";
-
-/** How a payment is made, in the words of the other variant. */
-export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "stablecoin_payment";
-
-/** Why a rail failed after the payment or transfer was accepted. */
-export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
+import type {
+  Capability,
+  DeclineCode,
+  FailureCode,
+  MethodKind,
+  PaymentStatus,
+} from "./vocabulary.ts";
 
 /** The instrument as the API shows it. */
 export type PaymentMethod =

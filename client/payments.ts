@@ -3,20 +3,18 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { Capability, MethodKind, Payment, PaymentStatus } from "./payment.ts";
+import type { Payment } from "./payment.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
+import type { AmountInput, IbanInput, Metadata, Person, WalletInput } from "./values.ts";
 import type {
-  AmountInput,
-  IbanInput,
-  Metadata,
-  Person,
+  Capability,
+  MethodKind,
+  Outcome,
+  PaymentStatus,
+  RefundReason,
   Settlement,
-  WalletInput,
-} from "./values.ts";
-
-/** A result that the sandbox can be asked for. */
-export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
+} from "./vocabulary.ts";
 
 /** A card: in the sandbox one of the published test cards. */
 export interface CardInput {
@@ -67,9 +65,6 @@ export interface ListPaymentsParams extends ListParams {
   /** RFC 3339, exclusive. */
   created_before?: string | undefined;
 }
-
-/** Why money is given back. */
-export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
 /** `POST /v1/payments/{id}/refund`: without an amount, the rest. */
 export interface CreateRefundInput {

@@ -2,11 +2,12 @@
  * The sandbox: payments in any state, on demand (interface §4). Test keys only.
  */
 
-import type { Payment, PaymentStatus } from "./payment.ts";
+import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput } from "./payments.ts";
 import type { RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { Transfer, TransferStatus } from "./transfers.ts";
+import type { Transfer } from "./transfers.ts";
+import type { PaymentStatus, TransferStatus } from "./vocabulary.ts";
 import type { EventType, WebhookDelivery } from "./webhooks.ts";
 
 /** `POST /payments/{id}/advance` */
@@ -30,7 +31,7 @@ export interface AuthenticateInput {
 /** `POST /webhooks/trigger` */
 export interface TriggerInput {
   endpoint_id: string;
-  /** `payment.*`, `refund.completed`, `ping` or `webhook_endpoint.disabled`. */
+  /** Any type but those of transfers. */
   event: EventType;
   payment_id: string;
 }

@@ -3,7 +3,6 @@
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
-import type { FailureCode } from "./payment.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
@@ -11,13 +10,10 @@ import type {
   IbanInput,
   MaskedIban,
   Metadata,
-  Settlement,
   Wallet,
   WalletInput,
 } from "./values.ts";
-
-/** Status of a transfer. */
-export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
+import type { FailureCode, Settlement, TransferStatus } from "./vocabulary.ts";
 
 /** What a transfer is made of. */
 export interface TransferFields {

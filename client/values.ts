@@ -2,18 +2,7 @@
  * Values that several resources share, as on the wire (contract §2).
  */
 
-/** Networks of a wallet. */
-export type Network =
-  | "ethereum"
-  | "base"
-  | "polygon"
-  | "arbitrum"
-  | "optimism"
-  | "solana"
-  | "tron";
-
-/** Assets of a wallet; each has 6 decimals. */
-export type Stablecoin = "USDC" | "USDT";
+import type { Network, Stablecoin } from "./vocabulary.ts";
 
 /** Your own data on a resource: at most 50 texts. */
 export type Metadata = Record<string, string>;
@@ -58,6 +47,3 @@ export interface Wallet {
 export type AmountInput =
   | { amount: number; amount_minor?: number | undefined }
   | { amount_minor: number; amount?: number | undefined };
-
-/** When the money moves; `manual` only with a test key and for bank and wallet. */
-export type Settlement = "instant" | "manual";

@@ -9,39 +9,30 @@ import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
 import type { Metadata } from "./values.ts";
+import type {
+  AttemptError,
+  DeliveryStatus,
+  DisabledReason,
+  EndpointEventType,
+  EndpointStatus,
+  EventPattern,
+  PaymentEventType,
+  RefundEventType,
+  TransferEventType,
+} from "./vocabulary.ts";
 
-/** What the events of each kind show: the resource as of then. */
-export interface EventObjects {
-  "payment.created": Payment;
-  "payment.requires_action": Payment;
-  "payment.processing": Payment;
-  "payment.completed": Payment;
-  "payment.declined": Payment;
-  "payment.failed": Payment;
-  "payment.cancelled": Payment;
-  "payment.partially_refunded": Payment;
-  "payment.refunded": Payment;
-  "payment.chargeback": Payment;
-  "refund.completed": Refund;
-  "transfer.created": Transfer;
-  "transfer.completed": Transfer;
-  "transfer.failed": Transfer;
-  "transfer.cancelled": Transfer;
-  "webhook_endpoint.disabled": WebhookEndpoint;
-  "ping": WebhookEndpoint;
-}
+/** The resource that the events of each type show, as it was then. */
+export type EventObjects =
+  & Record<PaymentEventType, Payment>
+  & Record<RefundEventType, Refund>
+  & Record<TransferEventType, Transfer>
+  & Record<EndpointEventType, WebhookEndpoint>;
 
 /** Kind of an event. A newer service may send one that is not listed here. */
 export type EventType = keyof EventObjects;
 
 /** What an endpoint can ask for: kinds, all kinds of a resource, or everything. */
-export type Subscription =
-  | EventType
-  | "*"
-  | "payment.*"
-  | "refund.*"
-  | "transfer.*"
-  | "webhook_endpoint.*";
+export type Subscription = EventType | EventPattern;
 
 /** What happened, with the resource as of then. */
 export interface EventOf<Type extends EventType> {
@@ -85,7 +76,7 @@ export interface CreateWebhookEndpointInput {
 export interface UpdateWebhookEndpointInput {
   url?: string | undefined;
   events?: Subscription[] | undefined;
-  status?: "enabled" | "disabled" | undefined;
+  status?: EndpointStatus | undefined;
   description?: string | null | undefined;
   metadata?: Metadata | undefined;
 }
@@ -106,9 +97,8 @@ export interface WebhookEndpoint {
   object: "webhook_endpoint";
   url: string;
   events: Subscription[];
-  status: "enabled" | "disabled";
-  /** `gone`: it answered 410. `failing`: nothing but failures for five days. */
-  disabled_reason: "manual" | "gone" | "failing" | null;
+  status: EndpointStatus;
+  disabled_reason: DisabledReason | null;
   description: string | null;
   metadata: Metadata;
   livemode: boolean;
@@ -136,11 +126,8 @@ export interface DeliveryAttempt {
   response_status: number | null;
   /** Rounded up to 100. */
   duration_ms: number;
-  error: "timeout" | "connection_failed" | "crashed" | null;
+  error: AttemptError | null;
 }
-
-/** Status of a delivery. */
-export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
 
 /** An event on its way to one endpoint. */
 export interface WebhookDelivery {

@@ -2,6 +2,16 @@
 
 import { useState } from "preact/hooks";
 import { ApiError, type Payment } from "../client/mod.ts";
+import { STABLECOINS } from "../shared/core/currency.ts";
+import { METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
+import {
+  OUTCOME_RESULTS,
+  TEST_CARDS,
+  TEST_IBANS,
+  TEST_RESULTS,
+  TEST_WALLETS,
+  type TestValue,
+} from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { createBody, type Draft, type Instrument } from "./create_body.ts";
 import { Choices, Form, SelectField, TextField } from "./form.tsx";
@@ -10,12 +20,26 @@ import { Json } from "./json.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits } from "./money.ts";
 import { go, href } from "./route.ts";
-import { CARDS, IBANS, METHOD_KINDS, OUTCOMES, type TestValue, WALLETS } from "./test_values.ts";
-import { statusLabel } from "./text.tsx";
+import { label, METHOD_NAMES } from "./words.ts";
 
 /** Currencies that are offered; any other can be typed. */
-const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", "USDC", "USDT"];
-const NETWORKS = ["ethereum", "base", "polygon", "arbitrum", "optimism", "solana", "tron"];
+const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
+/** Method kinds, to be picked. */
+const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
+
+/** A value to be picked, with the result that a payment with it has. */
+interface Tile {
+  value: string;
+  name: string;
+  result: string;
+}
+
+const OUTCOME_TILES = OUTCOMES.map((value) => ({
+  value,
+  name: label(value),
+  result: OUTCOME_RESULTS[value].result,
+}));
+
 /** What each instrument is usually paid in. */
 const CURRENCY_OF: Record<Instrument, string> = {
   card: "EUR",
@@ -29,16 +53,16 @@ const FIRST_DRAFT: Draft = {
   instrument: "card",
   amount: "19.99",
   currency: "EUR",
-  card_number: CARDS[0]!.value,
+  card_number: TEST_CARDS[0]!.value,
   exp_month: "12",
   exp_year: String(new Date().getFullYear() + 4),
   cvc: "123",
-  iban: IBANS[0]!.value,
-  rail: IBANS[0]!.rail,
-  address: WALLETS[0]!.value,
+  iban: TEST_IBANS[0]!.value,
+  rail: TEST_IBANS[0]!.kind,
+  address: TEST_WALLETS[0]!.value,
   network: "",
   asset: "",
-  outcome: OUTCOMES[0]!.value,
+  outcome: OUTCOMES[0],
   method_kind: "card",
   settlement: "",
   email: "ada@example.com",
@@ -63,7 +87,7 @@ export function CreatePage() {
       : call("payments", "create", createBody(draft), { idempotencyKey });
   const done = (payment: Payment) => {
     go(["payments", payment.id]);
-    say(`Payment created: ${statusLabel(payment.status).toLowerCase()}.`);
+    say(`Payment created: ${label(payment.status).toLowerCase()}.`);
   };
   const settle = (error: unknown) => {
     if (!(error instanceof ApiError) || error.payment === undefined) return false;
@@ -221,7 +245,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
           <Values
             label="Test cards"
             name="card"
-            values={CARDS}
+            values={TEST_CARDS.map(tileOf)}
             value={draft.card_number}
             pick={({ value }) =>
               change({ card_number: value, cvc: value.startsWith("37") ? "1234" : "123" })}
@@ -269,7 +293,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
           <Values
             label="Test IBANs"
             name="iban"
-            values={IBANS}
+            values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
             value={draft.iban}
             pick={({ value, rail }) =>
               change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
@@ -288,7 +312,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
               params={["method_kind", "capability"]}
               value={draft.rail}
               set={set("rail")}
-              options={METHOD_KINDS.filter(([kind]) => kind === "sepa" || kind === "swift")}
+              options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
             />
           </div>
           <Settlement draft={draft} change={change} />
@@ -300,7 +324,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
           <Values
             label="Test wallets"
             name="wallet"
-            values={WALLETS}
+            values={TEST_WALLETS.map(tileOf)}
             value={draft.address}
             pick={({ value }) => change({ address: value })}
           />
@@ -324,7 +348,10 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
               params={["wallet.asset"]}
               value={draft.asset}
               set={set("asset")}
-              options={[["", "By the currency"], ["USDC", "USDC"], ["USDT", "USDT"]]}
+              options={[
+                ["", "By the currency"],
+                ...STABLECOINS.map((coin) => [coin, coin] as const),
+              ]}
             />
           </div>
           <Settlement draft={draft} change={change} />
@@ -336,7 +363,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
           <Values
             label="Outcomes"
             name="outcome"
-            values={OUTCOMES}
+            values={OUTCOME_TILES}
             value={draft.outcome}
             pick={({ value }) => change({ outcome: value })}
           />
@@ -345,7 +372,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
             params={["method_kind", "capability", "outcome"]}
             value={draft.method_kind}
             set={set("method_kind")}
-            options={METHOD_KINDS}
+            options={RAILS}
             hint="Made by the sandbox function: it answers 201 whatever the outcome."
           />
         </>
@@ -365,8 +392,12 @@ function Settlement({ draft, change }: { draft: Draft; change: Change }) {
   );
 }
 
+function tileOf({ value, name, behaviour }: TestValue): Tile {
+  return { value, name, result: TEST_RESULTS[behaviour].result };
+}
+
 /** Test values to pick from; what is picked can still be changed in the fields below. */
-function Values<V extends TestValue>(props: {
+function Values<V extends Tile>(props: {
   label: string;
   name: string;
   values: readonly V[];
@@ -386,7 +417,7 @@ function Values<V extends TestValue>(props: {
           <>
             <span class="tile-name">{name}</span>
             {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
-            <span class="tile-result">{result === null ? "Refused" : statusLabel(result)}</span>
+            <span class="tile-result">{label(result)}</span>
           </>
         ),
       }))}

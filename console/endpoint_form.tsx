@@ -1,8 +1,8 @@
 /** The fields of a webhook endpoint, for making one and for changing one. */
 
 import type { CreateWebhookEndpointInput, Subscription, WebhookEndpoint } from "../client/mod.ts";
+import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { useContext } from "preact/hooks";
-import { EVENT_TYPES } from "./event_types.ts";
 import { concerns } from "./failure.ts";
 import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
 
@@ -87,7 +87,9 @@ function EventBoxes({ draft, change }: {
   const failure = useContext(FormFailure);
   const fault = concerns(failure, ["events"]) ? failure : null;
   // What an endpoint of the API has beside the kinds, such as payment.*, stays to be seen.
-  const patterns = draft.events.filter((name) => !(EVENT_TYPES as string[]).includes(name));
+  const patterns = draft.events.filter((name) =>
+    !(EVENT_TYPES as readonly string[]).includes(name)
+  );
   const toggle = (name: string, is_on: boolean) =>
     change({
       events: is_on ? [...draft.events, name] : draft.events.filter((other) => other !== name),

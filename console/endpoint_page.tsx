@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { DeliveryStatus, WebhookEndpoint } from "../client/mod.ts";
+import { DELIVERY_STATUSES } from "../shared/core/vocabulary.ts";
 import { call, change } from "./calls.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -14,12 +15,12 @@ import { useLive } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href } from "./route.ts";
-import { Fact, Facts, Id, Status, statusLabel, Time } from "./text.tsx";
+import { Fact, Facts, Id, Status, Time } from "./text.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
+import { label } from "./words.ts";
 
 /** Deliveries of a page. */
 const PAGE_SIZE = 20;
-const STATUSES: readonly DeliveryStatus[] = ["pending", "delivered", "failed", "cancelled"];
 /** For how long the older secret can go on signing. */
 const OVERLAPS: readonly (readonly [string, string])[] = [
   ["0", "It ends now"],
@@ -83,7 +84,7 @@ function EndpointView(props: {
           <h1 tabIndex={-1} class="url">{endpoint.url}</h1>
           <p class="under-title">
             <Status of={endpoint.status} />
-            {endpoint.disabled_reason && <span>{statusLabel(endpoint.disabled_reason)}</span>}
+            {endpoint.disabled_reason && <span>{label(endpoint.disabled_reason)}</span>}
             <Id id={endpoint.id} />
           </p>
         </div>
@@ -111,8 +112,8 @@ function EndpointView(props: {
                   go(["webhooks", endpoint.id], { status: event.currentTarget.value }, true)}
               >
                 <option value="">Any</option>
-                {STATUSES.map((status) => (
-                  <option key={status} value={status}>{statusLabel(status)}</option>
+                {DELIVERY_STATUSES.map((status) => (
+                  <option key={status} value={status}>{label(status)}</option>
                 ))}
               </select>
             </label>

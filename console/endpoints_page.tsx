@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { WebhookEndpoint } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
 import { told_secret } from "./endpoint_secret.tsx";
@@ -12,12 +13,9 @@ import { Empty, Reading } from "./notice.tsx";
 import { go, href } from "./route.ts";
 import { Status, Time } from "./text.tsx";
 
-/** More than an environment can have. */
-const ALL = 100;
-
 /** All endpoints. */
 export function EndpointsPage() {
-  const live = useLive(call("webhookEndpoints", "list", { limit: ALL }), { logged: true });
+  const live = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }), { logged: true });
   return (
     <>
       <div class="title">

@@ -1,8 +1,8 @@
 /** All events of the sandbox. */
 
 import type { EventType } from "../client/mod.ts";
+import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
-import { EVENT_TYPES } from "./event_types.ts";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";

@@ -1,6 +1,7 @@
 /** What a payment was made with, in a few words: "Visa ···· 4242". */
 
 import type { Payment } from "../client/mod.ts";
+import { METHOD_NAMES } from "./words.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {
   visa: "Visa",
@@ -8,17 +9,16 @@ const BRANDS: Readonly<Record<string, string>> = {
   amex: "Amex",
   discover: "Discover",
 };
-const RAILS = { card: "Card", sepa: "SEPA", swift: "SWIFT", stablecoin: "Stablecoin" } as const;
 
 /** The instrument; the rail where none was given. */
 export function instrumentText({ method, method_kind }: Payment): string {
-  if (method === null) return RAILS[method_kind];
+  if (method === null) return METHOD_NAMES[method_kind];
   switch (method.type) {
     case "card":
       return `${BRANDS[method.card.brand] ?? method.card.brand} ···· ${method.card.last4}`;
     case "stablecoin":
       return `${method.wallet.asset} ···· ${method.wallet.address.slice(-4)}`;
     default:
-      return `${RAILS[method.type]} ${method.iban.country} ···· ${method.iban.last4}`;
+      return `${METHOD_NAMES[method.type]} ${method.iban.country} ···· ${method.iban.last4}`;
   }
 }

@@ -1,18 +1,16 @@
 /** The ledger transactions of a payment, drawn as bookkeepers do: debits left, credits right. */
 
 import type { LedgerEntry, Payment } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 
-/** As many as a page of the API holds. */
-const ALL = 100;
-
 /** What moved, newest first. */
 export function Ledger({ payment }: { payment: Payment }) {
-  const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: ALL }));
+  const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: MAX_PAGE }));
   return (
     <Reading label="ledger entries" live={live} rows={2}>
       {(page) =>

@@ -1,7 +1,8 @@
 /** What can be done with a payment now. The table of the service's own rules decides. */
 
 import { useState } from "preact/hooks";
-import { ApiError, type Payment, type PaymentStatus, type RefundReason } from "../client/mod.ts";
+import { ApiError, type Payment, type RefundReason } from "../client/mod.ts";
+import { REFUND_REASONS } from "../shared/core/vocabulary.ts";
 import {
   advancesOf,
   isCancellable,
@@ -15,28 +16,12 @@ import { hush, say, sayDecline } from "./flash.tsx";
 import { Form, SelectField, TextField } from "./form.tsx";
 import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { FailureNotice } from "./notice.tsx";
-import { statusLabel } from "./text.tsx";
+import { advanceText, label } from "./words.ts";
 
-/** What each move of the sandbox stands for. */
-const MEANINGS: Readonly<Record<PaymentStatus, string>> = {
-  pending: "",
-  requires_action: "The payer has to authenticate",
-  processing: "The rail has taken it",
-  completed: "The money arrives",
-  declined: "The issuer says no",
-  failed: "The rail breaks, or the bank returns it",
-  cancelled: "It is called off",
-  partially_refunded: "Half of the rest goes back",
-  refunded: "All the rest goes back",
-  chargeback: "The payer disputes it",
-};
-
+/** Reasons of a refund, to be picked; a refund needs none. */
 const REASONS: readonly (readonly [RefundReason | "", string])[] = [
   ["", "None"],
-  ["requested_by_customer", "Requested by customer"],
-  ["duplicate", "Duplicate"],
-  ["fraudulent", "Fraudulent"],
-  ["other", "Other"],
+  ...REFUND_REASONS.map((reason) => [reason, label(reason)] as const),
 ];
 
 /** Runs actions of buttons: one at a time, with the failure of the last. */
@@ -131,7 +116,7 @@ export function Moves({ payment }: { payment: Payment }) {
       {moves.length === 0
         ? (
           <p class="quiet">
-            {statusLabel(payment.status)} is final: nothing can follow.
+            {label(payment.status)} is final: nothing can follow.
           </p>
         )
         : (
@@ -144,11 +129,11 @@ export function Moves({ payment }: { payment: Payment }) {
                   onClick={() =>
                     run(
                       call("sandbox", "advance", payment.id, { to }),
-                      `Advanced to ${statusLabel(to).toLowerCase()}.`,
+                      `Advanced to ${label(to).toLowerCase()}.`,
                     )}
                 >
-                  <span>{statusLabel(to)}</span>
-                  <span class="quiet">{MEANINGS[to]}</span>
+                  <span>{label(to)}</span>
+                  <span class="quiet">{advanceText(to)}</span>
                 </button>
               </li>
             ))}

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Payment } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { instrumentText } from "./instrument_text.ts";
@@ -13,9 +14,6 @@ import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
-
-/** As many as a page of the API holds. */
-const ALL = 100;
 
 /** The page of one payment. */
 export function PaymentPage({ id }: { id: string }) {
@@ -36,8 +34,8 @@ export function PaymentPage({ id }: { id: string }) {
 function PaymentView({ payment }: { payment: Payment }) {
   const payment_id = payment.id;
   const [triggering, setTriggering] = useState(false);
-  const refunds = useLive(call("payments", "listRefunds", payment_id, { limit: ALL }));
-  const deliveries = useLive(call("webhookDeliveries", "list", { payment_id, limit: ALL }));
+  const refunds = useLive(call("payments", "listRefunds", payment_id, { limit: MAX_PAGE }));
+  const deliveries = useLive(call("webhookDeliveries", "list", { payment_id, limit: MAX_PAGE }));
   return (
     <>
       <div class="title payment-title">

@@ -1,7 +1,8 @@
 /** The list of payments: fills by itself, filters, pages. */
 
 import type { ComponentChildren, TargetedEvent } from "preact";
-import type { Payment, PaymentStatus } from "../client/mod.ts";
+import type { Payment } from "../client/mod.ts";
+import { METHOD_KINDS, PAYMENT_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import { concerns, type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
@@ -10,25 +11,11 @@ import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href } from "./route.ts";
-import { METHOD_KINDS } from "./test_values.ts";
-import { Money, Status, statusLabel, Time } from "./text.tsx";
+import { Money, Status, Time } from "./text.tsx";
+import { label, METHOD_NAMES } from "./words.ts";
 
 /** Rows of a page. */
 const PAGE_SIZE = 20;
-
-/** Statuses that can be filtered by, in the order of the lifecycle. */
-const STATUSES: readonly PaymentStatus[] = [
-  "pending",
-  "requires_action",
-  "processing",
-  "completed",
-  "partially_refunded",
-  "refunded",
-  "declined",
-  "failed",
-  "cancelled",
-  "chargeback",
-];
 
 const FILTERS = [
   "status",
@@ -132,15 +119,16 @@ function Filters(props: { values: Readonly<Record<string, string>>; failure: Fai
       <FilterField name="status" label="Status" failure={failure}>
         <select {...control("status")}>
           <option value="">Any</option>
-          {STATUSES.map((status) => (
-            <option key={status} value={status}>{statusLabel(status)}</option>
+          {PAYMENT_STATUSES.map((status) => (
+            <option key={status} value={status}>{label(status)}</option>
           ))}
         </select>
       </FilterField>
       <FilterField name="method_kind" label="Method" failure={failure}>
         <select {...control("method_kind")}>
           <option value="">Any</option>
-          {METHOD_KINDS.map(([kind, name]) => <option key={kind} value={kind}>{name}</option>)}
+          {METHOD_KINDS.map((kind) => <option key={kind} value={kind}>{METHOD_NAMES[kind]}
+          </option>)}
         </select>
       </FilterField>
       <FilterField name="currency" label="Currency" failure={failure}>

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatMinor } from "./money.ts";
+import { label, toneOf } from "./words.ts";
 
 /** An amount with its currency. */
 export function Money(props: { amount_minor: number; currency: string; class?: string }) {
@@ -33,30 +34,9 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** How a status looks, by its meaning. */
-const TONES: Readonly<Record<string, string>> = {
-  completed: "good",
-  delivered: "good",
-  enabled: "good",
-  pending: "wait",
-  processing: "wait",
-  requires_action: "warn",
-  partially_refunded: "info",
-  refunded: "info",
-  declined: "bad",
-  failed: "bad",
-  chargeback: "bad",
-};
-
-/** A status as people say it: `requires_action` → "Requires action". */
-export function statusLabel(status: string): string {
-  const words = status.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 /** A status of a payment, a delivery or an endpoint. */
-export function Status({ of }: { of: string }) {
-  return <span class={`status ${TONES[of] ?? "off"}`}>{statusLabel(of)}</span>;
+export function Status({ of }: { of: Parameters<typeof toneOf>[0] }) {
+  return <span class={`status ${toneOf(of)}`}>{label(of)}</span>;
 }
 
 /** An id with a button that copies it. */

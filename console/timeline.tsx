@@ -2,34 +2,18 @@
 
 import { useState } from "preact/hooks";
 import type { Event } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { Json } from "./json.tsx";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
-
-/** As many as a page of the API holds. */
-const ALL = 100;
-
-/** What each kind means, where its name does not say it. */
-const TITLES: Readonly<Record<string, string>> = {
-  "payment.created": "Payment created",
-  "payment.requires_action": "Authentication asked for",
-  "payment.processing": "Processing",
-  "payment.completed": "Payment completed",
-  "payment.declined": "Payment declined",
-  "payment.failed": "Payment failed",
-  "payment.cancelled": "Payment cancelled",
-  "payment.partially_refunded": "Partially refunded",
-  "payment.refunded": "Fully refunded",
-  "payment.chargeback": "Disputed by the payer",
-  "refund.completed": "Refund completed",
-};
+import { eventTitle, eventTone } from "./words.ts";
 
 /** What happened to a payment. */
 export function Timeline({ payment_id }: { payment_id: string }) {
-  const live = useLive(call("events", "list", { payment_id, limit: ALL }));
+  const live = useLive(call("events", "list", { payment_id, limit: MAX_PAGE }));
   return (
     <Reading label="events" live={live} rows={2}>
       {(page) =>
@@ -74,11 +58,11 @@ function EventItem({ event, is_elsewhere }: { event: Event; is_elsewhere: boolea
     ? object.payment_id
     : null;
   return (
-    <li class={toneOf(event.type)}>
+    <li class={eventTone(event.type)}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
           <span class="event-title">
-            {TITLES[event.type] ?? event.type}
+            {eventTitle(event.type)}
             {event.triggered && <span class="tag">triggered</span>}
           </span>
           <code>{event.type}</code>
@@ -96,10 +80,4 @@ function EventItem({ event, is_elsewhere }: { event: Event; is_elsewhere: boolea
       </details>
     </li>
   );
-}
-
-function toneOf(type: string): string {
-  if (/\.(completed)$/.test(type)) return "good";
-  if (type === "payment.requires_action") return "warn";
-  return /\.(declined|failed|chargeback|disabled)$/.test(type) ? "bad" : "neutral";
 }

@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 import type { EventType, WebhookDelivery } from "../client/mod.ts";
+import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { resultOf } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
-import { EVENT_TYPES } from "./event_types.ts";
 import { say } from "./flash.tsx";
 import { Form, SelectField, TextField } from "./form.tsx";
 import { useLive } from "./live.ts";
@@ -15,16 +16,13 @@ import { href } from "./route.ts";
 /** Kinds that a payment can have sent: all but those of transfers. */
 const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));
 
-/** As many endpoints as there can be. */
-const ALL = 100;
-
 /** Asks for what is not given: the endpoint, or the payment. */
 export function TriggerDialog(props: {
   payment_id?: string;
   endpoint_id?: string;
   close: () => void;
 }) {
-  const endpoints = useLive(call("webhookEndpoints", "list", { limit: ALL }));
+  const endpoints = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }));
   const newest = useLive(
     props.payment_id === undefined ? call("payments", "list", { limit: 1 }) : null,
   );

@@ -103,9 +103,9 @@ const BUGS: PlantedBug[] = [
       {
         file: "shared/store/store.ts",
         find:
-          "database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))",
+          "database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))",
         replace:
-          `database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))
+          `database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))
         .then(async (rows) => {
           await new Promise((resolve) => setTimeout(resolve, 50));
           await database.query("select pay.late_outbox()", []);

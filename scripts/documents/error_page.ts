@@ -1,70 +1,28 @@
 /**
- * `deno task error-page` writes docs/errors.md, the page that `doc_url` of every error leads to: a
- * heading for each code, and the values that messages refer to. `--check` writes nothing and fails
- * if the page differs.
+ * docs/errors.md, the page that `doc_url` of every error leads to: a heading for each code, and the
+ * values that messages refer to.
  */
 
-import { ERROR_CATALOGUE, ERROR_PAGE, type ErrorCode } from "../../shared/core/errors.ts";
+import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
+import { EVENT_TYPES, OUTCOMES } from "../../shared/core/vocabulary.ts";
 import {
+  OUTCOME_RESULTS,
   TEST_CARDS,
   TEST_IBANS,
+  TEST_RESULTS,
   TEST_WALLETS,
-  type TestBehaviour,
+  type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
-import { type Outcome, OUTCOMES } from "../../shared/schema/payment.ts";
+import type { Outcome } from "../../shared/schema/payment.ts";
 import { ERROR_HELP } from "./error_help.ts";
-import { diffLines } from "../diff_lines.ts";
-
-/** Results of the test values. */
-const RESULTS: Readonly<Record<TestBehaviour, string>> = {
-  approve: "`completed`",
-  decline: "`declined`, error `payment_declined`",
-  no_funds: "`declined`, error `insufficient_funds`",
-  authenticate: "`requires_action`: 3-D Secure",
-  aml_block: "`declined`, error `aml_blocked`",
-  expired: "no payment: error `invalid_parameter`",
-  bank_return: "`failed`, `bank_return`",
-  revert: "`failed`, `onchain_reverted`",
-};
-
-/** Results of the forced outcomes. */
-const OUTCOME_RESULTS: Readonly<Record<Outcome, string>> = {
-  success: "`completed`",
-  declined: "`declined`, error `payment_declined`",
-  pending: "`pending`",
-  refunded: "`refunded`",
-  chargeback: "`chargeback`",
-};
-
-const FILE = new URL(`../../${ERROR_PAGE}`, import.meta.url);
-
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
-async function main(args: readonly string[]): Promise<number> {
-  const page = renderErrorPage();
-  if (!args.includes("--check")) {
-    await Deno.writeTextFile(FILE, page);
-    console.log(`Written: ${ERROR_PAGE}`);
-    return 0;
-  }
-  const committed = await Deno.readTextFile(FILE).catch(() => "");
-  if (committed !== page) {
-    console.error(diffLines(committed, page));
-    console.error(`${ERROR_PAGE} is not what the code makes: run "deno task error-page"`);
-    return 1;
-  }
-  console.log(`${ERROR_PAGE} is what the code makes`);
-  return 0;
-}
 
 /** The page as Markdown. */
 export function renderErrorPage(): string {
   return [
     "# Errors",
     "",
-    "<!-- Written by `deno task error-page` from shared/ and scripts/documents/error_page.ts. -->",
+    "<!-- Written by `deno task generate` from shared/ and scripts/documents/error_page.ts. -->",
     "",
     ...wrap(
       "This page explains every error code of the API. `doc_url` of an error leads to the heading " +
@@ -107,27 +65,23 @@ function sectionOf(code: ErrorCode): string[] {
 }
 
 function valueSections(): string[] {
-  const cards = [...TEST_CARDS].map(([number, behaviour]) => [grouped(number), RESULTS[behaviour]]);
-  const others = [
-    ...[...TEST_IBANS].map(([iban, { behaviour }]) => [grouped(iban), RESULTS[behaviour]]),
-    ...[...TEST_WALLETS].map(([address, behaviour]) => [address, RESULTS[behaviour]]),
-  ];
   return [
     "## Test values",
     "",
     ...wrap(
       "The sandbox takes these card numbers and no others. Any expiry in the future, any CVC of " +
-        "three digits (four for American Express) and any postal code will do.",
+        "three digits (four for American Express) and any postal code will do. A payment is answered " +
+        "with 201, or with the HTTP status of the error.",
     ),
     "",
-    ...table(["Card", "Payment"], cards),
+    ...table(["Card", "Payment"], TEST_CARDS.map(valueRow)),
     "",
     ...wrap(
       "Other valid IBANs and wallet addresses give `completed`. The case of letters does not matter " +
         "in these values.",
     ),
     "",
-    ...table(["IBAN or wallet", "Payment"], others),
+    ...table(["IBAN or wallet", "Payment"], [...TEST_IBANS, ...TEST_WALLETS].map(valueRow)),
     "",
     ...wrap(
       "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +
@@ -136,7 +90,7 @@ function valueSections(): string[] {
     "",
     ...table(
       ["`outcome`", "Payment"],
-      OUTCOMES.map((outcome) => [outcome, OUTCOME_RESULTS[outcome]]),
+      OUTCOMES.map((outcome) => [outcome, resultText(OUTCOME_RESULTS[outcome])]),
     ),
     "",
     "## Event types",
@@ -151,10 +105,26 @@ function valueSections(): string[] {
   ];
 }
 
-/** In groups of four, as cards and IBANs are printed. */
-function grouped(text: string): string {
-  if (text.length === 15) return text.replace(/^(\d{4})(\d{6})/, "$1 $2 ");
-  return text.replace(/(.{4})(?=.)/g, "$1 ");
+function valueRow({ value, behaviour }: TestValue): string[] {
+  return [value, resultText(TEST_RESULTS[behaviour])];
+}
+
+/** The result of a test value or of an outcome. */
+function resultText(
+  answer: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
+): string {
+  switch (answer.result) {
+    case "refused":
+      return "no payment: error `invalid_parameter`";
+    case "declined":
+      return `\`declined\`, error \`${answer.code}\``;
+    case "failed":
+      return `\`failed\`, \`${answer.code}\``;
+    case "requires_action":
+      return "`requires_action`: 3-D Secure";
+    default:
+      return `\`${answer.result}\``;
+  }
 }
 
 /** A Markdown table as `deno fmt` writes it; the first column is code. */

@@ -32,6 +32,17 @@ export const ERROR_CATALOGUE = {
 /** Every code an error body can carry. */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 
+/** Codes with which an issuer says no: the payment is stored as `declined`. */
+export const DECLINE_CODES = [
+  "payment_declined",
+  "insufficient_funds",
+  "aml_blocked",
+  "authentication_failed",
+] as const satisfies readonly ErrorCode[];
+
+/** A code with which an issuer says no. */
+export type DeclineCode = typeof DECLINE_CODES[number];
+
 /** The page of this repository that explains every code under a heading of its own. */
 export const ERROR_PAGE = "docs/errors.md";
 

@@ -8,17 +8,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { base58, createBase58check } from "@scure/base";
-
-/** Networks that a wallet may name (contract §2). */
-export const NETWORKS = [
-  "ethereum",
-  "base",
-  "polygon",
-  "arbitrum",
-  "optimism",
-  "solana",
-  "tron",
-] as const;
+import type { NETWORKS } from "./vocabulary.ts";
 
 /** One of the networks. */
 export type Network = typeof NETWORKS[number];

@@ -1,6 +1,6 @@
 /**
- * docs/openapi.json in one line, gzipped, as base64: written by "deno task openapi", compared by
- * "deno task openapi --check". Loaded by the first request for it only.
+ * docs/openapi.json in one line, gzipped, as base64: written by "deno task generate". Loaded by the
+ * first request for it only.
  */
 
 // deno-fmt-ignore

@@ -2,6 +2,7 @@
  * The operations of `api-v1-payments` on payments.
  */
 
+import { TEST_DECLINE_CODES } from "../domain/providers/test_values.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CreatePaymentBody, Payment } from "../schema/payment.ts";
@@ -34,7 +35,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "payments:write",
     body: CreatePaymentBody,
     status: 201,
-    errors: ["payment_declined", "insufficient_funds", "aml_blocked", "provider_not_configured"],
+    errors: [...TEST_DECLINE_CODES, "provider_not_configured"],
     run: ({ deps, request, body }) => deps.payments.create(request, body, true),
   }),
   operation({

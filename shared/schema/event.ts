@@ -9,7 +9,7 @@ import {
   PAYMENT_EVENT_TYPES,
   REFUND_EVENT_TYPES,
   TRANSFER_EVENT_TYPES,
-} from "./event_type.ts";
+} from "../core/vocabulary.ts";
 import { Payment } from "./payment.ts";
 import { Refund } from "./refund.ts";
 import { Transfer } from "./transfer.ts";

@@ -4,43 +4,10 @@
 
 import * as z from "zod";
 import { ERROR_PAGE } from "../core/errors.ts";
+import { EVENT_TYPES } from "../core/vocabulary.ts";
 import { mustBe } from "./requirement.ts";
 
-/** Kinds whose events show a payment. */
-export const PAYMENT_EVENT_TYPES = [
-  "payment.created",
-  "payment.requires_action",
-  "payment.processing",
-  "payment.completed",
-  "payment.declined",
-  "payment.failed",
-  "payment.cancelled",
-  "payment.partially_refunded",
-  "payment.refunded",
-  "payment.chargeback",
-] as const;
-
-/** Kinds whose events show a refund. */
-export const REFUND_EVENT_TYPES = ["refund.completed"] as const;
-
-/** Kinds whose events show a transfer. */
-export const TRANSFER_EVENT_TYPES = [
-  "transfer.created",
-  "transfer.completed",
-  "transfer.failed",
-  "transfer.cancelled",
-] as const;
-
-/** Kinds whose events show a webhook endpoint. */
-export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
-
-/** Every kind of event. */
-export const EVENT_TYPES = [
-  ...PAYMENT_EVENT_TYPES,
-  ...REFUND_EVENT_TYPES,
-  ...TRANSFER_EVENT_TYPES,
-  ...ENDPOINT_EVENT_TYPES,
-] as const;
+/** Kind of an event. */
 export const EventType = mustBe(
   z.enum(EVENT_TYPES).describe("Kind of an event"),
   `an event type such as "payment.completed". ${ERROR_PAGE}#event-types lists them`,

@@ -4,7 +4,13 @@
  */
 
 import * as z from "zod";
-import { ERROR_PAGE } from "../core/errors.ts";
+import { DECLINE_CODES, ERROR_PAGE } from "../core/errors.ts";
+import {
+  FINAL_PAYMENT_STATUSES,
+  METHOD_KINDS,
+  OUTCOMES,
+  PAYMENT_STATUSES,
+} from "../core/vocabulary.ts";
 import { MAX_NAME, MAX_REFERENCE } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import {
@@ -25,54 +31,28 @@ import {
   Stablecoin,
 } from "./values.ts";
 
-/** Every status of a payment (contract §2, lifecycle). */
-export const PAYMENT_STATUSES = [
-  "pending",
-  "requires_action",
-  "processing",
-  "completed",
-  "declined",
-  "failed",
-  "cancelled",
-  "partially_refunded",
-  "refunded",
-  "chargeback",
-] as const;
+/** Status of a payment (contract §2, lifecycle). */
 export const PaymentStatus = z.enum(PAYMENT_STATUSES).describe(
-  "Where a payment stands. Final are `declined`, `failed`, `cancelled`, `refunded`, `chargeback`",
+  `Where a payment stands. Final are ${
+    FINAL_PAYMENT_STATUSES.map((status) => `\`${status}\``).join(", ")
+  }`,
 );
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
 /** How a payment is made, as variant B names it. */
-export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
 export const MethodKind = z.enum(METHOD_KINDS).describe("How a payment is made (variant B)");
 export type MethodKind = z.infer<typeof MethodKind>;
 
 /** How a payment is made, as variant A names it. */
-export const CAPABILITIES = [
-  "card_payment",
-  "sepa_payment",
-  "swift_payment",
-  "stablecoin_payment",
-] as const;
-export const Capability = z.enum(CAPABILITIES).describe("How a payment is made (variant A)");
+export const Capability = z.enum(METHOD_KINDS.map((kind) => `${kind}_payment` as const))
+  .describe("How a payment is made (variant A)");
 export type Capability = z.infer<typeof Capability>;
 
 /** Results that a sandbox create can force (interface §4). */
-export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
 export const Outcome = z.enum(OUTCOMES).describe(
   "The result to force, whatever the instrument says. Test keys only",
 );
 export type Outcome = z.infer<typeof Outcome>;
-
-/** Codes with which an issuer says no. */
-export const DECLINE_CODES = [
-  "payment_declined",
-  "insufficient_funds",
-  "aml_blocked",
-  "authentication_failed",
-] as const;
-export type DeclineCode = typeof DECLINE_CODES[number];
 
 /** Codes of a rail that broke. */
 export const FAILURE_CODES = ["bank_return", "onchain_reverted", "processing_failed"] as const;

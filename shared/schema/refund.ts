@@ -3,6 +3,7 @@
  */
 
 import * as z from "zod";
+import { REFUND_REASONS } from "../core/vocabulary.ts";
 import { PaymentStatus } from "./payment.ts";
 import {
   AmountMinor,
@@ -16,12 +17,6 @@ import {
 } from "./values.ts";
 
 /** Why money is given back. */
-export const REFUND_REASONS = [
-  "duplicate",
-  "fraudulent",
-  "requested_by_customer",
-  "other",
-] as const;
 export const RefundReason = z.enum(REFUND_REASONS).describe("Why money is given back");
 export type RefundReason = z.infer<typeof RefundReason>;
 

@@ -3,6 +3,7 @@
  */
 
 import * as z from "zod";
+import { TRANSFER_STATUSES } from "../core/vocabulary.ts";
 import { FAILURE_CODES, IbanInput, ShownIban, ShownWallet, WalletInput } from "./payment.ts";
 import { mustBe } from "./requirement.ts";
 import {
@@ -20,8 +21,7 @@ import {
   ShownMetadata,
 } from "./values.ts";
 
-/** Every status of a transfer. */
-export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"] as const;
+/** Status of a transfer. */
 export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Where a transfer stands");
 export type TransferStatus = z.infer<typeof TransferStatus>;
 

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { formatAmount, isCurrency, normalizeCurrency, STABLECOINS } from "../core/currency.ts";
 import { idPattern, type IdPrefix } from "../core/ids.ts";
-import { NETWORKS } from "../core/wallet_address.ts";
+import { NETWORKS } from "../core/vocabulary.ts";
 import {
   MAX_AMOUNT_MINOR,
   MAX_DESCRIPTION,

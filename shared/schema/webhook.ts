@@ -4,23 +4,26 @@
 
 import * as z from "zod";
 import { ERROR_PAGE } from "../core/errors.ts";
-import { EVENT_TYPES, EventType } from "./event_type.ts";
+import {
+  DELIVERY_STATUSES,
+  ENDPOINT_STATUSES,
+  EVENT_PATTERNS,
+  EVENT_TYPES,
+} from "../core/vocabulary.ts";
+import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
 import { cursor, Limit } from "./list.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
-/** Patterns that stand for several kinds. */
-const PATTERNS = ["*", "payment.*", "refund.*", "transfer.*", "webhook_endpoint.*"] as const;
-
 /** Longest time for which an older secret still signs after a rotation: contract §4. */
 export const MAX_SECRET_OVERLAP_S = 604_800;
 /** Entries of an endpoint's list of events; ours: every kind and every pattern once. */
-const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + PATTERNS.length;
+const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + EVENT_PATTERNS.length;
 
 /** What an endpoint can ask for: a kind, or a pattern of kinds. */
 export const EventSubscription = mustBe(
-  z.enum([...EVENT_TYPES, ...PATTERNS])
+  z.enum([...EVENT_TYPES, ...EVENT_PATTERNS])
     .describe("A kind of event, or a pattern of kinds; `*` is all"),
   `an event type such as "payment.completed" or "payment.*". ${ERROR_PAGE}#event-types lists them`,
 );
@@ -47,7 +50,7 @@ export const CreateWebhookEndpointBody = z.object({
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
 /** Whether an endpoint gets events. */
-export const EndpointStatus = z.enum(["enabled", "disabled"])
+export const EndpointStatus = z.enum(ENDPOINT_STATUSES)
   .describe("Whether the endpoint gets events");
 export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
@@ -118,8 +121,7 @@ export const DeliveryAttempt = z.object({
 }).describe("One HTTP try of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
-/** Statuses of a delivery. */
-export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+/** Status of a delivery. */
 export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Where a delivery stands");
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 

@@ -5,7 +5,7 @@ import { ApiError } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
+import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
 /** Most keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
 export const MAX_LIVE_KEYS = 100;
@@ -57,7 +57,7 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
   return {
     async change(access, change, idempotency) {
-      const row = await calls.ask(access, CHANGE, [
+      const row = await calls.ask<Row<Refused | "ended">>(access, CHANGE, [
         requestParameter(access, idempotency, { status: change.status, body: "" }),
         change.action,
         change.id,
@@ -70,8 +70,7 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
         time(change.older_expire_at_ms),
         change.refusal?.body ?? null,
       ]);
-      const refused = REFUSALS[row.outcome];
-      if (refused) throw refused();
+      if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
       if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
       const status = row.outcome === "ended" ? change.refusal!.status : change.status;
       return { answer: { status, body: row.body! }, replayed: false };
@@ -80,7 +79,7 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
 }
 
 /** Errors for the outcomes that change nothing and are not stored. */
-const REFUSALS: Readonly<Record<string, () => ApiError>> = {
+const REFUSALS = {
   wider: () =>
     new ApiError(
       "permission_denied",
@@ -97,4 +96,6 @@ const REFUSALS: Readonly<Record<string, () => ApiError>> = {
       "invalid_parameter",
       `Cannot make a key: this environment has ${MAX_LIVE_KEYS} live keys. Revoke one first`,
     ),
-};
+} as const;
+
+type Refused = keyof typeof REFUSALS;

@@ -29,14 +29,14 @@ const LIMITS: CoalescerLimits = { under_way: 1, requests: 64 };
 const MAX_CHARACTERS = 1_000_000;
 
 /** A row that answers one request of a list. */
-export interface ListRow extends Row {
+export interface ListRow<Own extends string = never> extends Row<Own> {
   /** Which request of the list, from 1. */
   n: number;
   environment_id: string | null;
 }
 
 /** How requests of one kind are sent. */
-interface Coalesced<Request, Answer extends ListRow> {
+interface Coalesced<Request, Answer extends ListRow<string>> {
   /**
    * Sends a list in one statement; as many rows as requests, in any order. Throws the driver's error.
    * @param is_alone the one request may wait for locks as long as it likes; a list may not
@@ -56,7 +56,7 @@ interface Waiting<Request, Answer> {
 /** The way of requests of one kind into the database. */
 export class Coalescer<
   Request extends { access: Access },
-  Answer extends ListRow = ListRow,
+  Answer extends ListRow<string> = ListRow,
 > {
   readonly #kind: Coalesced<Request, Answer>;
   readonly #limits: CoalescerLimits;

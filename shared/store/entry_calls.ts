@@ -11,7 +11,7 @@ import { Coalescer } from "./coalescer.ts";
 import type { Database } from "./database.ts";
 import { KnownEnvironments } from "./known_environments.ts";
 import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
-import { type Access, type Row, unauthorized, untilFresh } from "./outcome.ts";
+import { type Access, type Admitted, type Row, unauthorized, untilFresh } from "./outcome.ts";
 
 /** How many calls may be under way. */
 export interface CallLimits {
@@ -54,11 +54,11 @@ export class EntryCalls {
   }
 
   /** Calls an entry function that answers one request with one row, and admits the row. */
-  ask<T extends Row>(
+  ask<T extends Row<string> = Row>(
     access: Access,
     text: string,
     parameters: readonly (string | number | null)[],
-  ): Promise<T> {
+  ): Promise<Admitted<T>> {
     return untilFresh(access, async () => {
       await this.#begin(access);
       try {

@@ -78,9 +78,38 @@ export function requestParameter(
   return JSON.stringify([keyedRequest(access, idempotency, answer)]);
 }
 
-/** A row of an entry function. */
-export interface Row {
-  outcome: string;
+/** The errors of the outcomes with which any entry function refuses a request. */
+const REFUSALS = {
+  unauthorized,
+  forbidden: ({ scope }: Access) =>
+    new ApiError("permission_denied", `This API key lacks the scope "${scope}"`, {
+      required_scope: scope,
+    }),
+  rate_limited: rateLimited,
+  live: () => new ApiError("test_key_required", "The sandbox takes test keys only"),
+  /** One answer for unknown ids and for ids of other environments. */
+  not_found: () => new ApiError("not_found", "No such resource"),
+  conflict: () =>
+    new ApiError(
+      "idempotency_conflict",
+      "This Idempotency-Key was used with a different request: use a new key for a new operation",
+    ),
+  in_progress: requestInProgress,
+  unknown_cursor: () =>
+    new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
+      param: "starting_after",
+    }),
+} as const;
+
+/** An outcome that refuses a request. */
+type Refusal = keyof typeof REFUSALS;
+
+/**
+ * A row of an entry function.
+ * @typeParam Own outcomes of this function, beside those that all entry functions share
+ */
+export interface Row<Own extends string = never> {
+  outcome: Refusal | "resetting" | "expired" | "replay" | "ok" | "committed" | Own;
   api_key_id: string | null;
   /** Requests that the key and its environment have left; null when they are not limited. */
   remaining?: number | null;
@@ -91,6 +120,11 @@ export interface Row {
   /** Of a commit: how many deliveries it made due; a bigint as text. */
   deliveries?: string | null;
 }
+
+/** A row whose outcome is neither a refusal nor a reset. */
+export type Admitted<T extends Row<string>> = T & {
+  outcome: Exclude<T["outcome"], Refusal | "resetting">;
+};
 
 /** How often a request is sent again when an answer older than 24 hours was in its way. */
 const EXPIRED_TRIES = 3;
@@ -103,54 +137,25 @@ const RESET_PAUSE_MS = 5;
  * Asks, and admits the row; again while an outlived answer was in the way, which is then gone, and while
  * the sandbox is being reset. Throws `service_unavailable` when that takes too long.
  */
-export async function untilFresh<T extends Row>(
+export async function untilFresh<T extends Row<string>>(
   access: Access,
   ask: () => Promise<T | undefined>,
-): Promise<T> {
+): Promise<Admitted<T>> {
   let expired = 0;
   let give_up_at: number | null = null;
   for (;;) {
-    const row = admit(access, await ask());
+    const row = await ask();
+    if (!row) throw new Error("an entry function gave no row");
+    if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
+    if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
     if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
-    if (row.outcome !== "resetting") return row;
+    if (row.outcome !== "resetting") return row as Admitted<T>;
     give_up_at ??= performance.now() + RESET_PATIENCE_MS;
     if (performance.now() > give_up_at) {
       throw tryAgain("service_unavailable", "This sandbox is being reset: try again");
     }
     await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
   }
-}
-
-/** Passes a row on, or throws the error of its outcome. */
-function admit<T extends Row>(access: Access, row: T | undefined): T {
-  if (!row) throw new Error("an entry function gave no row");
-  if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
-  switch (row.outcome) {
-    case "unauthorized":
-      throw unauthorized();
-    case "forbidden":
-      throw new ApiError("permission_denied", `This API key lacks the scope "${access.scope}"`, {
-        required_scope: access.scope,
-      });
-    case "rate_limited":
-      throw rateLimited();
-    case "live":
-      throw new ApiError("test_key_required", "The sandbox takes test keys only");
-    case "not_found":
-      throw notFound();
-    case "conflict":
-      throw new ApiError(
-        "idempotency_conflict",
-        "This Idempotency-Key was used with a different request: use a new key for a new operation",
-      );
-    case "in_progress":
-      throw requestInProgress();
-    case "unknown_cursor":
-      throw new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
-        param: "starting_after",
-      });
-  }
-  return row;
 }
 
 /** One answer for every reason why a key opens nothing (contract §6). */
@@ -171,11 +176,7 @@ export function rateLimited(): ApiError {
   return tryAgain("rate_limited", "Too many requests: slow down and try again");
 }
 
-/** One answer for unknown ids and for ids of other environments. */
-function notFound(): ApiError {
-  return new ApiError("not_found", "No such resource");
-}
-
-export function answerOf(row: Row): Answer {
+/** The stored answer in a row. */
+export function answerOf(row: Row<string>): Answer {
   return { status: row.status!, body: row.body! };
 }

@@ -90,6 +90,9 @@ const HURRIED_MS = 50;
 /** A row of `pay.list`: a page, and the environment of the key. */
 type PageRow = ListRow & Page;
 
+/** A row of `pay.commit`. */
+type CommitRow = ListRow<"stale" | "insufficient">;
+
 /** About how many characters a payment has, with room. */
 const PAYMENT_CHARACTERS = 1_000;
 
@@ -110,10 +113,10 @@ export function createStore(
   const { environments } = calls;
   const lane = new ReadLane();
   let pinging: Promise<unknown> | null = null;
-  const commits = new Coalescer<RequestedChange>(
+  const commits = new Coalescer<RequestedChange, CommitRow>(
     {
       send: (list, is_alone) =>
-        database.attempt<ListRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
+        database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
       weigh: charactersOf,
     },
     environments,

@@ -9,7 +9,14 @@ import type { EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
+import {
+  type Access,
+  type Admitted,
+  answerOf,
+  type Idempotency,
+  requestParameter,
+  type Row,
+} from "./outcome.ts";
 
 /** What a secret is derived from, beside the master secret and the endpoint's id. */
 export interface SecretSource {
@@ -203,6 +210,9 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
   p_event_body => $7::text, p_delivery_id => $8::text) as outcome`;
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
+/** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
+type ChangeRow = Row<"stale" | "full" | "calling_off" | "off">;
+
 /** Stands for the answer under an idempotency key while the triggered attempt is under way. */
 const IN_PROGRESS: Answer = { status: 102, body: "" };
 
@@ -218,7 +228,7 @@ export function createWebhookStore(
 ): WebhookStore {
   return {
     async changeEndpoint(access, change, idempotency) {
-      const row = await calls.ask(access, CHANGE_ENDPOINT, [
+      const row = await calls.ask<ChangeRow>(access, CHANGE_ENDPOINT, [
         requestParameter(access, idempotency, change.answer),
         change.id,
         change.expects_revision,
@@ -229,7 +239,7 @@ export function createWebhookStore(
 
     async redeliver(access, id, refusal, idempotency) {
       const parameters = [requestParameter(access, idempotency), id, refusal.body];
-      const row = await calls.ask(access, REDELIVER, parameters);
+      const row = await calls.ask<ChangeRow>(access, REDELIVER, parameters);
       if (row.outcome === "off") return { outcome: "committed", answer: refusal };
       if (row.outcome === "committed") on_due();
       return written(row, { status: 200, body: row.body ?? "" });
@@ -273,7 +283,7 @@ export function createWebhookStore(
     },
 
     async disableEndpoint(disabled) {
-      const [row] = await database.query<{ outcome: string }>(DISABLE_ENDPOINT, [
+      const [row] = await database.query<{ outcome: "committed" | "stale" }>(DISABLE_ENDPOINT, [
         disabled.environment_id,
         disabled.id,
         disabled.expects_revision,
@@ -293,8 +303,16 @@ export function createWebhookStore(
   };
 }
 
-function written(row: Row, answer: Answer): Written {
-  if (row.outcome === "committed") return { outcome: "committed", answer };
-  if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-  return { outcome: row.outcome as "stale" | "full" | "calling_off" };
+function written(row: Admitted<ChangeRow>, answer: Answer): Written {
+  switch (row.outcome) {
+    case "committed":
+      return { outcome: "committed", answer };
+    case "replay":
+      return { outcome: "replay", answer: answerOf(row) };
+    case "full":
+    case "calling_off":
+      return { outcome: row.outcome };
+    default:
+      return { outcome: "stale" };
+  }
 }

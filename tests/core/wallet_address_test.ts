@@ -5,12 +5,8 @@
 import assert from "node:assert/strict";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { base58, createBase58check } from "@scure/base";
-import {
-  inferNetwork,
-  isValidAddress,
-  type Network,
-  NETWORKS,
-} from "../../shared/core/wallet_address.ts";
+import { NETWORKS } from "../../shared/core/vocabulary.ts";
+import { inferNetwork, isValidAddress, type Network } from "../../shared/core/wallet_address.ts";
 
 const EVM_NETWORKS = NETWORKS.filter((network) => network !== "solana" && network !== "tron");
 

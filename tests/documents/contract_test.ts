@@ -1,6 +1,7 @@
 /** The lists and tables of docs/contract.md agree with the schemas and limits of the code. */
 
 import assert from "node:assert/strict";
+import { OUTCOMES, REFUND_REASONS } from "../../shared/core/vocabulary.ts";
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
@@ -10,8 +11,8 @@ import {
   ListTransfersQuery,
 } from "../../shared/schema/list.ts";
 import * as limits from "../../shared/schema/limits.ts";
-import { OUTCOMES, Payment } from "../../shared/schema/payment.ts";
-import { Refund, REFUND_REASONS } from "../../shared/schema/refund.ts";
+import { Payment } from "../../shared/schema/payment.ts";
+import { Refund } from "../../shared/schema/refund.ts";
 import { SandboxReset } from "../../shared/schema/service.ts";
 import {
   DeliveryAttempt,

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
-import { OUTCOMES, PAYMENT_STATUSES } from "../../shared/schema/payment.ts";
+import { OUTCOMES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
 import {
   codeTexts,

@@ -6,11 +6,10 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { DELIVERY_STATUSES, EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
-import { DELIVERY_STATUSES } from "../../shared/schema/webhook.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { section } from "../support/documents/operations_document.ts";
 import { cloneDatabase } from "../support/database/database.ts";

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { capabilityOf, readInstrument } from "../../shared/domain/providers/instrument.ts";
-import { CreatePaymentBody, METHOD_KINDS } from "../../shared/schema/payment.ts";
+import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { NOW_MS, refusalOf } from "../support/domain/decided_change.ts";
 
 const WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";

@@ -5,6 +5,11 @@
 
 import assert from "node:assert/strict";
 import {
+  FINAL_PAYMENT_STATUSES,
+  METHOD_KINDS,
+  PAYMENT_STATUSES,
+} from "../../shared/core/vocabulary.ts";
+import {
   advancesOf,
   halfOfRest,
   invalidState,
@@ -14,9 +19,7 @@ import {
   refundable,
   type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
-import type { MethodKind, PaymentStatus } from "../../shared/schema/payment.ts";
-
-const KINDS: MethodKind[] = ["card", "sepa", "swift", "stablecoin"];
+import type { PaymentStatus } from "../../shared/schema/payment.ts";
 
 /**
  * [status, statuses that an advance can set, further statuses that can follow, possible requests]
@@ -35,7 +38,7 @@ const ROWS: [PaymentStatus, advances: string, more: string, can: string][] = [
 ];
 
 for (const [status, advances, more, can] of ROWS) {
-  for (const method_kind of KINDS) {
+  for (const method_kind of METHOD_KINDS) {
     const returns = status === "completed" && ["sepa", "swift"].includes(method_kind);
     const expected = [...words(advances), ...(returns ? ["failed"] : [])].sort();
     const standing = standingOf({ status, method_kind });
@@ -52,6 +55,15 @@ for (const [status, advances, more, can] of ROWS) {
     assert.equal(isRefundable(standing), can === "refund");
   });
 }
+
+Deno.test("FINAL_PAYMENT_STATUSES are the statuses that nothing follows on any rail", () => {
+  const final = PAYMENT_STATUSES.filter((status) =>
+    METHOD_KINDS.every((method_kind) =>
+      nextStatuses(standingOf({ status, method_kind })).length === 0
+    )
+  );
+  assert.deepEqual(final, [...FINAL_PAYMENT_STATUSES]);
+});
 
 const RESTS: [amount_minor: number, amount_refunded: number, rest: number, half: number][] = [
   [1000, 0, 1000, 500],

@@ -12,12 +12,8 @@ import {
   decideCancel,
 } from "../../shared/domain/payments/move_payment.ts";
 import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
-import {
-  METHOD_KINDS,
-  Payment,
-  PAYMENT_STATUSES,
-  type PaymentStatus,
-} from "../../shared/schema/payment.ts";
+import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import { BASE_URL, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 

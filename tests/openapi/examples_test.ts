@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../shared/core/errors.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";

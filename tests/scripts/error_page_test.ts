@@ -1,4 +1,4 @@
-/** docs/errors.md equals the output of the code, with a heading for the `doc_url` of every code. */
+/** docs/errors.md has a heading for the `doc_url` of every code. */
 
 import assert from "node:assert/strict";
 import { docUrl } from "../../shared/core/errors.ts";
@@ -6,11 +6,6 @@ import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { renderErrorPage } from "../../scripts/documents/error_page.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-
-Deno.test("docs/errors.md equals the output of renderErrorPage()", async () => {
-  const committed = await Deno.readTextFile(new URL("docs/errors.md", ROOT));
-  assert.equal(committed, renderErrorPage(), 'run "deno task error-page"');
-});
 
 for (const code of ERROR_CODES) {
   Deno.test(`docUrl("${code}") leads to a heading in the repository`, async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Settings } from "../../shared/http/settings.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import {
   addEndpoint,
   DELIVERIES,

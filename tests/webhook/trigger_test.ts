@@ -9,7 +9,7 @@ import {
   MAX_TRIGGERS_OF_ACCOUNT,
   MAX_TRIGGERS_OF_ENVIRONMENT,
 } from "../../shared/domain/webhooks/trigger_places.ts";
-import { EVENT_TYPES } from "../../shared/schema/event_type.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../support/service/service_case.ts";
 import { recordOf } from "../support/database/payment_records.ts";
 import {

@@ -47,16 +47,6 @@ const WITH_BODY: readonly ErrorCode[] = [
   "idempotency_in_progress",
 ];
 
-/** Codes with which answers are kept and replayed. */
-const KEPT: readonly ErrorCode[] = [
-  "payment_declined",
-  "insufficient_funds",
-  "aml_blocked",
-  "authentication_failed",
-  "balance_insufficient",
-  "invalid_state",
-];
-
 /** Every response that was asked for, by name. */
 const responses = new Map<string, Json>();
 
@@ -109,7 +99,7 @@ function response(codes: readonly ErrorCode[]): Json {
     description: codes.map((code) => `\`${code}\`: ${ERROR_HELP[code].when}`).join("; "),
     headers: headerRefs([
       ...WITH_KEY,
-      ...(codes.some((code) => KEPT.includes(code)) ? ["Idempotent-Replayed"] : []),
+      ...(codes.some(isKept) ? ["Idempotent-Replayed"] : []),
       ...(codes.includes("unauthorized") ? ["WWW-Authenticate"] : []),
       ...(codes.some(waits) ? ["Retry-After"] : []),
     ]),
@@ -122,6 +112,11 @@ function response(codes: readonly ErrorCode[]): Json {
       },
     },
   };
+}
+
+/** Whether an idempotency key keeps answers with the code: a decision about a resource. */
+function isKept(code: ErrorCode): boolean {
+  return ERROR_CATALOGUE[code].type === "payment" || code === "invalid_state";
 }
 
 /** Codes whose answers say when to try again. */

@@ -3,17 +3,17 @@
  */
 
 import {
+  ENDPOINT_EVENT_TYPES,
+  PAYMENT_EVENT_TYPES,
+  REFUND_EVENT_TYPES,
+  TRANSFER_EVENT_TYPES,
+} from "../../../shared/core/vocabulary.ts";
+import {
   PaymentEvent,
   RefundEvent,
   TransferEvent,
   WebhookEndpointEvent,
 } from "../../../shared/schema/event.ts";
-import {
-  ENDPOINT_EVENT_TYPES,
-  PAYMENT_EVENT_TYPES,
-  REFUND_EVENT_TYPES,
-  TRANSFER_EVENT_TYPES,
-} from "../../../shared/schema/event_type.ts";
 import { eventExampleName } from "./examples.ts";
 import { type Json, schemaRef } from "./schemas.ts";
 

@@ -96,6 +96,8 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
       return void addRefund(change, halfOfRest(payment), {});
     case "pending":
       throw new Error("no payment can be moved to pending");
+    default:
+      to satisfies never;
   }
 }
 

@@ -3,8 +3,8 @@
  * authentication. Each function is one event, with the ledger transaction that belongs to it. Pure.
  */
 
-import { ApiError } from "../../core/errors.ts";
-import type { DeclineCode, FailureCode } from "../../schema/payment.ts";
+import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { FailureCode } from "../../schema/payment.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";

@@ -10,7 +10,7 @@ import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../cor
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
-import { TEST_CARDS, type TestBehaviour, testIban, testWallet } from "./test_values.ts";
+import { type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** An instrument fit to be kept, and what it makes the sandbox do. */
 export interface Instrument {
@@ -95,7 +95,7 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
     throw invalidParameter("card.number", "Live keys take no card numbers: use a test key");
   }
   const number = normalizeCardNumber(card.number);
-  const behaviour = TEST_CARDS.get(number);
+  const behaviour = testCard(number);
   // The number is not repeated: it might be a real one.
   if (!behaviour) throw invalidParameter("card.number", USE_A_TEST_CARD);
   const brand = cardBrand(number);

@@ -3,8 +3,8 @@
  * a pure function; a live provider does I/O between the claim of the request and its record.
  */
 
-import { ApiError } from "../../core/errors.ts";
-import type { DeclineCode, Outcome, Payment } from "../../schema/payment.ts";
+import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { Outcome, Payment } from "../../schema/payment.ts";
 import type { Instrument } from "./instrument.ts";
 
 /** What a provider is asked to authorize. */
@@ -19,9 +19,16 @@ export interface AuthorizationRequest {
   manual: boolean;
 }
 
+/** The money has come in. It can go back at once: in the sandbox an outcome can force that. */
+export interface Capture {
+  result: "completed" | "refunded" | "chargeback";
+  /** Of a stablecoin payment. */
+  tx_hash?: string;
+}
+
 /** What a provider answers. */
 export type Authorization =
-  | { result: "completed" | "refunded" | "chargeback"; tx_hash?: string }
+  | Capture
   | { result: "pending" }
   | { result: "requires_action" }
   | { result: "declined"; code: DeclineCode }

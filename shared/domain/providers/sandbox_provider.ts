@@ -11,10 +11,15 @@ import type { Network } from "../../core/wallet_address.ts";
 import type {
   Authorization,
   AuthorizationRequest,
+  Capture,
   Provider,
   TransferRequest,
   TransferResult,
 } from "./provider.ts";
+import { OUTCOME_RESULTS, TEST_RESULTS } from "./test_values.ts";
+
+const EXPIRED_CARD =
+  "This test card stands for an expired card. Use another, such as 4242 4242 4242 4242";
 
 /** The sandbox. Cancels and refunds always go through; whether they may is the lifecycle's matter. */
 export const sandboxProvider: Provider = {
@@ -27,72 +32,33 @@ export const sandboxProvider: Provider = {
 function authorize(request: AuthorizationRequest): Authorization {
   const { instrument, outcome } = request;
   // An explicit outcome beats every instrument.
-  if (outcome) return forced(request, outcome);
+  if (outcome) return withHash(request, OUTCOME_RESULTS[outcome]);
   if (!instrument.behaviour) return { result: "pending" };
   if (request.manual && instrument.kind !== "card") return { result: "pending" };
-  switch (instrument.behaviour) {
-    case "approve":
-      return approved(request, "completed");
-    case "authenticate":
-      return { result: "requires_action" };
-    case "decline":
-      return { result: "declined", code: "payment_declined" };
-    case "no_funds":
-      return { result: "declined", code: "insufficient_funds" };
-    case "aml_block":
-      return { result: "declined", code: "aml_blocked" };
-    case "expired":
-      throw invalidParameter(
-        "card.exp_year",
-        "This test card stands for an expired card. Use another, such as 4242 4242 4242 4242",
-      );
-    case "bank_return":
-      return { result: "failed", code: "bank_return", return_code: "R01" };
-    case "revert":
-      return { result: "failed", code: "onchain_reverted" };
-  }
+  const answer = TEST_RESULTS[instrument.behaviour];
+  if (answer.result === "refused") throw invalidParameter(answer.param, EXPIRED_CARD);
+  return withHash(request, answer);
 }
 
 /** A transfer by the test value of its destination; others go through. */
 function transfer({ instrument, manual }: TransferRequest): TransferResult {
   if (manual) return { result: "pending" };
-  switch (instrument.behaviour) {
-    case "bank_return":
-      return { result: "failed", code: "bank_return", return_code: "R01" };
-    case "revert":
-      return { result: "failed", code: "onchain_reverted" };
-    default:
-      return { result: "completed" };
-  }
+  const answer = TEST_RESULTS[instrument.behaviour ?? "approve"];
+  return answer.result === "failed" ? answer : { result: "completed" };
 }
 
-function forced(
-  request: AuthorizationRequest,
-  outcome: NonNullable<AuthorizationRequest["outcome"]>,
-): Authorization {
-  switch (outcome) {
-    case "success":
-      return approved(request, "completed");
-    case "pending":
-      return { result: "pending" };
-    case "declined":
-      return { result: "declined", code: "payment_declined" };
-    case "refunded":
-    case "chargeback":
-      return approved(request, outcome);
-  }
-}
-
-function approved(
-  request: AuthorizationRequest,
-  result: "completed" | "refunded" | "chargeback",
-): Authorization {
+/** The answer, with the hash of the transaction if money came from a wallet. */
+function withHash(request: AuthorizationRequest, answer: Authorization): Authorization {
   const { method } = request.instrument;
-  if (method?.type !== "stablecoin") return { result };
+  if (method?.type !== "stablecoin" || !isCapture(answer)) return answer;
   return {
-    result,
+    ...answer,
     tx_hash: transactionHash(request.amount_minor, request.currency, method.wallet),
   };
+}
+
+function isCapture(answer: Authorization): answer is Capture {
+  return ["completed", "refunded", "chargeback"].includes(answer.result);
 }
 
 /** A chain's transaction hash: 32 bytes in hex, a function of what is paid and to where. */

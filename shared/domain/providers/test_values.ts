@@ -1,56 +1,128 @@
 /**
- * The published test values of the sandbox and what each does (interface §4, contract §2). Pure.
+ * The published test values of the sandbox and the result of each (interface §4, contract §2). The
+ * console offers these values, and `deno task generate` writes them into docs/errors.md. Pure.
  */
 
+import { normalizeCardNumber } from "../../core/card_number.ts";
+import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
+import type { OUTCOMES } from "../../core/vocabulary.ts";
 
-/** What a test value makes a provider answer. */
-export type TestBehaviour =
-  | "approve"
-  | "decline"
-  | "no_funds"
-  | "authenticate"
-  | "aml_block"
-  | "expired"
-  | "bank_return"
-  | "revert";
+/** The result of a payment, by the behaviour of its test value. */
+export const TEST_RESULTS = {
+  approve: { result: "completed" },
+  authenticate: { result: "requires_action" },
+  decline: { result: "declined", code: "payment_declined" },
+  no_funds: { result: "declined", code: "insufficient_funds" },
+  aml_block: { result: "declined", code: "aml_blocked" },
+  /** No payment: the request is refused, and this field is at fault. */
+  expired: { result: "refused", param: "card.exp_year" },
+  bank_return: { result: "failed", code: "bank_return", return_code: "R01" },
+  revert: { result: "failed", code: "onchain_reverted" },
+} as const;
 
-/** Test cards, digits only. Any other number is refused. */
-export const TEST_CARDS: ReadonlyMap<string, TestBehaviour> = new Map([
-  ["4242424242424242", "approve"],
-  ["4000000000000002", "decline"],
-  ["4000000000009995", "no_funds"],
-  ["4000002500003155", "authenticate"],
-  ["4100000000000019", "aml_block"],
-  ["4000000000000069", "expired"],
-  ["5555555555554444", "approve"],
-  ["5200828282828210", "approve"],
-  ["378282246310005", "approve"],
-  ["6011111111111117", "approve"],
-  // Completes; there to be charged back by an advance.
-  ["4000000000000259", "approve"],
-]);
+/** The result of a payment, by the outcome that forces it. */
+export const OUTCOME_RESULTS = {
+  success: { result: "completed" },
+  declined: { result: "declined", code: "payment_declined" },
+  pending: { result: "pending" },
+  refunded: { result: "refunded" },
+  chargeback: { result: "chargeback" },
+} as const satisfies Record<typeof OUTCOMES[number], { result: string; code?: DeclineCode }>;
 
-/** Test IBANs in normal form, with the rail that each one stands for. */
-export const TEST_IBANS: ReadonlyMap<string, { behaviour: TestBehaviour; kind: "sepa" | "swift" }> =
-  new Map([
-    ["DE89370400440532013000", { behaviour: "approve", kind: "sepa" }],
-    ["DE00000000000000000099", { behaviour: "bank_return", kind: "sepa" }],
-    ["GB82WEST12345698765432", { behaviour: "approve", kind: "swift" }],
-  ]);
+/** How a test value makes the provider answer. */
+export type TestBehaviour = keyof typeof TEST_RESULTS;
 
-/** Test wallets in lower case; they work on every network. */
-export const TEST_WALLETS: ReadonlyMap<string, TestBehaviour> = new Map([
-  ["0x000000000000000000000000000000000000dead", "approve"],
-  ["0x0000000000000000000000000000000000000bad", "revert"],
-]);
+/** Codes with which a test value makes a create decline. */
+export const TEST_DECLINE_CODES = Object.values(TEST_RESULTS)
+  .flatMap((answer) => answer.result === "declined" ? [answer.code] : []);
 
-/** What a test IBAN does, or undefined for another one. */
-export function testIban(iban: string) {
-  return TEST_IBANS.get(normalizeIban(iban));
+/** A test value, written as people read it. */
+export interface TestValue {
+  value: string;
+  /** A few words for the tile of the console. */
+  name: string;
+  behaviour: TestBehaviour;
 }
 
-/** What a test wallet does, or undefined for another one. */
+/** A test IBAN, with the rail that it stands for. */
+interface TestIban extends TestValue {
+  kind: "sepa" | "swift";
+}
+
+/** Test cards. The sandbox refuses every other number. */
+export const TEST_CARDS: readonly TestValue[] = [
+  { value: "4242 4242 4242 4242", name: "Approved", behaviour: "approve" },
+  { value: "4000 0000 0000 0002", name: "Declined by the issuer", behaviour: "decline" },
+  { value: "4000 0000 0000 9995", name: "Insufficient funds", behaviour: "no_funds" },
+  { value: "4000 0025 0000 3155", name: "3-D Secure", behaviour: "authenticate" },
+  { value: "4100 0000 0000 0019", name: "Fraud or AML block", behaviour: "aml_block" },
+  { value: "4000 0000 0000 0069", name: "Expired card", behaviour: "expired" },
+  { value: "5555 5555 5555 4444", name: "Mastercard", behaviour: "approve" },
+  { value: "5200 8282 8282 8210", name: "Mastercard debit", behaviour: "approve" },
+  { value: "3782 822463 10005", name: "American Express", behaviour: "approve" },
+  { value: "6011 1111 1111 1117", name: "Discover", behaviour: "approve" },
+  { value: "4000 0000 0000 0259", name: "For a chargeback", behaviour: "approve" },
+];
+
+/** Test IBANs. Other valid IBANs are approved. */
+export const TEST_IBANS: readonly TestIban[] = [
+  {
+    value: "DE89 3704 0044 0532 0130 00",
+    name: "SEPA, approved",
+    behaviour: "approve",
+    kind: "sepa",
+  },
+  {
+    value: "DE00 0000 0000 0000 0000 99",
+    name: "SEPA return R01",
+    behaviour: "bank_return",
+    kind: "sepa",
+  },
+  {
+    value: "GB82 WEST 1234 5698 7654 32",
+    name: "SWIFT, approved",
+    behaviour: "approve",
+    kind: "swift",
+  },
+];
+
+/** Test wallets, which work on every network. Other valid addresses are approved. */
+export const TEST_WALLETS: readonly TestValue[] = [
+  {
+    value: "0x000000000000000000000000000000000000dEaD",
+    name: "Approved",
+    behaviour: "approve",
+  },
+  { value: "0x0000000000000000000000000000000000000BAD", name: "Reverted", behaviour: "revert" },
+];
+
+const cards = byForm(TEST_CARDS, normalizeCardNumber);
+const ibans = byForm(TEST_IBANS, normalizeIban);
+const wallets = byForm(TEST_WALLETS, normalizeAddress);
+
+/** The behaviour of a test card; undefined for another number. */
+export function testCard(number: string): TestBehaviour | undefined {
+  return cards.get(normalizeCardNumber(number))?.behaviour;
+}
+
+/** The entry of a test IBAN; undefined for another one. */
+export function testIban(iban: string): TestIban | undefined {
+  return ibans.get(normalizeIban(iban));
+}
+
+/** The behaviour of a test wallet; undefined for another address. */
 export function testWallet(address: string): TestBehaviour | undefined {
-  return TEST_WALLETS.get(address.replace(/\s/g, "").toLowerCase());
+  return wallets.get(normalizeAddress(address))?.behaviour;
+}
+
+function normalizeAddress(address: string): string {
+  return address.replace(/\s/g, "").toLowerCase();
+}
+
+function byForm<Value extends TestValue>(
+  values: readonly Value[],
+  normalize: (text: string) => string,
+): ReadonlyMap<string, Value> {
+  return new Map(values.map((entry) => [normalize(entry.value), entry]));
 }

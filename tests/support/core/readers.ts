@@ -22,7 +22,8 @@ import {
   isPublicAddress,
 } from "../../../shared/core/public_address.ts";
 import { parseStrictJson } from "../../../shared/core/strict_json.ts";
-import { inferNetwork, isValidAddress, NETWORKS } from "../../../shared/core/wallet_address.ts";
+import { NETWORKS } from "../../../shared/core/vocabulary.ts";
+import { inferNetwork, isValidAddress } from "../../../shared/core/wallet_address.ts";
 import { readInstrument } from "../../../shared/domain/providers/instrument.ts";
 import { nextAttemptAt } from "../../../shared/domain/webhooks/retry_schedule.ts";
 import type { Operation } from "../../../shared/http/operation.ts";

@@ -132,7 +132,7 @@ function check(at: string, ref: string, value: unknown, is_answer = true): void 
   const reasons = ajv.errorsText(validate.errors, { dataVar: "value" });
   assert.fail(`${at} that is not what docs/openapi.json describes (${ref}): ${reasons}
 ${JSON.stringify(value)}
-If the code is right, "deno task openapi" brings the document up to date.`);
+If the code is right, "deno task generate" brings the document up to date.`);
 }
 
 function load() {

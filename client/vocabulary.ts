@@ -1,0 +1,140 @@
+/**
+ * Statuses, event types, error codes and the other lists of the API (contract §2 to §6).
+ * Written by "deno task generate" from shared/.
+ */
+
+/** Status of a payment. */
+export type PaymentStatus =
+  | "pending"
+  | "requires_action"
+  | "processing"
+  | "completed"
+  | "declined"
+  | "failed"
+  | "cancelled"
+  | "partially_refunded"
+  | "refunded"
+  | "chargeback";
+
+/** How a payment is made. */
+export type MethodKind = "card" | "sepa" | "swift" | "stablecoin";
+
+/** How a payment is made, in the words of the other variant. */
+export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "stablecoin_payment";
+
+/** A result that the sandbox can be asked for. */
+export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
+
+/** When the money moves; `manual` only with a test key and for bank and wallet. */
+export type Settlement = "instant" | "manual";
+
+/** Networks of a wallet. */
+export type Network = "ethereum" | "base" | "polygon" | "arbitrum" | "optimism" | "solana" | "tron";
+
+/** Assets of a wallet; each has 6 decimals. */
+export type Stablecoin = "USDC" | "USDT";
+
+/** Codes of a payment that was stored as `declined`: the error carries it. */
+export type DeclineCode =
+  | "payment_declined"
+  | "insufficient_funds"
+  | "aml_blocked"
+  | "authentication_failed";
+
+/** Why a rail failed after the payment or transfer was accepted. */
+export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
+
+/** Why money is given back. */
+export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
+
+/** Status of a transfer. */
+export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
+
+/** Accounts of the ledger. */
+export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";
+
+/** Permissions that a key can have. */
+export type Scope =
+  | "payments:read"
+  | "payments:write"
+  | "refunds:write"
+  | "transfers:read"
+  | "transfers:write"
+  | "webhooks:read"
+  | "webhooks:write"
+  | "events:read"
+  | "ledger:read"
+  | "keys:write"
+  | "sandbox:write";
+
+/** Status of a webhook endpoint. */
+export type EndpointStatus = "enabled" | "disabled";
+
+/** Why an endpoint is disabled. `gone`: it answered 410. `failing`: only failures for five days. */
+export type DisabledReason = "manual" | "gone" | "failing";
+
+/** Status of a delivery. */
+export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
+
+/** Why an attempt has no answer. */
+export type AttemptError = "timeout" | "connection_failed" | "crashed";
+
+/** Event types that show a payment. */
+export type PaymentEventType =
+  | "payment.created"
+  | "payment.requires_action"
+  | "payment.processing"
+  | "payment.completed"
+  | "payment.declined"
+  | "payment.failed"
+  | "payment.cancelled"
+  | "payment.partially_refunded"
+  | "payment.refunded"
+  | "payment.chargeback";
+
+/** Event types that show a refund. */
+export type RefundEventType = "refund.completed";
+
+/** Event types that show a transfer. */
+export type TransferEventType =
+  | "transfer.created"
+  | "transfer.completed"
+  | "transfer.failed"
+  | "transfer.cancelled";
+
+/** Event types that show a webhook endpoint. */
+export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
+
+/** Patterns that stand for several event types. */
+export type EventPattern = "*" | "payment.*" | "refund.*" | "transfer.*" | "webhook_endpoint.*";
+
+/** Every code of an error of the API, to its HTTP status and type. */
+export const ERROR_CODES = {
+  invalid_parameter: { status: 400, type: "invalid_request" },
+  invalid_json: { status: 400, type: "invalid_request" },
+  unauthorized: { status: 401, type: "authentication" },
+  payment_declined: { status: 402, type: "payment" },
+  insufficient_funds: { status: 402, type: "payment" },
+  aml_blocked: { status: 402, type: "payment" },
+  authentication_failed: { status: 402, type: "payment" },
+  balance_insufficient: { status: 402, type: "payment" },
+  test_key_required: { status: 403, type: "permission" },
+  permission_denied: { status: 403, type: "permission" },
+  origin_not_allowed: { status: 403, type: "permission" },
+  not_found: { status: 404, type: "invalid_request" },
+  method_not_allowed: { status: 405, type: "invalid_request" },
+  idempotency_conflict: { status: 409, type: "idempotency" },
+  idempotency_in_progress: { status: 409, type: "idempotency" },
+  invalid_state: { status: 409, type: "invalid_request" },
+  payload_too_large: { status: 413, type: "invalid_request" },
+  unsupported_media_type: { status: 415, type: "invalid_request" },
+  rate_limited: { status: 429, type: "rate_limit" },
+  internal_error: { status: 500, type: "api" },
+  service_unavailable: { status: 503, type: "api" },
+  provider_not_configured: { status: 503, type: "api" },
+} as const;
+
+/** A code of an error. A newer service may send one that is not listed here. */
+export type ErrorCode = keyof typeof ERROR_CODES;
+/** The family of a code. */
+export type ErrorType = typeof ERROR_CODES[ErrorCode]["type"];

@@ -1,0 +1,100 @@
+/**
+ * Words and colours for the names that the API uses: statuses, event types and method kinds. The
+ * records are typed by the lists of the API, so `deno check` reports a name without an entry.
+ */
+
+import type {
+  DeliveryStatus,
+  EventType,
+  MethodKind,
+  PaymentStatus,
+  TransferStatus,
+  WebhookEndpoint,
+} from "../client/mod.ts";
+
+/** The look of a status: a class of content.css. */
+type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
+
+/** The console's words for a status of a payment. */
+interface StatusWords {
+  tone: Tone;
+  /** Under the button that advances a payment to the status. */
+  advance: string;
+  /** Title of the event in the timeline, where the event's type is not clear enough. */
+  event?: string;
+}
+
+/** Every status of a payment. */
+const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
+  pending: { tone: "wait", advance: "" },
+  requires_action: {
+    tone: "warn",
+    advance: "The payer has to authenticate",
+    event: "Authentication asked for",
+  },
+  processing: { tone: "wait", advance: "The rail has taken it", event: "Processing" },
+  completed: { tone: "good", advance: "The money arrives" },
+  declined: { tone: "bad", advance: "The issuer says no" },
+  failed: { tone: "bad", advance: "The rail breaks, or the bank returns it" },
+  cancelled: { tone: "off", advance: "It is called off" },
+  partially_refunded: {
+    tone: "info",
+    advance: "Half of the rest goes back",
+    event: "Partially refunded",
+  },
+  refunded: { tone: "info", advance: "All the rest goes back", event: "Fully refunded" },
+  chargeback: { tone: "bad", advance: "The payer disputes it", event: "Disputed by the payer" },
+};
+
+/** Statuses that a transfer, a delivery or an endpoint has and a payment has not. */
+type OtherStatus = Exclude<
+  TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
+  PaymentStatus
+>;
+
+const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
+  delivered: "good",
+  enabled: "good",
+  disabled: "off",
+};
+
+/** Method kinds as people write them. */
+export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
+  card: "Card",
+  sepa: "SEPA",
+  swift: "SWIFT",
+  stablecoin: "Stablecoin",
+};
+
+/** A name of the API in plain words: `requires_action` → "Requires action". */
+export function label(name: string): string {
+  const words = name.replaceAll(/[._]/g, " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The tone of a status. A newer service may send a status that is not listed here. */
+export function toneOf(status: PaymentStatus | OtherStatus): Tone {
+  return wordsOf(status)?.tone ?? OTHER_TONES[status as OtherStatus] ?? "off";
+}
+
+/** The words under the button that advances a payment to the status. */
+export function advanceText(to: PaymentStatus): string {
+  return PAYMENT_STATUS_WORDS[to].advance;
+}
+
+/** The title of an event in a timeline. */
+export function eventTitle(type: EventType): string {
+  const [subject, change] = type.split(".");
+  return (subject === "payment" && wordsOf(change)?.event) || label(type);
+}
+
+/** The tone of an event in a timeline, where only these three stand out. */
+export function eventTone(type: EventType): "good" | "warn" | "bad" | "neutral" {
+  if (type === "webhook_endpoint.disabled") return "bad";
+  const tone = wordsOf(type.split(".")[1])?.tone;
+  return tone === "good" || tone === "warn" || tone === "bad" ? tone : "neutral";
+}
+
+function wordsOf(status: string | undefined): StatusWords | undefined {
+  return PAYMENT_STATUS_WORDS[status as PaymentStatus];
+}

@@ -1,0 +1,107 @@
+/**
+ * The module `client/vocabulary.ts`. The client is published by itself and cannot import `shared/`,
+ * so the lists of the wire contract are written into it as types.
+ */
+
+import { STABLECOINS } from "../../shared/core/currency.ts";
+import { DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+import {
+  DELIVERY_STATUSES,
+  ENDPOINT_EVENT_TYPES,
+  ENDPOINT_STATUSES,
+  EVENT_PATTERNS,
+  METHOD_KINDS,
+  NETWORKS,
+  OUTCOMES,
+  PAYMENT_EVENT_TYPES,
+  PAYMENT_STATUSES,
+  REFUND_EVENT_TYPES,
+  REFUND_REASONS,
+  TRANSFER_EVENT_TYPES,
+  TRANSFER_STATUSES,
+} from "../../shared/core/vocabulary.ts";
+import { SCOPES } from "../../shared/schema/api_key.ts";
+import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
+import { Capability, FAILURE_CODES } from "../../shared/schema/payment.ts";
+import { Settlement } from "../../shared/schema/values.ts";
+import { DeliveryAttempt, DISABLED_REASONS } from "../../shared/schema/webhook.ts";
+
+/** Columns of a line, as in deno.json. */
+const LINE_WIDTH = 100;
+
+/** The types of the module: name, docstring and values of each. */
+const TYPES: readonly (readonly [name: string, doc: string, values: readonly string[]])[] = [
+  ["PaymentStatus", "Status of a payment.", PAYMENT_STATUSES],
+  ["MethodKind", "How a payment is made.", METHOD_KINDS],
+  ["Capability", "How a payment is made, in the words of the other variant.", Capability.options],
+  ["Outcome", "A result that the sandbox can be asked for.", OUTCOMES],
+  [
+    "Settlement",
+    "When the money moves; `manual` only with a test key and for bank and wallet.",
+    Settlement.options,
+  ],
+  ["Network", "Networks of a wallet.", NETWORKS],
+  ["Stablecoin", "Assets of a wallet; each has 6 decimals.", STABLECOINS],
+  [
+    "DeclineCode",
+    "Codes of a payment that was stored as `declined`: the error carries it.",
+    DECLINE_CODES,
+  ],
+  [
+    "FailureCode",
+    "Why a rail failed after the payment or transfer was accepted.",
+    FAILURE_CODES,
+  ],
+  ["RefundReason", "Why money is given back.", REFUND_REASONS],
+  ["TransferStatus", "Status of a transfer.", TRANSFER_STATUSES],
+  ["LedgerAccount", "Accounts of the ledger.", LEDGER_ACCOUNTS],
+  ["Scope", "Permissions that a key can have.", SCOPES],
+  ["EndpointStatus", "Status of a webhook endpoint.", ENDPOINT_STATUSES],
+  [
+    "DisabledReason",
+    "Why an endpoint is disabled. `gone`: it answered 410. `failing`: only failures for five days.",
+    DISABLED_REASONS,
+  ],
+  ["DeliveryStatus", "Status of a delivery.", DELIVERY_STATUSES],
+  [
+    "AttemptError",
+    "Why an attempt has no answer.",
+    DeliveryAttempt.shape.error.unwrap().options,
+  ],
+  ["PaymentEventType", "Event types that show a payment.", PAYMENT_EVENT_TYPES],
+  ["RefundEventType", "Event types that show a refund.", REFUND_EVENT_TYPES],
+  ["TransferEventType", "Event types that show a transfer.", TRANSFER_EVENT_TYPES],
+  ["EndpointEventType", "Event types that show a webhook endpoint.", ENDPOINT_EVENT_TYPES],
+  ["EventPattern", "Patterns that stand for several event types.", EVENT_PATTERNS],
+];
+
+/** The module as `deno fmt` formats it. */
+export function renderClientVocabulary(): string {
+  const codes = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) =>
+    `  ${code}: { status: ${status}, type: "${type}" },\n`
+  );
+  return `/**
+ * Statuses, event types, error codes and the other lists of the API (contract §2 to §6).
+ * Written by "deno task generate" from shared/.
+ */
+
+${TYPES.map(renderType).join("\n")}
+/** Every code of an error of the API, to its HTTP status and type. */
+export const ERROR_CODES = {
+${codes.join("")}} as const;
+
+/** A code of an error. A newer service may send one that is not listed here. */
+export type ErrorCode = keyof typeof ERROR_CODES;
+/** The family of a code. */
+export type ErrorType = typeof ERROR_CODES[ErrorCode]["type"];
+`;
+}
+
+function renderType([name, doc, values]: typeof TYPES[number]): string {
+  const texts = values.map((value) => `"${value}"`);
+  const line = `export type ${name} = ${texts.join(" | ")};`;
+  const type = line.length <= LINE_WIDTH
+    ? line
+    : `export type ${name} =\n${texts.map((text) => `  | ${text}`).join("\n")};`;
+  return `/** ${doc} */\n${type}\n`;
+}

@@ -1,0 +1,89 @@
+/**
+ * `deno task generate` writes the files, and the blocks of documents, that are made from the code
+ * without a database (ADR 0041). It prints a line for each file. `--check` writes nothing, and fails
+ * if a file differs from the code.
+ */
+
+import { ERROR_PAGE } from "../shared/core/errors.ts";
+import { diffLines } from "./diff_lines.ts";
+import { renderClientVocabulary } from "./documents/client_vocabulary.ts";
+import { renderErrorPage } from "./documents/error_page.ts";
+import { replaceBlock } from "./documents/generated_block.ts";
+import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
+import { isServedModule, renderDocument, renderServedModule } from "./documents/openapi/openapi.ts";
+
+const ROOT = new URL("../", import.meta.url);
+
+/** A file that the command writes. */
+interface GeneratedFile {
+  path: string;
+  /** The text that the file should have; given is the text that it has, empty if it is missing. */
+  render(committed: string): string | Promise<string>;
+  /** Whether a text of the file is right, where texts that differ can mean the same. */
+  isRight?(committed: string): Promise<boolean>;
+}
+
+/** Every file that the command writes. */
+export const GENERATED_FILES: readonly GeneratedFile[] = [
+  { path: "client/vocabulary.ts", render: renderClientVocabulary },
+  { path: ERROR_PAGE, render: renderErrorPage },
+  {
+    path: "docs/architecture.md",
+    render: (committed) => replaceBlock(committed, "lifecycle", renderLifecycleDiagram()),
+  },
+  { path: "docs/openapi.json", render: renderDocument },
+  {
+    path: "shared/http/openapi_document.ts",
+    render: renderServedModule,
+    isRight: isServedModule,
+  },
+];
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+async function main(args: readonly string[]): Promise<number> {
+  const unknown = args.filter((arg) => arg !== "--check");
+  if (unknown.length > 0) {
+    console.error(`Unknown argument ${unknown[0]}. Usage: deno task generate [--check]`);
+    return 2;
+  }
+  const is_check = args.includes("--check");
+  let wrong = 0;
+  for (const file of GENERATED_FILES) {
+    if (!await generate(file, is_check)) wrong++;
+  }
+  if (wrong === 0) return 0;
+  console.error(
+    is_check
+      ? 'Run "deno task generate" and commit the files'
+      : 'Run "deno check .": a table may have no entry for a new name',
+  );
+  return 1;
+}
+
+/** Writes or checks a file, and prints a line. Returns whether the file is right afterwards. */
+async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean> {
+  const { path } = file;
+  const committed = await Deno.readTextFile(new URL(path, ROOT)).catch(() => "");
+  let text: string;
+  try {
+    text = await file.render(committed);
+  } catch (error) {
+    // The other files can still be written, and the type check needs client/vocabulary.ts.
+    console.error(`Cannot be made: ${path}: ${error}`);
+    return false;
+  }
+  if (committed === text || await file.isRight?.(committed)) {
+    console.log(`Unchanged: ${path}`);
+    return true;
+  }
+  if (is_check) {
+    // A packed file has one long line, of which a difference shows nothing.
+    if (!file.isRight) console.error(diffLines(committed, text));
+    console.error(`Differs from the code: ${path}`);
+    return false;
+  }
+  await Deno.writeTextFile(new URL(path, ROOT), text);
+  console.log(`Written: ${path}`);
+  return true;
+}

@@ -1,0 +1,101 @@
+/**
+ * Lists of the wire contract that several rooms need: statuses, event types, method kinds, outcomes
+ * and reasons (contract §2 to §4). The schemas validate with them, the console imports them, and
+ * `deno task generate` writes them into the client and the documents (ADR 0041). This module imports
+ * nothing, so that the bundle of the console stays small.
+ */
+
+/** Every status of a payment, in the order of the lifecycle. */
+export const PAYMENT_STATUSES = [
+  "pending",
+  "requires_action",
+  "processing",
+  "completed",
+  "declined",
+  "failed",
+  "cancelled",
+  "partially_refunded",
+  "refunded",
+  "chargeback",
+] as const;
+
+/** Statuses of a payment that no other status can follow, whatever the rail. */
+export const FINAL_PAYMENT_STATUSES = [
+  "declined",
+  "failed",
+  "cancelled",
+  "refunded",
+  "chargeback",
+] as const satisfies readonly (typeof PAYMENT_STATUSES[number])[];
+
+/** How a payment is made, as variant B names it. */
+export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
+
+/** Results that a sandbox create can force (interface §4). */
+export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
+
+/** Why money is given back. */
+export const REFUND_REASONS = [
+  "duplicate",
+  "fraudulent",
+  "requested_by_customer",
+  "other",
+] as const;
+
+/** Networks that a wallet may name (contract §2). */
+export const NETWORKS = [
+  "ethereum",
+  "base",
+  "polygon",
+  "arbitrum",
+  "optimism",
+  "solana",
+  "tron",
+] as const;
+
+/** Every status of a transfer. */
+export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"] as const;
+
+/** Every status of a delivery. */
+export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+
+/** Whether a webhook endpoint gets events. */
+export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
+
+/** Event types that show a payment: its creation, and each status that it gets later. */
+export const PAYMENT_EVENT_TYPES = [
+  "payment.created",
+  ...PAYMENT_STATUSES.filter((status) => status !== "pending")
+    .map((status) => `payment.${status}` as const),
+] as const;
+
+/** Event types that show a refund. */
+export const REFUND_EVENT_TYPES = ["refund.completed"] as const;
+
+/** Event types that show a transfer. */
+export const TRANSFER_EVENT_TYPES = [
+  "transfer.created",
+  "transfer.completed",
+  "transfer.failed",
+  "transfer.cancelled",
+] as const;
+
+/** Event types that show a webhook endpoint. */
+export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
+
+/** Every event type. */
+export const EVENT_TYPES = [
+  ...PAYMENT_EVENT_TYPES,
+  ...REFUND_EVENT_TYPES,
+  ...TRANSFER_EVENT_TYPES,
+  ...ENDPOINT_EVENT_TYPES,
+] as const;
+
+/** Patterns that stand for several event types in the list of an endpoint. */
+export const EVENT_PATTERNS = [
+  "*",
+  "payment.*",
+  "refund.*",
+  "transfer.*",
+  "webhook_endpoint.*",
+] as const;
