@@ -1,12 +1,12 @@
 /**
- * Kinds of events (contract §4).
+ * Types of events (contract §4).
  */
 
 import * as z from "zod";
 import { ERROR_PAGE } from "../core/errors.ts";
 import { mustBe } from "./requirement.ts";
 
-/** Kinds whose events show a payment. */
+/** Types of events that show a payment. */
 export const PAYMENT_EVENT_TYPES = [
   "payment.created",
   "payment.requires_action",
@@ -20,10 +20,10 @@ export const PAYMENT_EVENT_TYPES = [
   "payment.chargeback",
 ] as const;
 
-/** Kinds whose events show a refund. */
+/** Types of events that show a refund. */
 export const REFUND_EVENT_TYPES = ["refund.completed"] as const;
 
-/** Kinds whose events show a transfer. */
+/** Types of events that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [
   "transfer.created",
   "transfer.completed",
@@ -31,10 +31,10 @@ export const TRANSFER_EVENT_TYPES = [
   "transfer.cancelled",
 ] as const;
 
-/** Kinds whose events show a webhook endpoint. */
+/** Types of events that show a webhook endpoint. */
 export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as const;
 
-/** Every kind of event. */
+/** Every type of event. */
 export const EVENT_TYPES = [
   ...PAYMENT_EVENT_TYPES,
   ...REFUND_EVENT_TYPES,
@@ -42,10 +42,10 @@ export const EVENT_TYPES = [
   ...ENDPOINT_EVENT_TYPES,
 ] as const;
 export const EventType = mustBe(
-  z.enum(EVENT_TYPES).describe("Kind of an event"),
+  z.enum(EVENT_TYPES).describe("Type of an event"),
   `an event type such as "payment.completed". ${ERROR_PAGE}#event-types lists them`,
 );
 export type EventType = z.infer<typeof EventType>;
 
-/** The event types of one kind of resource: `payment.created` and so on of `payment`. */
+/** The event types that begin with the name of a resource, such as `payment.created`. */
 export type EventTypeOf<Kind extends string> = Extract<EventType, `${Kind}.${string}`>;
