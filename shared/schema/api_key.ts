@@ -36,7 +36,10 @@ export const CreateApiKeyBody = z.object({
   scopes: mustBe(
     z.array(Scope).min(1).max(SCOPES.length)
       .transform((scopes) => [...new Set(scopes)]).optional()
-      .describe("At most the scopes of the caller's key, which are the default"),
+      .describe(
+        "At most the scopes of the caller's key. By default all scopes, which only a key with all " +
+          "scopes can give",
+      ),
     `a list of 1 to ${SCOPES.length} scopes, such as ["payments:read"]`,
   ),
   expires_at: Time.optional()
