@@ -185,8 +185,8 @@ function endInCardNumber(groups: readonly Group[]): boolean {
     }
     if (!leadsPaymentCard(lead, length)) continue;
     if (joint !== "several" && (first === 0 || joint === 0)) return true;
-    // Mixed separators count only between groups of equal length. Lists of amounts, coordinates
-    // and addresses have mixed separators and groups of different lengths.
+    // From here on the groups must be even. Lists of amounts, coordinates and addresses have
+    // separators other than spaces and dashes between uneven groups.
     const even = digits.length;
     const end = groups[last]!.digits.length;
     // The printed groups of American Express and Diners Club.

@@ -2,7 +2,7 @@
  * Accepted currencies and the number of decimals of their minor units.
  *
  * The list holds the active codes of ISO 4217 list one with the changes up to January 2026 (XCG
- * replaces ANG, BGN is withdrawn), and two stablecoins. It excludes codes that nobody pays in:
+ * replaces ANG, BGN is withdrawn), and two stablecoins. It excludes codes that payments do not use:
  * funds codes (BOV CHE CHW CLF COU MXV USN UYI), index and accounting units (UYW XAD XDR XSU XUA),
  * bond market units (XBA XBB XBC XBD), precious metals (XAG XAU XPD XPT), and the codes for tests
  * and for no currency (XTS XXX).

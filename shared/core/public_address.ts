@@ -2,10 +2,11 @@
  * The IP addresses that webhooks may reach. The address lists stand only here.
  *
  * The module accepts canonical text only: dotted decimal without leading zeros, or IPv6 in the form
- * of RFC 5952 without a zone id. IPv6 is public only inside 2000::/3. Addresses that embed an IPv4
- * address (mapped, compatible, NAT64, 6to4, Teredo) are refused, whatever address they embed. The
- * module cannot detect a NAT64 prefix that the operator's own network has taken from public space.
- * Source: IANA special-purpose registries (RFC 6890, RFC 8190), RFC 4291, security §2.
+ * of RFC 5952 without a zone id. IPv6 is public only inside 2000::/3. IPv6 addresses that embed an
+ * IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are refused, even if the IPv4 address is
+ * public. The module cannot detect a NAT64 prefix that the operator's own network has taken from
+ * public space. Source: IANA special-purpose registries (RFC 6890, RFC 8190), RFC 4291,
+ * security §2.
  */
 
 /** IPv4 ranges that are not public, each as first address and prefix length. */

@@ -56,7 +56,7 @@ export const Metadata = mustBe(
     z.string().min(1).max(MAX_METADATA_KEY),
     z.string().max(MAX_METADATA_VALUE),
   ).refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
-    error: `has more than ${MAX_METADATA_ENTRIES} entries, which is the limit`,
+    error: `has more than ${MAX_METADATA_ENTRIES} entries: send at most ${MAX_METADATA_ENTRIES}`,
   }).describe(
     `Your own data: at most ${MAX_METADATA_ENTRIES} entries. A name has at most ` +
       `${MAX_METADATA_KEY} characters, a value at most ${MAX_METADATA_VALUE}`,

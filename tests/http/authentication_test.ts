@@ -18,7 +18,7 @@ const TOLD = {
   "no header": /header is missing/,
   "no Bearer": /must begin with the word Bearer/,
   "no key": /is not an API key of this service/,
-  "opens nothing": /opens nothing here: it is unknown, revoked or expired/,
+  "opens nothing": /not valid here: it is unknown, revoked or expired/,
 };
 
 /** Why a request has no valid key: the header, what the answer tells, and the statements it takes. */

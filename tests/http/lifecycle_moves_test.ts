@@ -231,7 +231,7 @@ serviceCase("a payment that this environment does not hold is 404", async (t, se
     await t.step(`${method} ${path("{id}")} tells a wrong form, and no foreign id`, () => {
       assert.equal(messages.get("another environment's"), messages.get("unknown"));
       for (const name of ["no id", "odd characters"]) {
-        assert.match(messages.get(name)!, /must begin with "(pay|re)_"/);
+        assert.match(messages.get(name)!, /which begins with "(pay|re)_"/);
       }
     });
   }

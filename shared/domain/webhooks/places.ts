@@ -1,8 +1,8 @@
 /**
  * Limits the concurrent attempts of one holder: an endpoint, environment or account (ADR 0032).
  * Each attempt occupies a place. A holder begins with few places. Each fast successful delivery
- * adds one, and slow attempts reduce them, whatever the status of their answers. Pure: the caller
- * passes the times.
+ * adds one, and slow attempts reduce them, regardless of the HTTP status. Pure: the caller passes
+ * the times.
  */
 
 /** The numbers of places of one kind of holder. */
