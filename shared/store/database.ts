@@ -3,8 +3,8 @@
  * for each statement. This module maps database errors to error codes.
  *
  * A health check on a separate connection detects that the database is unavailable
- * (database_health.ts). If it hangs, the first request fails after about 1.5 s and later ones fail
- * at once (promise R12).
+ * (database_health.ts). If the database hangs, the first request fails after about 1.5 s and later
+ * ones fail at once (promise R12).
  */
 
 import postgres from "postgres";
@@ -32,7 +32,7 @@ interface DatabaseOptions {
   on_statement?: (text: string) => void;
 }
 
-/** Connections of one isolate. In measurements on two cores 8 were not faster than 4. */
+/** Connections of one isolate. On two cores 8 were measured as fast as 4, and more were slower. */
 const DEFAULT_CONNECTIONS = 4;
 /** Seconds without use after which a connection closes. */
 const IDLE_S = 60;
@@ -232,7 +232,7 @@ export function toApiError(error: unknown): Error {
 const AWAY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
 
-/** Codes of a lost connection. The other codes of `AWAY` come from a server that still answers. */
+/** Codes after which the pool is replaced, because its connections can be lost. */
 const LOST =
   /^(CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED)|E(CONNRESET|PIPE|TIMEDOUT)|08\w{3}|57P0\d)$/;
 

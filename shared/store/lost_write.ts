@@ -5,7 +5,7 @@
  * driver itself fails the statements of that connection (ADR 0018).
  */
 
-/** The first line of the error's stack after its message. */
+/** Matches the message of the error and the first line of its stack. */
 const LOST_WRITE = /^[^\n]*\n\s*at nextWrite \([^\n]*\bpostgres\b[^\n]*connection\.js/;
 
 let is_listening = false;
