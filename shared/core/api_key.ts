@@ -2,23 +2,23 @@
  * The text of an API key: `<prefix>_<test|live>_`, 43 base62 characters that hold 256 random bits,
  * and 6 base62 characters of CRC-32 over everything before them (contract §5).
  *
- * The checksum lets a mistyped or truncated key be refused, and a leaked one be recognised, without
- * asking the database. It protects nothing: only the hash is compared, and only the hash is kept.
+ * The checksum lets the service refuse a mistyped key, and lets a scanner recognise a leaked one,
+ * without a query. It is no protection: the database stores and compares SHA-256 hashes only.
  */
 
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { type RandomSource, systemRandom } from "./ids.ts";
 
-/** Whether a key moves test money or real money. */
+/** Mode of a key: `test` keys move test money, `live` keys real money. */
 export type KeyMode = "test" | "live";
 
-/** What is known of a key from its text alone; nothing here opens anything. */
+/** The parts of a well-formed key. The key need not exist. */
 interface ParsedApiKey {
   mode: KeyMode;
-  /** What may be shown of the beginning: `sk_test_`. */
+  /** The beginning, which may be shown: `sk_test_`. */
   prefix: string;
-  /** The last four characters, which are the end of the checksum. */
+  /** The last four characters, which may be shown. They are the end of the checksum. */
   last_four: string;
   /** SHA-256 of the whole text, lower-case hex: the form in which keys are stored and compared. */
   hash: string;
@@ -28,19 +28,19 @@ interface ParsedApiKey {
 export const DEFAULT_KEY_PREFIX = "sk";
 
 /**
- * The test key that `supabase/seed.sql` publishes for local stacks. Everybody knows it, so it opens
- * nothing where the service is served over https.
+ * The test key that `supabase/seed.sql` publishes for local stacks. Everybody knows it, so the
+ * service refuses it when it runs over https.
  */
 export const PUBLISHED_TEST_KEY = "sk_test_PublishedKeyForLocalDevelopmentOnly000000003aKpBk";
 
-/** Longest text of a key: a 16-character prefix. Anything longer is refused unread. */
+/** Length of a key whose prefix has 16 characters. The parser refuses longer texts unread. */
 const MAX_API_KEY_LENGTH = 71;
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_BYTES = 32;
-/** 62^43 is the least power of 62 beyond 2^256. */
+/** 43 characters hold 256 bits: 62^43 is the smallest power of 62 above 2^256. */
 const SECRET_LENGTH = 43;
-/** 62^6 is the least power of 62 beyond 2^32. */
+/** 6 characters hold 32 bits: 62^6 is the smallest power of 62 above 2^32. */
 const CHECKSUM_LENGTH = 6;
 const PREFIX = /^[a-z][a-z0-9]{0,15}$/;
 const KEY = /^([a-z][a-z0-9]{0,15}_(test|live)_)[0-9A-Za-z]{49}$/;
@@ -66,9 +66,9 @@ export function generateApiKey(
 }
 
 /**
- * Reads the text of a key; null for every text that is not one, its checksum included.
+ * Parses the text of a key. Returns null if the form or the checksum is wrong.
  *
- * Takes no notice of whether the key exists: that is decided by its hash.
+ * The database decides by the hash whether the key exists.
  */
 export function parseApiKey(text: string): ParsedApiKey | null {
   if (text.length > MAX_API_KEY_LENGTH) return null;
@@ -88,7 +88,7 @@ function checksum(body: string): string {
   return encodeBase62(BigInt(crc32(body) >>> 0), CHECKSUM_LENGTH);
 }
 
-/** The number in base 62, padded with zeros on the left to the length. */
+/** Writes a number in base 62, with zeros on the left up to the length. */
 function encodeBase62(value: bigint, length: number): string {
   let text = "";
   for (let rest = value; rest > 0n; rest /= 62n) text = BASE62[Number(rest % 62n)] + text;

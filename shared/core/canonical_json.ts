@@ -1,7 +1,7 @@
 /**
- * One text for each JSON value (RFC 8785), and the fingerprint by which two requests under one
- * idempotency key are told to be the same (contract §5). The order of members and the spelling of
- * numbers and strings make no difference; a differing value, method or path does.
+ * Canonical JSON (RFC 8785), and the fingerprint that compares two requests with the same
+ * idempotency key (contract §5). The order of members and the notation of numbers and strings do
+ * not change a fingerprint. A different value, method or path does.
  */
 
 import { createHash } from "node:crypto";
@@ -9,21 +9,22 @@ import canonicalize from "canonicalize";
 import type { JsonValue } from "./strict_json.ts";
 
 /**
- * The canonical text of a value.
+ * Writes the canonical text of a value.
  *
- * @param value as read by `parseStrictJson`
- * @throws {Error} for a lone surrogate or a number that is not finite, which that never gives
+ * @param value a result of `parseStrictJson`
+ * @throws {Error} for a lone surrogate or a number that is not finite; `parseStrictJson` returns
+ * neither
  */
 export function canonicalJson(value: JsonValue): string {
-  // Undefined comes back only for what JSON cannot express, and the type excludes it.
+  // `canonicalize` returns undefined only for values outside JSON, which the type excludes.
   return canonicalize(value)!;
 }
 
 /**
- * SHA-256 in lower-case hex of method, path and canonical body.
+ * Computes the SHA-256 of method, path and canonical body, in lower-case hex.
  *
- * @param method upper case, as `POST`
- * @param path the canonical path, without query; an alias of a route must pass the same one
+ * @param method in upper case, such as `POST`
+ * @param path the canonical path without the query; every alias of a route passes the same path
  * @param body the parsed body; `{}` when the request has none
  */
 export function fingerprint(method: string, path: string, body: JsonValue): string {

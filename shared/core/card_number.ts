@@ -1,16 +1,16 @@
 /**
- * Card numbers: how they are written, checked and recognised, and how one is found in free text.
+ * Card numbers: normalization, check digit, brand, and a search for them in free text.
  *
- * Whether a number may be used is decided by the list of test cards; this module never stores,
- * logs or returns more than it was given. Sources: ISO/IEC 7812 (length, check digit), contract
- * §2, security design "card numbers".
+ * The list of test cards decides which numbers are accepted (`providers/test_values.ts`). This
+ * module stores and logs nothing. Sources: ISO/IEC 7812 (length, check digit), contract §2,
+ * security §2, card numbers.
  */
 
 /** Shortest and longest card number (ISO/IEC 7812). */
 const MIN_CARD_DIGITS = 13;
 const MAX_CARD_DIGITS = 19;
 
-/** Brand by the leading digits of a number, first match wins; six digits decide. */
+/** Ranges of the first six digits of a number, with the brand. The first range that fits wins. */
 const BRAND_RANGES = [
   { brand: "unionpay", from: 622126, to: 622925 },
   { brand: "amex", from: 340000, to: 349999 },
@@ -32,17 +32,17 @@ const BRAND_RANGES = [
 /** Brand of a card; `unknown` when no range fits. */
 type CardBrand = typeof BRAND_RANGES[number]["brand"] | "unknown";
 
-/** Drops white space and hyphens, in which card numbers are commonly grouped. */
+/** Removes white space and hyphens, the usual separators of card numbers. */
 export function normalizeCardNumber(text: string): string {
   return text.replace(/[\s-]/g, "");
 }
 
-/** Whether the text is one or more ASCII digits of which the last is the right check digit. */
+/** Reports whether the text is ASCII digits and the last one is the correct check digit. */
 export function passesLuhn(digits: string): boolean {
   return /^[0-9]+$/.test(digits) && luhnSum(Array.from(digits, Number)) % 10 === 0;
 }
 
-/** The brand of a number without separators, by its first six digits. */
+/** Returns the brand of a number without separators, from its first six digits. */
 export function cardBrand(digits: string): CardBrand {
   if (!/^[0-9]{6}/.test(digits)) return "unknown";
   const lead = Number(digits.slice(0, 6));
@@ -50,22 +50,22 @@ export function cardBrand(digits: string): CardBrand {
 }
 
 /**
- * Whether a free text may contain a card number: 13 to 19 digits with a valid check digit
+ * Reports whether free text may contain a card number: 13 to 19 digits with a valid check digit
  * (docs/decisions/0033-card-numbers-in-free-text.md).
  *
- * A run of digits counts unless it begins like a time. Groups of digits count if their first digits
- * are those of a payment card. Any separators may stand between groups, and any consecutive groups
- * may be the number ("4242 4242 4242 4242 123" is a number with a CVC). Part of a group never
- * counts, because a long run of digits nearly always contains a valid part. Digits of every script
- * and percent-encoded digits count. Invisible characters, UUIDs and hex ids are ignored. Takes
- * linear time.
+ * A run of digits counts unless it begins like a time. Several groups of digits count if they begin
+ * like a payment card. Any separators may stand between groups, and any consecutive groups may be
+ * the number ("4242 4242 4242 4242 123" is a number with a CVC). Part of a group never counts,
+ * because a long run of digits nearly always contains a valid part. Digits of every script and
+ * percent-encoded digits count. The search ignores invisible characters, UUIDs and hex ids, and
+ * takes linear time.
  */
 export function containsCardNumber(text: string): boolean {
   if (!mayHoldNumber(text)) return false;
   const rest = withoutHexIds(text);
   if (rest !== text && !mayHoldNumber(rest)) return false;
   if (holdsNumber(rest)) return true;
-  // The text as it is was checked first: decoding "%4242…" would destroy a number in it.
+  // The plain text comes first: decoding "%4242…" would destroy a number in it.
   for (let at = 0, encoded = rest; at < MAX_ENCODINGS && encoded.includes("%"); at++) {
     const decoded = decodePercents(encoded);
     if (decoded === encoded) return false;
@@ -75,26 +75,26 @@ export function containsCardNumber(text: string): boolean {
   return false;
 }
 
-/** How often a text may be percent-encoded: `%2520` is a space that two programs have encoded. */
+/** Rounds of percent-decoding that the search tries: `%2520` is a space that was encoded twice. */
 const MAX_ENCODINGS = 3;
 
 const UUID = /(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])/gi;
-/** 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 bits (SHA-512). */
+/** Hex ids of 96 bits (object ids), 128 (MD5), 160 (SHA-1), 256 (SHA-256) and 512 (SHA-512). */
 const HEX_ID = /(?<![0-9a-z])(?:(?:[0-9a-f]{8}){3,5}|[0-9a-f]{64}|[0-9a-f]{128})(?![0-9a-z])/gi;
 
-/** Replaces UUIDs and hex ids that contain a letter: some look like a card number by chance. */
+/** Replaces UUIDs and hex ids that contain a letter, because some look like a card number. */
 function withoutHexIds(text: string): string {
   const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
   return text.replace(UUID, replaced).replace(HEX_ID, replaced);
 }
 
-/** Whether a text can have enough digits. Text outside ASCII always can. */
+/** Reports whether a text has enough digits. Text outside ASCII always passes. */
 function mayHoldNumber(text: string): boolean {
   let digits = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code >= 0x80) return true;
-    // Percent-encoding hides none: an encoded digit contains at least one digit.
+    // Percent-encoded text passes as well: an encoded digit contains at least one ASCII digit.
     if (code >= 0x30 && code <= 0x39 && ++digits === MIN_CARD_DIGITS) return true;
   }
   return false;
@@ -113,12 +113,12 @@ function decodePercents(text: string): string {
 
 const UTF_8 = new TextDecoder();
 
-/** A run of digits, and the separators between it and the group before. */
+/** A run of digits, and the separators between it and the previous group. */
 interface Group {
   digits: number[];
-  /** The kinds of separators, as bits; 0 for the first group. */
+  /** The kinds of separators before this group, as bits; 0 for the first group. */
   joint: number;
-  /** Whether a plus sign stands directly before the digits. */
+  /** True if a plus sign stands directly before the digits. */
   after_plus: boolean;
 }
 
@@ -130,7 +130,7 @@ function holdsNumber(text: string): boolean {
     if (code > 0xffff) at++;
     for (const sign of signsOf(code)) {
       if (sign <= 9) {
-        // One digit beyond the longest number is enough to know that the group is too long.
+        // One digit more than the longest number shows that the group is too long.
         if (next.digits.length <= MAX_CARD_DIGITS) next.digits.push(sign);
         continue;
       }
@@ -138,7 +138,7 @@ function holdsNumber(text: string): boolean {
       if (next.digits.length > 0) {
         groups.push(next);
         if (endInCardNumber(groups)) return true;
-        // No number reaches back over more groups than it has digits.
+        // Each group has at least one digit, so a number spans at most 19 groups.
         if (groups.length === MAX_CARD_DIGITS) groups.shift();
         next = { digits: [], joint: 0, after_plus: false };
       }
@@ -155,14 +155,14 @@ function holdsNumber(text: string): boolean {
 }
 
 /**
- * Whether the last groups together, however many of them, may be a card number. Extends the result
- * for fewer groups to more groups, because in a hostile text 19 numbers end at each digit.
+ * Reports whether the last group, or the last few groups together, may be a card number. One pass
+ * from the last group backwards adds up the check digit, so the work for each digit is bounded.
  */
 function endInCardNumber(groups: readonly Group[]): boolean {
   const last = groups.length - 1;
-  /** The joint of all groups after the first, without plain separators. */
+  /** The separators that all groups after the first have in common, without spaces and dashes. */
   let joint: number | "none" | "several" = "none";
-  /** The length of all groups between the first and the last. */
+  /** The length that all groups between the first and the last have in common. */
   let inner: number | "none" | "several" = "none";
   let sum = 0;
   let length = 0;
@@ -175,17 +175,18 @@ function endInCardNumber(groups: readonly Group[]): boolean {
     if (first < last) joint = withSame(joint, groups[first + 1]!.joint & ~PLAIN);
     if (first < last - 1) inner = withSame(inner, groups[first + 1]!.digits.length);
     if (length < MIN_CARD_DIGITS || sum % 10 !== 0) continue;
-    // A telephone number (E.164). Only old Visa cards have so few digits.
+    // "+" and 13 digits is a telephone number (E.164). Only old Visa cards have 13 digits.
     if (after_plus && length === MIN_CARD_DIGITS) continue;
     const lead = digits[0]! * 10 + (digits[1] ?? groups[first + 1]!.digits[0]!);
     if (first === last) {
-      // Unix times in milliseconds and finer begin with 1, dates of this century with 20.
+      // Unix times in milliseconds or finer units begin with 1, dates of this century with 20.
       if (lead < 10 || lead > 20) return true;
       continue;
     }
     if (!leadsPaymentCard(lead, length)) continue;
     if (joint !== "several" && (first === 0 || joint === 0)) return true;
-    // Lists of amounts, coordinates and addresses have other separators between uneven groups.
+    // From here on the groups must be even. Lists of amounts, coordinates and addresses have
+    // separators other than spaces and dashes between uneven groups.
     const even = digits.length;
     const end = groups[last]!.digits.length;
     // The printed groups of American Express and Diners Club.
@@ -196,12 +197,12 @@ function endInCardNumber(groups: readonly Group[]): boolean {
   return false;
 }
 
-/** The common value so far, after one more. */
+/** Adds one value: the result is the value that all have in common, or "several". */
 function withSame<T>(so_far: T | "none" | "several", one_more: T): T | "several" {
   return so_far === "none" || so_far === one_more ? one_more : "several";
 }
 
-/** First digits of payment cards; Mastercard's numbers that begin with 2 have 16 digits. */
+/** Tells if the first two digits are those of a payment card. Mastercard's 2… have 16 digits. */
 function leadsPaymentCard(lead: number, length: number): boolean {
   return (lead >= 30 && lead <= 69) || lead === 81 ||
     (lead >= 22 && lead <= 27 && length === 16);
@@ -212,16 +213,16 @@ function luhnSum(digits: readonly number[]): number {
   return digits.reduce((sum, digit, at) => sum + luhnValue(digit, (length - at) % 2 === 0), 0);
 }
 
-/** ISO/IEC 7812-1 annex B: every second digit from the right is doubled, its digits summed. */
+/** ISO/IEC 7812-1 annex B: doubles every second digit from the right and adds its digits. */
 function luhnValue(digit: number, is_doubled: boolean): number {
   if (!is_doubled) return digit;
   return digit > 4 ? digit * 2 - 9 : digit * 2;
 }
 
 /**
- * The signs of a character: digits, separators and other characters, as numbers. A character whose
- * compatibility form (NFKC) has several characters has a sign for each: "½" has three. The text is
- * not normalized as a whole, because that takes quadratic time on a run of combining marks.
+ * Returns the signs of a character: numbers for digits, separators and other characters. The
+ * compatibility form (NFKC) of one character can have several: "½" has three signs. The search
+ * never normalizes a whole text, because a run of combining marks makes that take quadratic time.
  */
 function signsOf(code: number): readonly number[] {
   let signs = SIGNS.get(code);
@@ -233,7 +234,7 @@ function signsOf(code: number): readonly number[] {
   return signs;
 }
 
-/** Size of the cache of signs. */
+/** Characters in the cache of signs. */
 const SIGNS_MAX = 4_096;
 const SIGNS = new Map<number, readonly number[]>();
 
@@ -258,12 +259,12 @@ function signOf(character: string): number {
   return OTHER_SEPARATORS.includes(character) ? separatorSign(character) : OTHER;
 }
 
-/** The value of a decimal digit of any script, null for every other character. */
+/** Returns the value of a decimal digit of any script, or null for any other character. */
 function digitValue(character: string): number | null {
   const code = character.codePointAt(0)!;
   if (code < 0x80) return code >= 0x30 && code <= 0x39 ? code - 0x30 : null;
   if (!DIGIT.test(character)) return null;
-  // Unicode keeps the ten digits of a script together in ascending order: count those before.
+  // Unicode places the ten digits of a script next to each other in ascending order.
   let value = 0;
   while (value < 9 && DIGIT.test(String.fromCodePoint(code - value - 1))) value++;
   return value;

@@ -1,6 +1,6 @@
 /**
- * Time as a value that is passed in, so that 24-hour and 30-day rules are tested without waiting.
- * A request reads its clock once; every time in that request's change is that one reading.
+ * The clock, as a value that callers pass in, so that tests of 24-hour and 30-day rules do not
+ * wait. A request reads the clock once and uses that time throughout its change.
  */
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -9,10 +9,10 @@ export type Clock = () => number;
 /** The machine's clock. */
 export const systemClock: Clock = () => Date.now();
 
-/** A request writes its one reading of the clock many times. */
+/** The last formatted time: a request formats the same time many times. */
 let newest = { at_ms: NaN, text: "" };
 
-/** RFC 3339 in UTC with milliseconds, as every time on the wire (contract §2). */
+/** Formats a time as RFC 3339 in UTC with milliseconds, the form on the wire (contract §2). */
 export function formatTime(at_ms: number): string {
   if (newest.at_ms !== at_ms) newest = { at_ms, text: new Date(at_ms).toISOString() };
   return newest.text;

@@ -1,14 +1,14 @@
 /**
- * Currencies in which money can be expressed, and how many decimals their minor unit has.
+ * Accepted currencies and the number of decimals of their minor units.
  *
- * Active codes of ISO 4217 list one, including the changes up to January 2026 (XCG in place of
- * ANG, BGN withdrawn), and two stablecoins. Left out, because nobody pays in them: funds codes
- * (BOV CHE CHW CLF COU MXV USN UYI), index and accounting units (UYW XAD XDR XSU XUA), bond market
- * units (XBA XBB XBC XBD), precious metals (XAG XAU XPD XPT), and the codes for tests and for no
- * currency (XTS XXX).
+ * The list holds the active codes of ISO 4217 list one with the changes up to January 2026 (XCG
+ * replaces ANG, BGN is withdrawn), and two stablecoins. It excludes codes that payments do not use:
+ * funds codes (BOV CHE CHW CLF COU MXV USN UYI), index and accounting units (UYW XAD XDR XSU XUA),
+ * bond market units (XBA XBB XBC XBD), precious metals (XAG XAU XPD XPT), and the codes for tests
+ * and for no currency (XTS XXX).
  */
 
-/** Stablecoins, each with the 6 decimals of its token contracts (contract §2). */
+/** Accepted stablecoins. Their token contracts use 6 decimals (contract §2). */
 export const STABLECOINS = ["USDC", "USDT"] as const;
 
 /** A stablecoin that a wallet can hold. */
@@ -26,7 +26,7 @@ const WITH_TWO_DECIMALS = `
 
 const WITH_THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
 
-/** Every accepted code, in upper case and alphabetic order, to the decimals of its minor unit. */
+/** Decimals of the minor unit by currency code, in alphabetic order. Codes are upper case. */
 export const CURRENCIES: ReadonlyMap<string, number> = new Map(
   [
     ...codes(WITHOUT_MINOR_UNIT, 0),
@@ -37,20 +37,20 @@ export const CURRENCIES: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * Upper case for a code in any case. Only ASCII letters change: `toUpperCase` would turn a text
- * such as `uſd`, with a long s, into a code that was not sent.
+ * Converts a code to upper case. Only ASCII letters change, because `toUpperCase` alone would turn
+ * the text `uſd`, with a long s, into `USD`.
  */
 export function normalizeCurrency(text: string): string {
   return text.replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-/** Whether the text, in upper case, is an accepted code. */
+/** Reports whether a text is an accepted code in upper case. */
 export function isCurrency(text: string): boolean {
   return CURRENCIES.has(text);
 }
 
 /**
- * Decimals of a currency's minor unit: 2 for EUR, 0 for JPY, 6 for USDC.
+ * Returns the number of decimals of a currency's minor unit: 2 for EUR, 0 for JPY, 6 for USDC.
  *
  * @throws {RangeError} if the code is not one of `CURRENCIES`
  */
@@ -61,7 +61,7 @@ export function minorUnitDigits(code: string): number {
 }
 
 /**
- * An amount as people write it: 1999 EUR is `19.99 EUR`, 1999 JPY is `1999 JPY`.
+ * Formats an amount for people: 1999 in EUR is `19.99 EUR`, 1999 in JPY is `1999 JPY`.
  *
  * @param code one of `CURRENCIES`
  */
@@ -73,8 +73,8 @@ export function formatAmount(amount_minor: number, code: string): string {
 }
 
 /**
- * Minor units of a decimal text such as `19.99`, computed on the text. Null if the currency has
- * fewer decimals, or if the text is no such number.
+ * Converts a decimal text such as `19.99` to minor units without floating point. Returns null if
+ * the text is not a decimal number or has more decimals than the currency.
  *
  * @param code one of `CURRENCIES`
  */

@@ -1,11 +1,11 @@
 /**
- * Which URLs may be webhook endpoints: checked when an endpoint is written and again at every
- * attempt, because rules and settings change while URLs are stored.
+ * Rules for the URLs of webhook endpoints. The service checks a URL when an endpoint is written and
+ * again at every attempt, because rules and settings can change in between.
  *
- * Pure: names are judged by their text here; their addresses are judged by the sender after it has
- * resolved them. Store and use `href`, never the text that came in. Everything WHATWG parsing would
- * silently repair (tabs, backslashes, missing slashes, an empty userinfo) is refused, so that no
- * second parser can read the URL otherwise. Source: contract §4, security.md §2, WHATWG URL.
+ * Pure: this module judges host names by their text. The sender resolves a name and checks the
+ * addresses. Callers store and use `href`, not the text of the request. Text that a WHATWG parser
+ * would silently repair (tabs, backslashes, missing slashes, an empty userinfo) is refused, so that
+ * no other parser can read the URL differently. Source: contract §4, security §2, WHATWG URL.
  */
 import { isPrivateAddress, isPublicAddress } from "./public_address.ts";
 
@@ -15,12 +15,12 @@ const ENDPOINT_URL_LENGTH_MAX = 2048;
 /** Longest host name in characters (RFC 1035 §2.3.4). */
 const HOST_LENGTH_MAX = 253;
 
-/** Below this port only the scheme's own port is open: everything else there is no web hook. */
+/** Below this port only the scheme's default port is accepted. Other services use the rest. */
 const FREE_PORT_MIN = 1024;
 
 /**
- * Ports that belong to other protocols; the list that browsers block (WHATWG Fetch, "bad port").
- * The hosted platform blocks 25 and 587 by itself.
+ * Ports of other protocols, from the list that browsers block (WHATWG Fetch, "bad port"). The
+ * hosted platform also blocks 25 and 587.
  */
 // deno-fmt-ignore
 const BAD_PORTS = new Set([
@@ -32,9 +32,9 @@ const BAD_PORTS = new Set([
 ]);
 
 /**
- * Names that never belong to the public internet, each with all names below it: special-use names
- * (RFC 6761, 6762, 7686, 8375, 9476), ICANN's `.internal` and collision list, names that networks
- * use by habit. `.example` is left out: it resolves to nothing and stands in documentation.
+ * Top-level names that are not part of the public internet: special-use names (RFC 6761, 6762,
+ * 7686, 8375, 9476), ICANN's `.internal` and collision list, and common names of private networks.
+ * `.example` is accepted, because documentation uses it and it does not resolve.
  */
 const RESERVED_SUFFIXES = [
   "localhost",
@@ -54,11 +54,11 @@ const RESERVED_SUFFIXES = [
   "invalid",
 ] as const;
 
-/** A label of a public host name; private ones may hold underscores, as containers' names do. */
+/** A label of a public host name. A private one may contain underscores, as in container names. */
 const PUBLIC_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PRIVATE_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Why a URL was refused; one word per rule, used by tests and logs. */
+/** Reasons to refuse a URL, one for each rule. Tests and logs use them. */
 export const ENDPOINT_URL_REASONS = [
   "too_long",
   "characters",
@@ -74,22 +74,22 @@ export const ENDPOINT_URL_REASONS = [
 ] as const;
 type EndpointUrlReason = typeof ENDPOINT_URL_REASONS[number];
 
-/** What the operator decided, not the customer. */
+/** Settings of the operator. */
 interface EndpointUrlRules {
-  /** ALLOW_PRIVATE_WEBHOOKS: http, names without a dot and private addresses too. */
+  /** ALLOW_PRIVATE_WEBHOOKS: also accepts http, names without a dot and private addresses. */
   allow_private: boolean;
-  /** Our own hosts, each `host` (every port) or `host:port`, lower case. */
+  /** Hosts of this service, each as `host` (all ports) or `host:port`, in lower case. */
   own_hosts: readonly string[];
 }
 
-/** An accepted URL. `host` is a name or an address without brackets; `port` is never implied. */
+/** An accepted URL. `host` is a name or an address without brackets. `port` is always set. */
 export interface EndpointUrl {
   href: string;
   host: string;
   port: number;
 }
 
-/** A refused URL: `reason` for programs, `message` fit for a 400 with the param `url`. */
+/** A refused URL: `reason` is for programs, `message` is for a 400 with the param `url`. */
 export class EndpointUrlError extends Error {
   override readonly name = "EndpointUrlError";
   constructor(readonly reason: EndpointUrlReason, why: string) {
@@ -98,9 +98,9 @@ export class EndpointUrlError extends Error {
 }
 
 /**
- * Reads and judges the URL of a webhook endpoint.
- * @returns the normalised URL with the host and port to connect to
- * @throws {EndpointUrlError} naming the first rule that it breaks
+ * Parses the URL of a webhook endpoint and checks it against the rules.
+ * @returns the normalised URL, with the host and port to connect to
+ * @throws {EndpointUrlError} with the first rule that the URL breaks
  */
 export function checkEndpointUrl(text: string, rules: EndpointUrlRules): EndpointUrl {
   const url = parseStrictly(text, rules.allow_private);
@@ -109,16 +109,19 @@ export function checkEndpointUrl(text: string, rules: EndpointUrlRules): Endpoin
   const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
   checkPort(port, url.protocol, rules.allow_private);
   if (rules.own_hosts.some((own) => own === host || own === `${host}:${port}`)) {
-    throw new EndpointUrlError("own_host", `"${host}" is this service itself`);
+    throw new EndpointUrlError(
+      "own_host",
+      `"${host}" is a host of this service: use a host of your own`,
+    );
   }
   return { href: url.href, host, port };
 }
 
-/** Refuses everything that a parser would have to repair, then parses. */
+/** Refuses a text that the parser would repair, and parses the rest. */
 function parseStrictly(text: string, allow_private: boolean): URL {
   refuseWhen(text.length > ENDPOINT_URL_LENGTH_MAX, "too_long", TOO_LONG);
   refuseWhen(
-    // deno-lint-ignore no-control-regex -- control characters are what is looked for
+    // deno-lint-ignore no-control-regex -- the pattern searches for control characters
     /[\u0000-\u0020\u007f-\u00a0\ufeff\\]/.test(text) || !text.isWellFormed(),
     "characters",
     "it contains spaces, control characters or backslashes",
@@ -135,17 +138,17 @@ function parseStrictly(text: string, allow_private: boolean): URL {
   refuseWhen(authority === undefined, "not_a_url", "a host name must follow //");
   refuseWhen(authority!.includes("@"), "userinfo", "it contains a user name or password");
   refuseWhen(text.includes("#"), "fragment", "it contains a fragment (#)");
-  // The parser removes an empty port and refuses bad hosts without saying why.
+  // The parser drops an empty port silently, and gives no reason when it refuses a host.
   refuseWhen(authority!.endsWith(":"), "not_a_url", "the port is missing after the colon");
   const url = URL.canParse(text) ? new URL(text) : null;
-  refuseWhen(url === null, "not_a_url", "the host or port cannot be read");
+  refuseWhen(url === null, "not_a_url", "its host or port is not valid");
   refuseWhen(url!.href.length > ENDPOINT_URL_LENGTH_MAX, "too_long", TOO_LONG);
   return url!;
 }
 
 const TOO_LONG = `it is longer than ${ENDPOINT_URL_LENGTH_MAX} characters`;
 
-/** Judges a host as WHATWG normalised it: numbers in any notation have become dotted decimal. */
+/** Checks a host after WHATWG parsing, which turns IPv4 in any notation into dotted decimal. */
 function checkHost(host: string, allow_private: boolean): void {
   if (host.includes(":") || /^\d+\.\d+\.\d+\.\d+$/.test(host)) {
     refuseWhen(
@@ -166,7 +169,7 @@ function checkHost(host: string, allow_private: boolean): void {
   refuseWhen(
     RESERVED_SUFFIXES.some((name) => name === labels.at(-1)),
     "reserved_host",
-    `"${host}" is a name of private networks, not of the internet`,
+    `"${host}" is a name for private networks: use a public host name`,
   );
   refuseWhen(
     labels.length < 2,
@@ -181,8 +184,8 @@ function checkPort(port: number, protocol: string, allow_private: boolean): void
   refuseWhen(
     low || BAD_PORTS.has(port),
     "port",
-    `port ${port} is not allowed: use 443, or one from ${FREE_PORT_MIN} up that no other ` +
-      "protocol owns",
+    `port ${port} is not allowed: use 443, or a port from ${FREE_PORT_MIN} up that no other ` +
+      "protocol uses",
   );
 }
 

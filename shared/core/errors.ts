@@ -1,6 +1,6 @@
 /**
- * The error catalogue of the wire contract (contract §6) and its one carrier, `ApiError`.
- * Every code has one row here. `shared/domain/changes/error_body.ts` renders errors.
+ * The catalogue of error codes (contract §6), one row for each code, and `ApiError`, the class of
+ * errors that become answers. `shared/domain/changes/error_body.ts` renders their bodies.
  */
 
 /** HTTP status and `type` of each error code. */
@@ -43,22 +43,22 @@ export const DECLINE_CODES = [
 /** A code with which an issuer says no. */
 export type DeclineCode = typeof DECLINE_CODES[number];
 
-/** The page of this repository that explains every code under a heading of its own. */
+/** The page of this repository that explains each code under its own heading. */
 export const ERROR_PAGE = "docs/errors.md";
 
 /**
- * Where a code is explained. The project has no public address, so the URL is relative to the
- * repository and the same for every deployment.
+ * Returns the URL of the explanation of a code. The project has no public address, so the URL is
+ * relative to the repository and the same for every deployment.
  */
 export function docUrl(code: ErrorCode): string {
   return `${ERROR_PAGE}#${code}`;
 }
 
-/** Members of an error body beyond type, code, message, request id and `doc_url`. */
+/** Further members of an error body, besides type, code, message, request id and `doc_url`. */
 interface ErrorDetails {
   /** The field at fault, as a path: `card.number`, `metadata.order`, `Idempotency-Key`. */
   param?: string;
-  /** Further members of the body, such as `current_status` or `allowed`. */
+  /** Other members, such as `current_status` or `allowed`. */
   [member: string]: unknown;
 }
 
@@ -69,7 +69,7 @@ export class ApiError extends Error {
   /**
    * @param code a row of the catalogue
    * @param message for people: the fault and the remedy, without a period at the end
-   * @param details members of the body beyond code and message
+   * @param details further members of the body
    * @param headers further response headers, such as `Retry-After`
    */
   constructor(
@@ -87,12 +87,12 @@ export class ApiError extends Error {
   }
 }
 
-/** An error that passes by itself: the client is told to wait a second. */
+/** Makes an error with `Retry-After: 1`, for a cause that is expected to pass by itself. */
 export function tryAgain(code: ErrorCode, message: string): ApiError {
   return new ApiError(code, message, {}, { "Retry-After": "1" });
 }
 
-/** A 400 that names the field at fault. */
+/** Makes a 400 that names the field at fault. */
 export function invalidParameter(param: string, message: string, more: ErrorDetails = {}) {
   return new ApiError("invalid_parameter", message, { param, ...more });
 }

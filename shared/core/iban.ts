@@ -1,42 +1,43 @@
 /**
- * International bank account numbers (ISO 13616): shape and check digits.
+ * International bank account numbers (ISO 13616): form and check digits.
  *
- * The length and layout of each country's number are not checked, so no table of countries can
- * grow stale; the check digits find a lost or changed character. Test IBANs are matched before
- * this and need not pass (contract §2). Stored of an IBAN are only its country and last four.
+ * The check digits find a lost or changed character. The module does not check the length and
+ * layout of each country, so it needs no table of countries that can become outdated. The provider
+ * looks for test IBANs before this check, so they need not pass it (contract §2). The service
+ * stores the country and the last four characters of an IBAN only.
  */
 
-/** Country, check digits, account: 34 characters at most, and 15 (Norway's) at the least. */
+/** Country, check digits and account: 15 characters (Norway) to 34. */
 const SHAPE = /^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$/;
 
-/** Decimal digits taken at a time: with the two-digit rest before them still a safe integer. */
+/** Decimal digits per step. With the two digits of the rest they form a safe integer. */
 const CHUNK_LENGTH = 13;
 
-/** Removes white space and makes ASCII letters upper case; nothing else changes. */
+/** Removes white space and converts ASCII letters to upper case. */
 export function normalizeIban(text: string): string {
   return text.replace(/\s+/g, "").replace(/[a-z]+/g, (letters) => letters.toUpperCase());
 }
 
-/** Whether a normalized text has the shape of an IBAN and correct check digits (ISO 7064). */
+/** Reports whether a normalized text has the form and the check digits of an IBAN (ISO 7064). */
 export function isValidIban(normalized: string): boolean {
   if (!SHAPE.test(normalized)) return false;
   const check = Number(normalized.slice(2, 4));
-  // 00, 01 and 99 are never issued: they would pass in place of 97, 98 and 02.
+  // Banks never issue 00, 01 and 99, which would pass in place of 97, 98 and 02.
   if (check < 2 || check > 98) return false;
   return remainderOf97(normalized.slice(4) + normalized.slice(0, 4)) === 1;
 }
 
-/** The country code of a normalized IBAN, such as `DE`. */
+/** Returns the country code of a normalized IBAN, such as `DE`. */
 export function ibanCountry(normalized: string): string {
   return normalized.slice(0, 2);
 }
 
-/** The last four characters of a normalized IBAN, which may be shown. */
+/** Returns the last four characters of a normalized IBAN, which may be shown. */
 export function ibanLastFour(normalized: string): string {
   return normalized.slice(-4);
 }
 
-/** Remainder by 97 of the number that results when A stands for 10, B for 11, … Z for 35. */
+/** Computes the remainder by 97 after replacing A with 10, B with 11, … Z with 35. */
 function remainderOf97(text: string): number {
   const digits = text.replace(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
   let rest = 0;

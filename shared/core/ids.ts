@@ -2,10 +2,10 @@
  * Identifiers: a prefix and 26 lower-case characters that sort by time (contract §2).
  *
  * The suffix is 9 characters of milliseconds (45 bits, until the year 3084), 16 random characters
- * (80 bits) and one ordinal, in Crockford's base 32. All ids of one change share time and
- * randomness and differ in the ordinal, so the events and ledger transactions of one request sort in
- * the order in which they were made. The ids of ledger entries are not minted: the database derives
- * them from their transaction's id, with the ordinals that follow it.
+ * (80 bits) and one ordinal, in Crockford's base 32. The ids of one change have the same time and
+ * random characters and differ in the ordinal, so the events and ledger transactions of a request
+ * sort in the order in which they were made. The database derives the ids of ledger entries from
+ * the id of their ledger transaction, with the ordinals that follow it.
  */
 
 /** Prefix of each kind of resource (contract §2). */
@@ -23,27 +23,27 @@ export type IdPrefix =
   | "env_";
 
 /**
- * Gives the next id of one change.
- * @param reserved how many ordinals after the id's stay unused, for ids that are derived from it; the
- *   id's ordinal and these are always of the same randomness
+ * Makes the next id of one change.
+ * @param reserved number of ordinals to leave free after this id, for ids that are derived from it;
+ *   all of them share the random characters of this id
  */
 export type IdMint = (prefix: IdPrefix, reserved?: number) => string;
 
-/** Fills an array with random bytes; `crypto.getRandomValues` outside of tests. */
+/** Fills an array with random bytes and returns it. Tests pass a source of their own. */
 export type RandomSource = (bytes: Uint8Array) => Uint8Array;
 
-/** Crockford's base 32 in lower case: sorts as its values do. */
+/** Crockford's base 32 in lower case. Its characters sort in the order of their values. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_LENGTH = 9;
-/** Greatest time that an id holds; a later bound of a list means the same as this one. */
+/** Latest time that an id can hold. Later times count as this one. */
 const MAX_TIME_MS = 32 ** TIME_LENGTH - 1;
 const RANDOM_LENGTH = 16;
 const SUFFIX = "[0-9a-hjkmnp-tv-z]{26}";
 
-/** The platform's secure random source, read in blocks because many small reads are slow. */
+/** The platform's secure random source. It reads blocks, because many small reads are slow. */
 export const systemRandom: RandomSource = blockwise(4096);
 
-/** Starts the ids of one change, made at `at_ms`. */
+/** Returns the mint for the ids of one change, which was made at `at_ms`. */
 export function idMint(at_ms: number, random: RandomSource = systemRandom): IdMint {
   const time = encodeTime(at_ms);
   let shared = time + randomCharacters(random);
@@ -59,17 +59,17 @@ export function idMint(at_ms: number, random: RandomSource = systemRandom): IdMi
   };
 }
 
-/** The least id of a kind made at or after `at_ms`: turns a time filter into a key range. */
+/** Returns the smallest id of a kind at `at_ms`, which turns a time filter into a key range. */
 export function idFloor(prefix: IdPrefix, at_ms: number): string {
   return prefix + encodeTime(at_ms) + "0".repeat(RANDOM_LENGTH + 1);
 }
 
-/** The form of an id of this kind. */
+/** Returns the pattern that every id of this kind matches. */
 export function idPattern(prefix: IdPrefix): RegExp {
   return new RegExp(`^${prefix}${SUFFIX}$`);
 }
 
-/** Whether the text has the form of an id of this kind. */
+/** Reports whether the text has the form of an id of this kind. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return idPattern(prefix).test(text);
 }
@@ -91,7 +91,7 @@ function randomCharacters(random: RandomSource): string {
   return text;
 }
 
-/** Random bytes as lower-case hex. */
+/** Returns random bytes as lower-case hex. */
 export function randomHex(byte_count: number, random: RandomSource): string {
   const bytes = random(new Uint8Array(byte_count));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,21 +1,22 @@
 /**
- * Which IP addresses webhooks may reach: the one place where the address lists stand.
+ * The IP addresses that webhooks may reach. The address lists stand only here.
  *
- * Refuses whatever it does not know: only canonical text counts (dotted decimal without leading
- * zeros, RFC 5952 for IPv6, no zone id), and IPv6 is allowed inside 2000::/3 alone. Addresses that
- * carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are refused, never unwrapped.
- * A NAT64 prefix of the operator's own network cannot be told from other public space.
- * Source: IANA special-purpose registries (RFC 6890, RFC 8190), RFC 4291, security.md §2.
+ * The module accepts canonical text only: dotted decimal without leading zeros, or IPv6 in the form
+ * of RFC 5952 without a zone id. IPv6 is public only inside 2000::/3. IPv6 addresses that embed an
+ * IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are refused, even if the IPv4 address is
+ * public. The module cannot detect a NAT64 prefix that the operator's own network has taken from
+ * public space. Source: IANA special-purpose registries (RFC 6890, RFC 8190), RFC 4291,
+ * security §2.
  */
 
-/** IPv4 ranges that are not the public internet, as first address and prefix length. */
+/** IPv4 ranges that are not public, each as first address and prefix length. */
 const IPV4_REFUSED = [
   ipv4Range("0.0.0.0", 8), // this network
   ipv4Range("10.0.0.0", 8), // private (RFC 1918)
   ipv4Range("100.64.0.0", 10), // carrier-grade NAT (RFC 6598)
   ipv4Range("127.0.0.0", 8), // loopback
-  ipv4Range("168.63.129.16", 32), // Azure's platform services behind a public-looking address
-  ipv4Range("169.254.0.0", 16), // link-local, the clouds' metadata services
+  ipv4Range("168.63.129.16", 32), // Azure's platform services
+  ipv4Range("169.254.0.0", 16), // link-local, metadata services of cloud providers
   ipv4Range("172.16.0.0", 12), // private
   ipv4Range("192.0.0.0", 24), // protocol assignments
   ipv4Range("192.0.2.0", 24), // documentation
@@ -31,10 +32,10 @@ const IPV4_REFUSED = [
   ipv4Range("240.0.0.0", 4), // reserved, broadcast
 ];
 
-/** The part of IPv6 that is handed out to the public internet (RFC 4291 §2.4). */
+/** The IPv6 range of public unicast addresses (RFC 4291 §2.4). */
 const IPV6_ALLOWED = ipv6Range("2000::", 3);
 
-/** Ranges inside it that are not public, or that carry an IPv4 address. */
+/** Ranges inside `IPV6_ALLOWED` that are not public or embed an IPv4 address. */
 const IPV6_REFUSED = [
   ipv6Range("2001::", 23), // protocol assignments: Teredo, ORCHID, benchmarking
   ipv6Range("2001:db8::", 32), // documentation
@@ -43,7 +44,7 @@ const IPV6_REFUSED = [
   ipv6Range("3fff::", 20), // documentation (RFC 9637)
 ];
 
-/** Loopback and private networks: what `allow_private` adds. Link-local stays refused. */
+/** Loopback and private networks, which `allow_private` permits. Link-local stays refused. */
 const IPV4_PRIVATE = [
   ipv4Range("10.0.0.0", 8),
   ipv4Range("127.0.0.0", 8),
@@ -52,10 +53,10 @@ const IPV4_PRIVATE = [
 ];
 const IPV6_PRIVATE = [ipv6Range("::1", 128), ipv6Range("fc00::", 7)];
 
-/** First and last address of a range, both inside. */
+/** First and last address of a range; both belong to it. */
 type Range<T extends number | bigint> = readonly [T, T];
 
-/** Whether the text is a canonical IP address of the public internet. */
+/** Reports whether the text is a canonical, public IP address. */
 export function isPublicAddress(ip: string): boolean {
   const v4 = parseIpv4(ip);
   if (v4 !== null) return !within(v4, IPV4_REFUSED);
@@ -64,8 +65,8 @@ export function isPublicAddress(ip: string): boolean {
 }
 
 /**
- * Whether the text is a canonical address of loopback or of a private network. Such an address is
- * never public; it may be called only where the operator set ALLOW_PRIVATE_WEBHOOKS.
+ * Reports whether the text is a canonical address of loopback or of a private network. Webhooks may
+ * reach such an address only if the operator sets ALLOW_PRIVATE_WEBHOOKS.
  */
 export function isPrivateAddress(ip: string): boolean {
   const v4 = parseIpv4(ip);
@@ -74,12 +75,12 @@ export function isPrivateAddress(ip: string): boolean {
   return v6 !== null && within(v6, IPV6_PRIVATE);
 }
 
-/** Whether the text is an IP address at all, in canonical form. */
+/** Reports whether the text is an IP address in canonical form, public or not. */
 export function isCanonicalAddress(ip: string): boolean {
   return parseIpv4(ip) !== null || parseIpv6(ip) !== null;
 }
 
-/** The 32-bit value of canonical dotted decimal, or null. */
+/** Returns the 32-bit value of canonical dotted decimal, or null. */
 function parseIpv4(text: string): number | null {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (match === null) return null;
@@ -91,7 +92,7 @@ function parseIpv4(text: string): number | null {
   return value;
 }
 
-/** The 128-bit value of RFC 5952 text without an embedded IPv4 part, or null. */
+/** Returns the 128-bit value of RFC 5952 text without an embedded IPv4 part, or null. */
 function parseIpv6(text: string): bigint | null {
   if (text.length > 39 || !/^[0-9a-f:]+$/.test(text)) return null;
   const halves = text.split("::");
@@ -109,7 +110,7 @@ function parseIpv6(text: string): bigint | null {
   return numbers.reduce((value, group) => value << 16n | BigInt(group), 0n);
 }
 
-/** RFC 5952: no leading zeros, `::` for the first longest run of at least two zero groups. */
+/** Formats by RFC 5952: no leading zeros, and `::` for the first of the longest runs of zeros. */
 function formatIpv6(groups: readonly number[]): string {
   let best = { at: -1, length: 1 };
   for (let at = 0; at < 8; at++) {

@@ -1,47 +1,48 @@
 /**
- * Reads a JSON body and refuses what `JSON.parse` lets pass: duplicate keys, integers beyond
- * 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), `__proto__`, and depth.
+ * A JSON parser for request bodies. It refuses input that `JSON.parse` accepts: duplicate names,
+ * numbers beyond 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), the name
+ * `__proto__`, and deep nesting.
  *
- * One pass over the text, linear in its length; recursion is bounded by the depth limit. The size
- * limit, the media type and absent bodies belong to the HTTP layer; fields belong to the schemas.
- * Source: RFC 8259, RFC 7493 (I-JSON), security design "bad JSON".
+ * The parser takes one pass over the text and linear time, and the depth limit bounds its
+ * recursion. The HTTP layer checks size, media type and absent bodies; the schemas check fields.
+ * Source: RFC 8259, RFC 7493 (I-JSON), security §2, bad JSON.
  */
 
-/** Containers inside one another; a request needs four, Postgres and `JSON.stringify` bear more. */
+/** Deepest nesting of objects and lists. Requests need four levels (security §2, bad JSON). */
 export const MAX_JSON_DEPTH = 16;
 
-/** Characters of one number: the longest shortest form of a double has 24, so 40 loses nothing. */
+/** Characters of one number. No double needs more than 24 to be written exactly. */
 const MAX_NUMBER_LENGTH = 40;
 
-/** Greatest magnitude of a number: beyond 2^53 - 1 two different texts become one value. */
+/** Greatest magnitude of a number: above 2^53 - 1 different texts can give the same value. */
 export const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 
-/** Characters shown of one key in a path: an error or a map must not grow with a long key. */
+/** Characters of one name in a path, so that a long name does not make an error or a map grow. */
 const MAX_KEY_SHOWN = 64;
 
 /** Any value that JSON can express. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 
-/** An object read from JSON; its members are own properties. */
+/** An object from JSON. Its members are own properties. */
 type JsonObject = { [name: string]: JsonValue };
 
-/** A body and what its values no longer tell. */
+/** A parsed body, and the original text of its numbers that are not plain integers. */
 export interface StrictJson {
   value: JsonValue;
   /**
-   * Path to text of every number that is not written as a plain integer (`1.0`, `1e3`, `-0`), so
-   * that amounts are judged on their text. Paths look like `destination.parts[2]`.
+   * The text of each number that is not written as a plain integer (`1.0`, `1e3`, `-0`), by its
+   * path. The check of amounts needs the text. A path looks like `destination.parts[2]`.
    */
   literals: ReadonlyMap<string, string>;
 }
 
-/** Why a body was refused, and where; carries no input but shortened key names. */
+/** A refused body: the reason and the path. It repeats no input except shortened names. */
 export class StrictJsonError extends Error {
   override readonly name = "StrictJsonError";
 
   /**
-   * @param param path of the place, such as `metadata.a[2]`; empty at the root
-   * @param reason what is wrong there, as the end of a sentence
+   * @param param path of the fault, such as `metadata.a[2]`; empty at the root
+   * @param reason the fault, as the end of a sentence
    */
   constructor(readonly param: string, readonly reason: string) {
     super(param === "" ? `invalid JSON: ${reason}` : `invalid JSON at ${param}: ${reason}`);
@@ -49,11 +50,11 @@ export class StrictJsonError extends Error {
 }
 
 /**
- * Reads one JSON text in UTF-8.
+ * Parses one JSON text in UTF-8.
  *
  * @param bytes the whole body
  * @returns the value, and the text of its unusual numbers
- * @throws {StrictJsonError} for every input that is not accepted; never anything else
+ * @throws {StrictJsonError} for every input that is not accepted; it throws no other error
  */
 export function parseStrictJson(bytes: Uint8Array): StrictJson {
   let text: string;
@@ -93,10 +94,10 @@ const NINE = 0x39;
 
 const ENDS_EARLY = "it ends too early: a quote or bracket is missing";
 
-/** One reading of one text. `charCodeAt` beyond the end is NaN, which no comparison accepts. */
+/** Parses one text, once. `charCodeAt` beyond the end is NaN, which makes comparisons false. */
 class Parser {
   #position = 0;
-  /** The keys and indexes that lead to the value being read. */
+  /** The names and indexes that lead to the current value. */
   readonly #place: (string | number)[] = [];
   readonly #literals = new Map<string, string>();
 
@@ -105,7 +106,7 @@ class Parser {
   parse(): StrictJson {
     const value = this.#value();
     this.#skipSpace();
-    if (this.#position < this.text.length) this.#fail("there is more text after its end");
+    if (this.#position < this.text.length) this.#fail("remove the text after the end of the JSON");
     return { value, literals: this.#literals };
   }
 
@@ -138,9 +139,9 @@ class Parser {
       if (this.text[this.#position] !== '"') this.#failUnexpected();
       const key = this.#string();
       this.#place.push(key);
-      // Assigning this one key would change the prototype and store nothing.
+      // An assignment to this name would change the prototype and store nothing.
       if (key === "__proto__") this.#fail('the name "__proto__" is not accepted');
-      if (Object.hasOwn(object, key)) this.#fail("this name is there twice");
+      if (Object.hasOwn(object, key)) this.#fail("this name occurs twice: send it once");
       if (!this.#accept(":")) this.#failUnexpected();
       object[key] = this.#value();
       this.#place.pop();
@@ -162,7 +163,7 @@ class Parser {
     return array;
   }
 
-  /** Steps over an opening bracket. The place has one step per container that is open. */
+  /** Consumes an opening bracket. `#place` has one entry for each open object or list. */
   #enter(): void {
     if (this.#place.length >= MAX_JSON_DEPTH) {
       this.#fail(`it is nested deeper than ${MAX_JSON_DEPTH} levels`);
@@ -178,7 +179,7 @@ class Parser {
         this.#position = at + 1;
         return this.text.slice(start, at);
       }
-      // Below the space, a backslash, or the end: the slow path names the fault or decodes.
+      // The slow path handles backslashes, control characters and the end of the text.
       if (!(code >= 0x20) || code === BACKSLASH) return this.#stringWithEscapes(start, at);
     }
   }
@@ -205,14 +206,14 @@ class Parser {
         this.#fail(ENDS_EARLY);
       }
     }
-    // Only an escape can write half of a pair: the raw text came through a UTF-8 decoder.
+    // Only an escape can produce half of a pair, because the UTF-8 decoder refuses it.
     if (!result.isWellFormed()) {
       this.#fail("text contains half of a surrogate pair, such as \\ud800 alone");
     }
     return result;
   }
 
-  /** The character that the escape at `at` stands for. */
+  /** Decodes the escape at `at` to its character. */
   #escape(at: number): string {
     const letter = this.text.charAt(at + 1);
     if (letter === "u") {
@@ -253,7 +254,7 @@ class Parser {
     return value;
   }
 
-  /** Steps over one or more digits. */
+  /** Consumes one or more digits. */
   #digits(): void {
     const start = this.#position;
     let code = this.text.charCodeAt(start);
@@ -267,7 +268,7 @@ class Parser {
     return value;
   }
 
-  /** Steps over white space and, if it comes next, the character; whether it did come. */
+  /** Consumes white space and then the character, if it follows. Returns true if it did. */
   #accept(character: string): boolean {
     this.#skipSpace();
     if (this.text[this.#position] !== character) return false;
@@ -291,7 +292,7 @@ class Parser {
     return path;
   }
 
-  /** Names the usual slips; for any other character, tells where it stands. */
+  /** Throws a message for the common mistakes, and otherwise one with the character's position. */
   #failUnexpected(): never {
     const character = this.text[this.#position];
     if (character === undefined) this.#fail(ENDS_EARLY);
@@ -314,6 +315,6 @@ class Parser {
 }
 
 function shorten(key: string): string {
-  // The cut may split a surrogate pair, and half a pair could not be written to an answer.
+  // The cut can split a surrogate pair, and half a pair cannot be encoded as UTF-8.
   return key.length <= MAX_KEY_SHOWN ? key : key.slice(0, MAX_KEY_SHOWN).toWellFormed();
 }

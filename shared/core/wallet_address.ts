@@ -1,8 +1,10 @@
 /**
- * Addresses on the networks where stablecoins move: the form of the text, never what lies there.
+ * Wallet addresses on the networks of stablecoins. The module checks the form of the text and does
+ * not ask the network.
  *
- * Test wallets are matched before this and need not pass (contract §2). Sources: EIP-55 for the
- * chains of the Ethereum family, base58 of a 32-byte key for Solana, base58check for Tron.
+ * The provider looks for test wallets before this check, so they need not pass it (contract §2).
+ * Sources: EIP-55 for the chains of the Ethereum family, base58 of a 32-byte key for Solana,
+ * base58check for Tron.
  */
 
 import { keccak_256 } from "@noble/hashes/sha3.js";
@@ -13,7 +15,7 @@ import type { NETWORKS } from "./vocabulary.ts";
 /** One of the networks. */
 export type Network = typeof NETWORKS[number];
 
-/** Longest address of any network: 32 bytes in base58. Bounds the work before any decoding. */
+/** Longest address of any network: 32 bytes in base58. The limit bounds the work of decoding. */
 const MAX_ADDRESS_LENGTH = 44;
 
 const EVM_SHAPE = /^0x[0-9a-fA-F]{40}$/;
@@ -25,7 +27,7 @@ const TRON_VERSION = 0x41;
 
 const base58check = createBase58check(sha256);
 
-/** Whether the text is an address in the format of the network, checksum included. */
+/** Reports whether the text has the form of an address of the network, with a valid checksum. */
 export function isValidAddress(network: Network, address: string): boolean {
   if (address.length > MAX_ADDRESS_LENGTH) return false;
   switch (network) {
@@ -39,20 +41,21 @@ export function isValidAddress(network: Network, address: string): boolean {
 }
 
 /**
- * The network that an address without one is taken to mean: Ethereum for `0x…`, Tron for 34
- * characters from `T`, Solana for other base58; null if it has none of these shapes. The chains
- * of the Ethereum family share one format and must be named. Checksums are not looked at.
+ * Chooses the network of an address that comes without one: Ethereum for `0x…`, Tron for 34
+ * characters that begin with `T`, Solana for other base58, else null. The other chains of the
+ * Ethereum family use the same format, so a request must name them. The function does not check
+ * checksums.
  */
 export function inferNetwork(address: string): Network | null {
   if (address.length > MAX_ADDRESS_LENGTH) return null;
   if (EVM_SHAPE.test(address)) return "ethereum";
-  // 34 characters from T are some 25 bytes, so no Solana key of 32 bytes is taken for Tron's.
+  // 34 base58 characters are about 25 bytes, so a Solana key of 32 bytes never looks like Tron's.
   if (TRON_SHAPE.test(address)) return "tron";
   if (SOLANA_SHAPE.test(address)) return "solana";
   return null;
 }
 
-/** Without mixed case there is no checksum to check; with it EIP-55 must hold. */
+/** Text in one case carries no checksum. Text in mixed case must satisfy EIP-55. */
 function isEvmAddress(address: string): boolean {
   if (!EVM_SHAPE.test(address)) return false;
   const digits = address.slice(2);
@@ -61,7 +64,7 @@ function isEvmAddress(address: string): boolean {
   return digits === withChecksumCase(lower);
 }
 
-/** EIP-55: a letter is upper case where the hash of the lower-case text has a digit above 7. */
+/** EIP-55: a letter is upper case where the hash of the lower-case text has a hex digit above 7. */
 function withChecksumCase(lower: string): string {
   const hash = keccak_256(new TextEncoder().encode(lower));
   let result = "";
@@ -83,6 +86,6 @@ function isTronAddress(address: string): boolean {
     const payload = base58check.decode(address);
     return payload.length === TRON_PAYLOAD_LENGTH && payload[0] === TRON_VERSION;
   } catch {
-    return false; // the checksum does not fit
+    return false; // the checksum is wrong
   }
 }

@@ -1,49 +1,49 @@
 /**
- * Signing of webhook deliveries and the secrets it is done with (interface §6, contract §4).
+ * Signatures of webhook deliveries, and the secrets of endpoints (interface §6, contract §4).
  *
- * Every delivery is signed in two forms: `Payment-Signature`, and the headers of Standard Webhooks
- * 1.0.0, so that receivers may use a library they already have. Synchronous, and pure but for the
- * keys of secrets that are kept at hand. Left to the caller: which secrets are live, and the time of
- * the attempt. The receiver's side is `client/webhook_signature.ts`.
+ * Every delivery has two signatures: `Payment-Signature`, and the headers of Standard Webhooks
+ * 1.0.0, so that receivers can use an existing library. The module is synchronous and pure, except
+ * for a cache of keys. The caller chooses the secrets that still sign and the time of the attempt.
+ * Receivers verify with `client/webhook_signature.ts`.
  */
 
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, type Hash } from "node:crypto";
 
-/** Fewest bytes of a master secret: as many as the HMAC puts out (RFC 2104 §3). */
+/** Minimum length of a master secret: the length of the HMAC's output (RFC 2104 §3). */
 export const MASTER_SECRET_MIN_BYTES = 32;
 
 const SECRET_PREFIX = "whsec_";
 /** Prefix and canonical base64 of 32 bytes (contract §4). */
 const ENDPOINT_SECRET = /^whsec_[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
-/** Separates these secrets from whatever else may be derived from the same master secret. */
+/** Label of this derivation, so that another one from the same master secret gives other bytes. */
 const DERIVATION_LABEL = "webhook_endpoint_secret";
-/** Secrets whose keys are kept at hand. */
+/** Secrets in the cache of keys. */
 const SIGNERS_MAX = 256;
-/** Bytes that SHA-256 takes at a time, and what an HMAC's key is combined with (RFC 2104 §2). */
+/** Block length of SHA-256 in bytes, and the pads that HMAC combines with a key (RFC 2104 §2). */
 const [BLOCK_BYTES, INNER_PAD, OUTER_PAD] = [64, 0x36, 0x5c];
-/** What receivers accept: at most 12 digits, so that milliseconds are noticed. */
+/** Receivers accept at most 12 digits, so a time in milliseconds is an error. */
 const MAX_TIMESTAMP_SECONDS = 999_999_999_999;
 
 /** One attempt at a delivery. */
 interface DeliveryToSign {
-  /** `evt_…`; contains no dot, so the signed content of Standard Webhooks reads one way only. */
+  /** `evt_…`. It has no dot, so the signed content of Standard Webhooks is unambiguous. */
   event_id: string;
-  /** The stored payload, sent as its UTF-8 bytes. */
+  /** The stored payload. The relay sends its UTF-8 bytes. */
   body: string;
-  /** The endpoint's live secrets, newest first; at least one. */
+  /** The endpoint's secrets that still sign, newest first; at least one. */
   secrets: readonly string[];
-  /** Unix seconds of the attempt, never of the event. */
+  /** Time of the attempt, not of the event, in Unix seconds. */
   timestamp_seconds: number;
 }
 
 /**
- * The signature headers of one attempt: `Payment-Signature` (hex; key: the bytes of the whole
+ * Makes the signature headers of one attempt: `Payment-Signature` (hex; key: the bytes of the whole
  * secret text), and `Webhook-Id`, `Webhook-Timestamp`, `Webhook-Signature` (base64; key: the
- * decoded part after `whsec_`). Both carry one signature per secret, in the order given.
+ * decoded part after `whsec_`). Both have one signature for each secret, in the given order.
  *
- * @throws {RangeError} for no secret, a secret of another form, or a timestamp that is not whole
- * seconds; no message contains a secret
+ * @throws {RangeError} without a secret, for a secret of another form, or for a timestamp that is
+ * not whole seconds; no message contains a secret
  */
 export function signDelivery(delivery: DeliveryToSign): Record<string, string> {
   const { event_id, body, secrets, timestamp_seconds: timestamp } = delivery;
@@ -72,7 +72,7 @@ interface Signer {
 
 const signers = new Map<string, Signer>();
 
-/** Made once for each secret: a busy endpoint's signs thousands of deliveries. */
+/** Returns the keys of a secret from the cache, because a busy endpoint signs many deliveries. */
 function signerOf(secret: string): Signer {
   let signer = signers.get(secret);
   if (signer === undefined) {
@@ -88,8 +88,8 @@ function signerOf(secret: string): Signer {
 }
 
 /**
- * HMAC-SHA256 under a key of at most 64 bytes that is hashed once, not with each message, as RFC 2104
- * §4 has it: half of the price of a message of 1 kB.
+ * HMAC-SHA256 with a key of at most 64 bytes. It hashes the key once and not for each message
+ * (RFC 2104 §4), which halves the cost of a message of 1 kB.
  */
 class HmacKey {
   readonly #inner: Hash;
@@ -110,25 +110,26 @@ class HmacKey {
   }
 }
 
-/** What an endpoint's secret is derived from. */
+/** The inputs from which an endpoint's secret is derived. */
 interface EndpointSecretSource {
-  /** From the functions' environment; its UTF-8 bytes are the key, at least 32 of them. */
+  /** From the environment of the functions. The key is its UTF-8 bytes, at least 32. */
   master_secret: string;
   /** `whe_…` */
   endpoint_id: string;
-  /** A whole number from 0; rises by one with each rotation. */
+  /** A whole number from 0. Each rotation raises it by one. */
   version: number;
-  /** Random text of at least 128 bits, drawn for each version and stored beside it. */
+  /** Random text of at least 128 bits. Each version has its own, which the database stores. */
   salt: string;
 }
 
 /**
- * The secret of one version of an endpoint: `whsec_` and the base64 of 32 bytes.
+ * Derives the secret of one version of an endpoint: `whsec_` and the base64 of 32 bytes.
  *
- * The bytes are HMAC-SHA256 under the master secret of four netstrings in a row, each the decimal
- * length in UTF-8 bytes, a colon, the bytes, a comma: `webhook_endpoint_secret`, the endpoint id,
- * the version in decimal, the salt. So no two sources share an encoding: for id `whe_1`, version 2
- * and salt `abc` it is `23:webhook_endpoint_secret,5:whe_1,1:2,3:abc,`.
+ * The bytes are HMAC-SHA256 with the master secret as the key. The message is four netstrings:
+ * `webhook_endpoint_secret`, the endpoint id, the version in decimal, and the salt. A netstring is
+ * the decimal length in UTF-8 bytes, a colon, the bytes, and a comma. For id `whe_1`, version 2 and
+ * salt `abc` the message is `23:webhook_endpoint_secret,5:whe_1,1:2,3:abc,`. Two different sources
+ * never have the same message.
  *
  * @throws {RangeError} for a master secret of fewer than 32 bytes or a version that is not a whole
  * number from 0; no message contains a secret

@@ -1,21 +1,23 @@
 /**
- * Names to addresses, for senders that must know the address before they connect.
+ * Resolves host names, for a sender that checks the addresses before it connects.
  *
- * Two ways: over DNS alone for the internet, with the name taken as complete, so that neither the
- * hosts file nor a search domain of the operator's network answers for a customer's name; and as
- * the system does it, where the operator allows private receivers. The answers are not judged here.
+ * A public name is resolved by DNS only and as a fully qualified name. So neither the hosts file
+ * nor a search domain of the operator's network can answer for a customer's name. Where the
+ * operator allows private receivers, the system resolves the name. The sender checks the addresses
+ * (security §2, server-side request forgery).
  */
 import { lookup } from "node:dns/promises";
 
 /**
- * Gives every address of a host name, in canonical text.
- * @throws or gives an empty list when there is none; ends early, by either, once `signal` aborts
+ * Returns all addresses of a host name, in canonical text. Returns an empty list or throws if there
+ * is none, or when `signal` aborts.
  */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<string[]>;
 
 /**
- * A and AAAA records, asked for at once; one kind that fails does not spoil the other.
- * @param name_server in place of the system's, for tests
+ * Creates a resolver that queries A and AAAA records concurrently. If one query fails, the other
+ * one still counts.
+ * @param name_server replaces the system's name server, for tests
  */
 export function publicNameResolver(name_server?: { ipAddr: string; port: number }): Resolve {
   return async (host, signal) => {
@@ -28,12 +30,12 @@ export function publicNameResolver(name_server?: { ipAddr: string; port: number 
   };
 }
 
-/** Names of the internet, from the system's name server. */
+/** Resolves a public name with the system's name server. */
 export const resolvePublicName: Resolve = publicNameResolver();
 
-/** The system's way: hosts file, containers' names, search domains. `localhost` is loopback. */
+/** Resolves a name as the system does: hosts file, names of containers, search domains. */
 export const resolveLocalName: Resolve = async (host) => {
-  // RFC 6761 §6.3: never asked of any server.
+  // RFC 6761 §6.3: `localhost` is loopback, and no name server is asked.
   if (host === "localhost" || host.endsWith(".localhost")) return ["127.0.0.1", "::1"];
   const answers = await lookup(host, { all: true });
   return answers.map(({ address }) => address);

@@ -1,6 +1,6 @@
 /**
- * Reads an HTTP/1.1 answer as far as a webhook sender needs it: the status, `Retry-After`, and
- * whether its connection can carry the next request.
+ * Reads the parts of an HTTP/1.1 answer that a webhook sender needs: the status, `Retry-After`, and
+ * the state of the connection for a next request.
  *
  * Reads at most 16 KiB of an answer, head and body together, and exposes none of it. llhttp finds
  * the head and the end of the answer in linear time. If an answer ends early or becomes malformed
@@ -16,7 +16,7 @@ export const ANSWER_BYTES_MAX = 16 * 1024;
 /** The accepted values of `Retry-After`: printable, at most about two HTTP dates long. */
 const RETRY_AFTER = /^[ -~]{1,64}$/;
 
-/** The bytes are not an HTTP/1.1 answer, or the head exceeds `ANSWER_BYTES_MAX`. */
+/** Thrown if the bytes are not an HTTP/1.1 answer, or the head exceeds `ANSWER_BYTES_MAX`. */
 export class MalformedAnswerError extends Error {
   override readonly name = "MalformedAnswerError";
 }
@@ -25,13 +25,13 @@ export class MalformedAnswerError extends Error {
 export class AnswerReader {
   /** The final status (never 1xx), once the head has been read. */
   status: number | undefined;
-  /** `Retry-After` as sent, when there is one of sensible length. */
+  /** `Retry-After` as sent, if there is exactly one and it matches `RETRY_AFTER`. */
   retry_after: string | undefined;
-  /** The caller need not read more: the answer has ended, or it exceeds the limit. */
+  /** True if the caller need not read more: the answer has ended, or it exceeds the limit. */
   done = false;
-  /** The answer ended as it announced, and the server keeps the connection open. */
+  /** True if the answer is complete and the server keeps the connection open. */
   reusable = false;
-  /** Whether any byte has arrived. */
+  /** True if any byte has arrived. */
   started = false;
 
   #parser!: ResponseParser;
@@ -54,7 +54,7 @@ export class AnswerReader {
   }
 
   /**
-   * Takes the next bytes.
+   * Parses the next bytes.
    * @throws {MalformedAnswerError} only before the status is known
    */
   push(bytes: Uint8Array): void {
@@ -66,7 +66,7 @@ export class AnswerReader {
     const is_full = this.#bytes >= ANSWER_BYTES_MAX;
     if (this.status === undefined) this.#refuse(outcome === "malformed", is_full);
     else if (outcome !== "read" || is_full) {
-      // Bytes after the end answer no request of ours.
+      // Further bytes answer no request, so the connection is not reused.
       this.reusable = outcome === "stopped" && length === bytes.length && this.#keeps_alive;
       this.close();
     }
@@ -92,7 +92,7 @@ export class AnswerReader {
     this.status = status;
     this.#keeps_alive = keeps_alive;
     const [value, ...others] = values.map((text) => text.trimEnd());
-    // Two values may differ, so neither counts.
+    // Two values can differ, so neither counts.
     if (others.length === 0 && value !== undefined && RETRY_AFTER.test(value)) {
       this.retry_after = value;
     }

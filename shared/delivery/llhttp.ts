@@ -13,9 +13,9 @@ export interface ResponseHead {
   status: number;
   /** Major HTTP version. */
   major: number;
-  /** The connection may carry another request after this response. */
+  /** True if the connection may carry another request after this response. */
   keeps_alive: boolean;
-  /** The values of `ResponseHandlers.header`, as sent, Latin-1. */
+  /** The values of the header `ResponseHandlers.header`, as sent, decoded as Latin-1. */
   values: string[];
 }
 
@@ -23,17 +23,18 @@ export interface ResponseHead {
 interface ResponseHandlers {
   /** Name of the one header to read, in lower case. */
   header: string;
+  /** Called after the head of a response. */
   onHead(head: ResponseHead): void;
-  /** The end of a response. Returns true to stop in front of the bytes that follow. */
+  /** Called at the end of a response. Returns true to stop before the bytes that follow. */
   onEnd(): boolean;
 }
 
 /**
- * The result of `execute`: all bytes were `read`, `onEnd` `stopped` it, or they are `malformed`.
+ * The result of `execute`: it `read` all bytes, `onEnd` `stopped` it, or the bytes are `malformed`.
  */
 interface Executed {
   outcome: "read" | "stopped" | "malformed";
-  /** Bytes that were read. */
+  /** Number of bytes that were read. */
   length: number;
 }
 
@@ -55,7 +56,7 @@ const PAUSED = 21;
 /** Size of the input buffer; `execute` parses longer input in parts. */
 const INPUT_BYTES = 16 * 1024;
 
-/** One instance serves all parsers of an isolate; `input` points to the input buffer. */
+/** The WebAssembly instance of all parsers of an isolate. `input` points to the input buffer. */
 interface Instance {
   exports: Exports;
   input: number;
@@ -63,7 +64,7 @@ interface Instance {
 
 let loading: Promise<Instance> | undefined;
 let memory: WebAssembly.Memory | undefined;
-/** The parser that is executing. Calls are synchronous, so there is only one. */
+/** The parser that runs now. Calls are synchronous, so there is at most one. */
 let current: ResponseParser;
 
 /** Parses the bytes of one connection. Call `free` at the end: the parser owns module memory. */
@@ -71,7 +72,7 @@ export class ResponseParser {
   readonly #module: Instance;
   readonly #handlers: ResponseHandlers;
   #parser: number;
-  /** Matched characters of the current header's name; -1: it is another header. */
+  /** Matched characters of the current header's name; -1 for another header. */
   #matched = 0;
   #is_in_value = false;
   #value = "";
@@ -92,7 +93,7 @@ export class ResponseParser {
     return new ResponseParser(await loading, handlers);
   }
 
-  /** Memory of the module in bytes; it never shrinks. */
+  /** Memory of the module in bytes. It never shrinks. */
   static get memory_bytes(): number {
     return memory?.buffer.byteLength ?? 0;
   }
@@ -138,7 +139,7 @@ export class ResponseParser {
     const { header } = this.#handlers;
     const name = new Uint8Array(this.#module.exports.memory.buffer, at, length);
     for (let i = 0; i < length && this.#matched >= 0; i++) {
-      // Sets the bit of lower case; it maps no other character to one of a header's name.
+      // Sets the lower-case bit, which maps no other character to one of a header's name.
       this.#matched = (name[i]! | 0x20) === header.charCodeAt(this.#matched)
         ? this.#matched + 1
         : -1;

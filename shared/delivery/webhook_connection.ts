@@ -1,42 +1,42 @@
 /**
- * Connections to receivers of webhooks, each to one address that the caller has checked: nothing
- * here resolves names. TLS is verified for the receiver's name, whatever the address is.
+ * Connections to receivers of webhooks. Each goes to one address that the caller has checked; this
+ * module resolves no names. TLS verifies the certificate for the host name of the URL.
  *
- * `node:net` and `node:tls` because they exist on Deno and on the edge runtime, take an address
- * and a server name apart from each other, and on Deno 2.9 give a socket back when the receiver
- * stalls inside the TLS handshake (ADR 0007 has the comparison). A pool keeps connections whose
- * answer ended cleanly for a few seconds; whoever takes one has to name its address again.
+ * It uses `node:net` and `node:tls` because Deno and the edge runtime have both, they take address
+ * and server name separately, and on Deno 2.9 they can abort a TLS handshake (ADR 0007). A pool
+ * keeps connections for a few seconds after a complete answer. Its key contains the address, so a
+ * caller gets only connections to an address that it has checked again.
  */
 import { isIP, type Socket } from "node:net";
 import * as net from "node:net";
 import * as tls from "node:tls";
 
-/** Idle time after which a connection is closed: under the 5 s at which Node.js servers close. */
+/** Idle time after which the pool closes a connection: less than the 5 s of Node.js servers. */
 const IDLE_MS_MAX = 4_000;
 
-/** Age after which a connection is not used again, so that a new certificate is seen. */
+/** Age after which a connection is not reused, so that the pool notices a new certificate. */
 const AGE_MS_MAX = 60_000;
 
-/** Idle connections in one pool; the oldest goes first. One per concurrent delivery is enough. */
+/** Most idle connections in one pool. One for each concurrent delivery is enough. */
 const IDLE_COUNT_MAX = 128;
 
-/** Bytes that wait for a reader before the socket is paused. */
+/** Unread bytes after which the socket pauses. */
 const BUFFERED_BYTES_MAX = 64 * 1024;
 
-/** Where to connect to and whom to expect there. */
+/** The target of a connection. */
 export interface ConnectTarget {
   /** A checked IP address, without brackets. */
   address: string;
   port: number;
-  /** The host of the URL: the name that the certificate must be valid for. */
+  /** The host of the URL. The certificate must be valid for it. */
   host: string;
-  /** TLS, or plain TCP for `http:`. */
+  /** True: TLS. False: plain TCP, for `http:`. */
   secure: boolean;
-  /** Certificate authorities in PEM in place of the platform's: tests only. */
+  /** Certificate authorities in PEM that replace those of the platform. Only tests set it. */
   ca_certs?: readonly string[];
 }
 
-/** One open connection; it has no memory of requests. */
+/** One open connection. */
 export class WebhookConnection {
   readonly opened_at = performance.now();
   readonly #socket: Socket;
@@ -45,7 +45,7 @@ export class WebhookConnection {
   #closed = false;
   #wake: (() => void) | undefined;
 
-  /** @param socket connected, and past the TLS handshake where there is one */
+  /** @param socket is connected and, with TLS, has completed the handshake */
   constructor(socket: Socket) {
     this.#socket = socket;
     const close = () => this.close();
@@ -56,19 +56,19 @@ export class WebhookConnection {
   }
 
   /**
-   * Whether it can carry a request: it is open, has no unrequested bytes, and all requests are sent.
-   * A receiver that answers without reading would otherwise fill the memory of this process.
+   * True if the connection can carry a request: it is open, holds no unread bytes, and has sent all
+   * bytes. Otherwise a receiver that answers without reading could fill the memory of this process.
    */
   get usable(): boolean {
     return !this.#closed && this.#buffered === 0 && this.#socket.writableLength === 0;
   }
 
-  /** Queues bytes; whether they arrive shows in `read`. */
+  /** Queues bytes. Only `read` shows if they arrived. */
   write(bytes: Uint8Array): void {
     if (!this.#closed) this.#socket.write(bytes);
   }
 
-  /** The next bytes, or null when the connection is closed, by either side and for any cause. */
+  /** Waits for the next bytes. Returns null if the connection is closed, for any reason. */
   async read(): Promise<Uint8Array | null> {
     while (this.#chunks.length === 0 && !this.#closed) {
       await new Promise<void>((resolve) => this.#wake = resolve);
@@ -80,7 +80,7 @@ export class WebhookConnection {
     return bytes;
   }
 
-  /** Closes at once, without waiting for what is unsent; a waiting `read` gets null. */
+  /** Closes at once and drops unsent bytes. A waiting `read` returns null. */
   close(): void {
     if (!this.#closed) {
       this.#closed = true;
@@ -100,11 +100,11 @@ export class WebhookConnection {
 /**
  * Opens a connection.
  *
- * On Deno 2.1 a certificate that fails does not show here: the connection closes at the first
- * write, before any byte of it is sent.
+ * On Deno 2.1 this function does not notice an invalid certificate: there the connection closes at
+ * the first write and sends no byte.
  * @param timeout_ms for TCP and TLS together
- * @returns null when it cannot be had in time, for whatever reason
- * @throws {TypeError} when `address` is not an IP address
+ * @returns null if the connection fails or takes too long
+ * @throws {TypeError} if `address` is not an IP address
  */
 export function openConnection(
   target: ConnectTarget,
@@ -130,16 +130,16 @@ export function openConnection(
 }
 
 function dial({ address, port, host, secure, ca_certs }: ConnectTarget): Socket {
-  // A name here would be resolved by the platform, unchecked.
+  // The platform would resolve a name itself, without a check of the address.
   if (isIP(address) === 0) throw new TypeError(`Cannot connect to "${address}": not an address`);
   const socket = secure
     ? tls.connect({
       host: address,
       port,
-      // Without a name the certificate is verified for the address itself.
+      // Without `servername` TLS verifies the certificate for the address.
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ...(ca_certs === undefined ? {} : { ca: [...ca_certs] }),
-      // Said aloud, so that no environment variable can turn it off.
+      // Explicit, so that no environment variable can turn it off.
       rejectUnauthorized: true,
       ALPNProtocols: ["http/1.1"],
     })
@@ -148,14 +148,14 @@ function dial({ address, port, host, secure, ca_certs }: ConnectTarget): Socket 
   return socket;
 }
 
-/** Idle connections by target; close it when the process or test is over. */
+/** Idle connections by target. The owner closes the pool at the end of the process or test. */
 export class WebhookConnectionPool {
   readonly #idle = new Map<string, { connection: WebhookConnection; since: number }[]>();
   #count = 0;
   #sweep: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
-  /** A usable connection to exactly this target, or undefined. */
+  /** Removes and returns a usable connection to this target, or undefined. */
   take(target: ConnectTarget): WebhookConnection | undefined {
     const waiting = this.#idle.get(keyOf(target));
     while (waiting !== undefined && waiting.length > 0) {
@@ -167,7 +167,7 @@ export class WebhookConnectionPool {
     return undefined;
   }
 
-  /** Keeps a connection whose last answer ended cleanly. If the pool is full, the oldest one closes. */
+  /** Keeps a connection after a complete answer. If the pool is full, the oldest one closes. */
   put(target: ConnectTarget, connection: WebhookConnection): void {
     const now = performance.now();
     const keeps = !this.#closed && connection.usable && now - connection.opened_at < AGE_MS_MAX;
@@ -181,13 +181,13 @@ export class WebhookConnectionPool {
     this.#sweep ??= setTimeout(() => this.#closeIdle(), IDLE_MS_MAX);
   }
 
-  /** Closes every idle connection; those in use are closed when they come back. */
+  /** Closes every idle connection. A connection in use closes when the caller puts it back. */
   close(): void {
     this.#closed = true;
     this.#closeIdle();
   }
 
-  /** Closes the connection that has been idle longest, in favour of connections in use. */
+  /** Closes the connection that has been idle longest. */
   #closeOldest(): void {
     let oldest: { connection: WebhookConnection; since: number }[] | undefined;
     for (const waiting of this.#idle.values()) {

@@ -1,11 +1,11 @@
 /**
- * Sends one webhook to an address that a customer chose, without reaching our own network.
+ * Sends one webhook to a URL that a customer chose, and never reaches the operator's own network.
  *
- * Every send judges the URL again, resolves the name itself, refuses if any answer is not public,
- * connects to one of the checked addresses and to nothing else, and verifies TLS for the name.
- * Redirects are not followed; at most 16 KiB of the answer are read and none are kept. What went
- * wrong before an answer is one outcome without a duration, so that the delivery log maps no ports.
- * Signing, retries and concurrency are the relay's. Source: contract §4, security.md §2, ADR 0007.
+ * Each send checks the URL again, resolves its host, refuses if any address is not public, connects
+ * only to a checked address, and verifies TLS for the host name. It follows no redirect. It reads
+ * at most 16 KiB of the answer and keeps none of it. All failures before an answer are one outcome
+ * without a duration, so that a customer cannot scan ports with the delivery log. The relay is
+ * responsible for signatures, retries and concurrency. Source: contract §4, security §2, ADR 0007.
  */
 import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
@@ -19,51 +19,54 @@ import {
   type WebhookConnectionPool,
 } from "./webhook_connection.ts";
 
-/** Time to resolve, connect and shake hands; time for all of it (contract §4). */
+/**
+ * Timeouts until the connection is open (DNS, TCP, TLS), and for the whole attempt (contract §4).
+ */
 const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
 
-/** Durations are rounded up to this step, so that they tell little about a network. */
+/** Durations are rounded up to this step, so that they reveal little about a network. */
 const DURATION_STEP_MS = 100;
 
-/** Addresses that are tried, IPv4 first, each for an equal part of the time that is left. */
+/** Most addresses to try, IPv4 first. Each gets an equal share of the remaining time. */
 const ADDRESSES_TRIED_MAX = 4;
 
-/** How long the end of an answer is waited for once its status is known. */
+/** Longest wait for the end of an answer after its status. */
 const DRAIN_MS = 1_000;
 
-/** Headers that the sender writes itself. */
+/** Headers that only the sender writes. */
 const OWN_HEADERS = ["host", "content-length", "connection", "transfer-encoding"];
 
-/** One webhook, ready to go: `body` is sent as these bytes (text as UTF-8). */
+/** One webhook to send. */
 export interface WebhookRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
+  /** The exact bytes of the body; text is sent as UTF-8. */
   body: string | Uint8Array;
   timeouts?: { connect_ms: number; total_ms: number };
-  /** ALLOW_PRIVATE_WEBHOOKS and not a live key's endpoint: http and private addresses too. */
+  /** True for endpoints of test keys under ALLOW_PRIVATE_WEBHOOKS: http and private addresses. */
   allow_private: boolean;
-  /** Our own hosts, as in `EndpointUrlRules`. */
+  /** Hosts of this service, as in `EndpointUrlRules`. */
   own_hosts?: readonly string[];
-  /** Keeps connections for the next send; without one every send opens and closes its own. */
+  /** Keeps connections for the next send. Without a pool every send opens and closes its own. */
   pool?: WebhookConnectionPool;
-  /** In place of DNS. */
+  /** Replaces the resolver. */
   resolve?: Resolve;
-  /** Test seam; never set in production. */
+  /** Redirects connections in tests; never set in production. */
   seam?: WebhookSeam;
 }
 
-/** Lets a test stand in for the internet on loopback; checks have passed before it is asked. */
+/** Replaces the internet by loopback in a test. The sender applies it after all checks. */
 interface WebhookSeam {
-  /** Turns a checked address and port into those that are really dialled. */
+  /** Maps a checked address and port to those of the connection. */
   dial?: (address: string, port: number) => { address: string; port: number };
-  /** Certificate authorities in PEM in place of the platform's. */
+  /** Certificate authorities in PEM that replace those of the platform. */
   ca_certs?: readonly string[];
 }
 
 /**
- * What a tenant may learn. `duration_ms` is a multiple of 100, rounded up. It is 0 for
- * `connection_failed`: refused, filtered, blocked, no such name, bad certificate, reset and
- * malformed answer are one and the same record.
+ * The result that a tenant may see. `duration_ms` is a multiple of 100, rounded up. It is 0 for
+ * `connection_failed`, which covers refused and filtered connections, forbidden addresses, unknown
+ * names, bad certificates, resets and malformed answers.
  */
 export type WebhookResult =
   | { outcome: "response"; status: number; retry_after?: string; duration_ms: number }
@@ -72,8 +75,9 @@ export type WebhookResult =
 const CONNECTION_FAILED = { outcome: "connection_failed", duration_ms: 0 } as const;
 
 /**
- * Makes one attempt. Any status, 3xx too, is a `response`; no complete head in time is a `timeout`.
- * @throws {TypeError} for a header that cannot be sent: a fault of the caller, not of the receiver
+ * Makes one attempt. Any status, also 3xx, is a `response`. If the head of the answer does not
+ * arrive in time, the outcome is `timeout`.
+ * @throws {TypeError} for a header that cannot be sent, which is a fault of the caller
  */
 export async function sendWebhook(request: WebhookRequest): Promise<WebhookResult> {
   const started = performance.now();
@@ -89,7 +93,7 @@ export async function sendWebhook(request: WebhookRequest): Promise<WebhookResul
   const idle = takeIdle(targets, request.pool);
   if (idle !== undefined) {
     const result = await useLink(idle, message, started, until, request.pool);
-    // The receiver had closed the idle connection and no byte came back: try a fresh one.
+    // The receiver had closed the idle connection and sent no byte, so a new connection is safe.
     if (result !== "unused") return result;
   }
   const link = await openAny(targets, connect_until);
@@ -98,13 +102,13 @@ export async function sendWebhook(request: WebhookRequest): Promise<WebhookResul
   return result === "unused" ? CONNECTION_FAILED : result;
 }
 
-/** A connection and where it leads. */
+/** A connection and its target. */
 interface Link {
   target: ConnectTarget;
   connection: WebhookConnection;
 }
 
-/** The URL judged anew, or null when it may no longer be called. */
+/** Checks the URL again. Returns null if it is not allowed any more. */
 function readUrl(request: WebhookRequest): EndpointUrl | null {
   try {
     return checkEndpointUrl(request.url, {
@@ -117,7 +121,7 @@ function readUrl(request: WebhookRequest): EndpointUrl | null {
   }
 }
 
-/** The bytes of the request: one write, so that a small webhook is one packet. */
+/** Formats the whole request, for a single write: a small webhook is then one packet. */
 function formatRequest(request: WebhookRequest, url: URL): Uint8Array {
   const { body } = request;
   const lines = [`POST ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`];
@@ -135,7 +139,7 @@ function formatRequest(request: WebhookRequest, url: URL): Uint8Array {
   return Buffer.concat([Buffer.from(head), body]);
 }
 
-/** The host's addresses, or none at all when a single one of them may not be called. */
+/** Returns the addresses of the host, or an empty list if any of them is not allowed. */
 async function checkedAddresses(
   host: string,
   request: WebhookRequest,
@@ -151,7 +155,7 @@ async function checkedAddresses(
   return ipv4_first.slice(0, ADDRESSES_TRIED_MAX);
 }
 
-/** The resolver's answer; none when it fails or takes too long. */
+/** Resolves the host. Returns an empty list if that fails or takes too long. */
 async function resolveWithin(
   host: string,
   request: WebhookRequest,
@@ -190,7 +194,7 @@ function takeIdle(targets: ConnectTarget[], pool?: WebhookConnectionPool): Link 
   return undefined;
 }
 
-/** The first target that can be connected to. */
+/** Connects to the first target that accepts a connection. */
 async function openAny(targets: ConnectTarget[], until: number): Promise<Link | undefined> {
   for (const [index, target] of targets.entries()) {
     const share = (until - performance.now()) / (targets.length - index);
@@ -202,8 +206,8 @@ async function openAny(targets: ConnectTarget[], until: number): Promise<Link | 
 }
 
 /**
- * Sends the request and reads the answer; afterwards the connection is in the pool or closed.
- * @returns `unused` when the receiver closed it before it answered a byte
+ * Sends the request and reads the answer. Afterwards the connection is in the pool or closed.
+ * @returns `unused` if the receiver closed the connection before the first byte of an answer
  */
 async function useLink(
   { target, connection }: Link,
@@ -252,8 +256,8 @@ async function useLink(
   return answer.started ? CONNECTION_FAILED : "unused";
 }
 
-/** At least one step: an answer in no time is nothing to learn from. */
+/** Rounds up to `DURATION_STEP_MS`, at least one step. */
 function roundUp(duration_ms: number): number {
-  // The clock has fractions: 500.0001 ms of a 500 ms limit are 500.
+  // The clock has fractions, and 500.0001 ms must count as 500.
   return Math.max(1, Math.ceil(Math.floor(duration_ms) / DURATION_STEP_MS)) * DURATION_STEP_MS;
 }

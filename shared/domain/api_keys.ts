@@ -1,10 +1,11 @@
 /**
- * API keys over HTTP: test keys for the caller's own sandbox. Live keys are made by the operator's
- * command alone.
+ * API keys over HTTP: test keys for the caller's own sandbox. Only the operator's command makes
+ * live keys.
  *
- * A new secret is derived from the text of the caller's own key, which the database does not hold,
- * and a random salt. So the answer that is kept for replays need not hold the secret: the same caller
- * derives it again. Who replays with another secret of the same key cannot, and is told so.
+ * The service derives a new secret from a random salt and the text of the caller's key, which the
+ * database does not hold. So the stored answer contains a reference in place of the secret, and a
+ * replay derives the secret again. A replay with another secret of the same key derives a different
+ * text and gets `idempotency_conflict` (ADR 0012).
  */
 
 import { createHmac } from "node:crypto";
@@ -16,7 +17,7 @@ import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
 import { renderError } from "./changes/error_body.ts";
 import type { Reply, ServiceRequest } from "./changes/service_request.ts";
 
-/** The operations on keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
+/** The operations on API keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
 export interface ApiKeys {
   create(request: ServiceRequest, caller: string, body: CreateApiKeyBody): Promise<Reply>;
   rotate(
@@ -28,11 +29,11 @@ export interface ApiKeys {
   revoke(request: ServiceRequest, id: string): Promise<Reply>;
 }
 
-/** Bytes of a salt, and its form in a reference together with what checks the derivation. */
+/** Length of a salt. A reference holds the salt and the last four characters, as a check. */
 const SALT_BYTES = 16;
 const REFERENCE = /,"secret":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"\}$/;
 
-/** The keys' service. */
+/** Creates the operations over a store. */
 export function createApiKeys(store: ApiKeyStore): ApiKeys {
   async function withSecret(
     request: ServiceRequest,
@@ -103,7 +104,7 @@ function newSecret({ context }: ServiceRequest, caller: string): SecretFacts {
   return { hash, prefix, last_four, reference: `key_reference:${salt}:${last_four}` };
 }
 
-/** A test key that only who has the caller's key can derive. */
+/** Derives a test key, which requires the text of the caller's key. */
 function derive(caller: string, salt: string): string {
   const { mode, prefix } = parseApiKey(caller)!;
   const digest = createHmac("sha256", caller).update(`api_key\n${salt}`).digest();
@@ -119,7 +120,7 @@ function reveal(body: string, caller: string): string {
     if (secret.endsWith(last_four)) return `,"secret":${JSON.stringify(secret)}}`;
     throw new ApiError(
       "idempotency_conflict",
-      "The first request was made with another secret of this key: replay it with that one",
+      "The first request used another secret of this key: send the request with that secret",
     );
   });
 }

@@ -1,33 +1,33 @@
 /**
- * Limits requests without a valid key, so that guessing keys costs the database little. This
- * isolate counts them in memory, per network and in total, because an attacker can have many
- * networks. The nearest proxy names the address. Without a proxy a client can choose it, and only
- * the total holds.
+ * Limits requests without a valid key, so that guessing keys costs the database little. The isolate
+ * counts them in memory, by network and in total, because an attacker can have many networks. The
+ * nearest proxy supplies the address. Without a proxy a client can choose the address, and only the
+ * total limit is effective.
  *
- * A key that was admitted here before always passes: the database limits callers by their key.
+ * A key that this isolate has admitted before always passes; the database limits it by its rate.
  * Guarantees: in a window the database checks at most `MAX_REFUSED` plus `MAX_SPARE` keys that it
- * refuses, and memory is bounded. In a flood a valid key that is new here needs one of the spare
- * checks. Each network has one, so only many networks can use them up (ADR 0011).
+ * refuses, and memory is bounded. During an attack a valid key that is new to the isolate needs one
+ * of the spare checks. Each network has one, so only many networks can use them up (ADR 0011).
  */
 
 import { networkOf } from "./address_network.ts";
 
-/** Failures that a network may have in a window before it has to wait. */
+/** Failures of a network in a window, after which it must wait. */
 const MAX_FAILURES = 100;
-/** Well-formed keys of such a network that the database still checks in a window. */
+/** Well-formed keys of a waiting network that the database still checks in a window. */
 const MAX_UNKNOWN = 20;
-/** Keys that the database has refused in a window, plus unknown keys under way. */
+/** Most keys that the database refuses in a window, plus unknown keys under way. */
 const MAX_REFUSED = 1_000;
-/** Unknown keys that the database checks beyond that, one for each network. */
+/** Unknown keys that the database checks beyond `MAX_REFUSED`, one for each network. */
 const MAX_SPARE = 200;
 /** Length of a window. */
 const WINDOW_MS = 10_000;
-/** Networks that are counted one by one in a window; further ones count only in the total. */
+/** Networks with their own counts in a window. Further ones count only in the total. */
 const MAX_NETWORKS = 10_000;
-/** Valid keys that are remembered: the ones used last. */
+/** Valid keys in memory: the ones that were used last. */
 const MAX_GOOD_KEYS = 10_000;
 
-/** The database's decision on a key; `unknown`: it was not asked, or did not answer. */
+/** The database's decision on a key. `unknown`: the database did not check the key. */
 export type Verdict = "admitted" | "refused" | "unknown";
 
 /** Counts of one network in this window. */
@@ -47,9 +47,9 @@ export class AddressLimit {
   #window = 0;
 
   /**
-   * Decides whether a request passes; null: it does not. The caller calls the returned function
-   * once, with the verdict.
-   * @param key_hash undefined if the text is not a key
+   * Decides whether a request passes. Returns null if it must wait. Otherwise the caller calls the
+   * returned function once, with the decision of the database.
+   * @param key_hash undefined if the header has no well-formed key
    */
   admit(
     address: string,
@@ -83,7 +83,7 @@ export class AddressLimit {
 
   #settle(address: string, key_hash: string, at_ms: number, verdict: Verdict): void {
     if (verdict === "unknown") return;
-    // An admitted key moves to the end: it is the one used last.
+    // An admitted key moves to the end, because it was used last.
     this.#good_keys.delete(key_hash);
     if (verdict === "admitted") {
       if (this.#good_keys.size >= MAX_GOOD_KEYS) {
@@ -101,7 +101,7 @@ export class AddressLimit {
     if (tally) tally.failures++;
   }
 
-  /** The counts of an address's network; null if there are too many networks. */
+  /** Returns the counts of an address's network, or null if there are too many networks. */
   #tallyOf(address: string): Tally | null {
     const network = networkOf(address);
     let tally = this.#networks.get(network);
@@ -113,7 +113,7 @@ export class AddressLimit {
     return tally;
   }
 
-  /** Begins a new window. A request that began in an earlier window does not restore that one. */
+  /** Begins a new window if it is time. Requests of an earlier window do not bring it back. */
   #turn(at_ms: number): void {
     const window = Math.floor(at_ms / WINDOW_MS);
     if (window <= this.#window) return;

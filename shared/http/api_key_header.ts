@@ -1,6 +1,6 @@
 /**
- * The caller's key, judged by its text alone: form and checksum. Whether it opens anything is the
- * database's answer, in the round trip that does the work.
+ * Reads the caller's key and checks its form and checksum. The database decides whether the key is
+ * valid, in the round trip that does the work.
  */
 
 import type { Context, MiddlewareHandler } from "hono";
@@ -12,10 +12,10 @@ import type { Env, PresentedKey, RequestState } from "./request_state.ts";
 
 /**
  * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database. Clients
- * that keep failing get 429 until their window ends, unless they send a key that is known to be
- * valid.
- * @param options.limited whether failed authentications are limited
- * @param options.local whether the published key of local stacks may open anything
+ * with too many failures get 429 until the window ends, unless they send a key that this isolate
+ * knows to be valid.
+ * @param options.limited true: failed authentications are limited
+ * @param options.local true: the published key of local stacks is accepted
  */
 export function apiKeyHeader(
   options: { limited: boolean; local: boolean },
@@ -45,7 +45,7 @@ export function apiKeyHeader(
       }
       await next();
     } finally {
-      // Errors of handlers are answers by now, so the database's verdict is known.
+      // Hono has turned errors of handlers into answers, so the database's decision is known.
       settle?.(verdictOf(state));
     }
   };
@@ -56,7 +56,7 @@ function verdictOf({ key_id, code }: RequestState): Verdict {
   return code === "unauthorized" ? "refused" : "unknown";
 }
 
-/** The key of a request, or the 401 that says what is wrong with its header. */
+/** Returns the key of a request, or a 401 that names the fault of the header. */
 function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
   const header = c.req.header("Authorization")?.trim() ?? "";
   if (header === "") {
@@ -76,17 +76,17 @@ function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
         'begins like "sk_test_" or "sk_live_", without quotes',
     );
   }
-  if (text === PUBLISHED_TEST_KEY && !local) return keyOpensNothing();
+  if (text === PUBLISHED_TEST_KEY && !local) return invalidKey();
   return { hash: key.hash, livemode: key.mode === "live", text };
 }
 
 /** The form of the header. */
 const HEADER_FORM = "Authorization: Bearer <API_KEY>";
 
-/** The one 401 of every key in good form: unknown, revoked and expired keys get the same. */
-export function keyOpensNothing(): ApiError {
+/** Makes the 401 for unknown, revoked and expired keys, which get the same answer (contract §6). */
+export function invalidKey(): ApiError {
   return unauthorized(
-    "This API key opens nothing here: it is unknown, revoked or expired. Use another key",
+    "This API key is not valid here: it is unknown, revoked or expired. Use another key",
   );
 }
 
@@ -94,7 +94,7 @@ function unauthorized(message: string): ApiError {
   return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "Bearer" });
 }
 
-/** Who connects: the nearest proxy's word, or the connection's. */
+/** Returns the address of the client, from the nearest proxy or else from the connection. */
 function addressOf(forwarded: string | undefined, info: unknown): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   const { remoteAddr } = (info ?? {}) as { remoteAddr?: { hostname?: string } };

@@ -20,16 +20,17 @@ const keys = {
   status: 200,
 } as const;
 
-/** Keys of the caller's environment. */
+/** The operations on keys of the caller's environment. */
 export const API_KEY_OPERATIONS: readonly Operation[] = [
   operation({
     ...keys,
     id: "createApiKey",
     summary: "Create a test key",
     description:
-      "Creates a key for the same sandbox with at most the caller's scopes. It ends no later than " +
-      "the caller's key. The answer shows its text once. A sandbox has at most 100 keys that are " +
-      "neither revoked nor expired; one more is 400. The operator's command creates live keys.",
+      "Creates a key for the same sandbox, with at most the scopes of the caller's key. It " +
+      "expires with the caller's key at the latest. Only this answer shows the text of the key. " +
+      "A sandbox has at most 100 keys that are neither revoked nor expired; one more is 400. " +
+      "Only the operator's command creates live keys.",
     method: "POST",
     paths: ["/v1/api_keys"],
     body: CreateApiKeyBody,

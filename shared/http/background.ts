@@ -1,13 +1,14 @@
 /**
- * Work that goes on after the answer. An edge runtime keeps an isolate alive for it only when told.
+ * Work that continues after the answer. An edge runtime keeps an isolate alive only for work that
+ * is passed to `waitUntil`.
  */
 
-/** What a Supabase edge runtime offers. */
+/** The used part of Supabase's edge runtime. */
 interface EdgeRuntime {
   waitUntil(work: Promise<unknown>): void;
 }
 
-/** Lets work go on behind the answer. The work handles its own errors. */
+/** Keeps the isolate alive until the work ends. The work handles its own errors. */
 export function inBackground(work: Promise<unknown>): void {
   const { EdgeRuntime } = globalThis as { EdgeRuntime?: EdgeRuntime };
   EdgeRuntime?.waitUntil(work);

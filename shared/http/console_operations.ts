@@ -1,11 +1,11 @@
 /**
- * Operations of the sandbox that `api-v1-payments` serves too, at the console's address of them.
+ * Operations of the sandbox function that `api-v1-payments` serves too, at paths for the console.
  */
 
 import type { Operation } from "./operation.ts";
 import { advancePayment } from "./sandbox_operations.ts";
 
-/** Aliases: each is the same operation as in the sandbox. */
+/** Aliases of operations of the sandbox function. */
 export const CONSOLE_OPERATIONS: readonly Operation[] = [
   {
     ...advancePayment,

@@ -1,6 +1,6 @@
 /**
- * Browsers: an Origin that is not on the list is refused before anything runs; the others get CORS
- * headers (contract §6).
+ * Requests of browsers. A request with an `Origin` that is not allowed is refused before anything
+ * else runs. The others get CORS headers (contract §6).
  */
 
 import type { MiddlewareHandler } from "hono";
@@ -8,16 +8,16 @@ import { cors } from "hono/cors";
 import { ApiError } from "../core/errors.ts";
 import type { Env } from "./request_state.ts";
 
-/** How long a browser may remember a preflight, in seconds. */
+/** Seconds that a browser may cache a preflight. */
 const PREFLIGHT_MAX_AGE_S = 600;
 
 /** Headers that the API reads. */
 const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key"];
-/** Headers that `functions.invoke` of supabase-js adds to every call; nothing here reads them. */
+/** Headers that `functions.invoke` of supabase-js adds to every call. The API ignores them. */
 const SUPABASE_HEADERS = ["apikey", "X-Client-Info", "X-Region"];
 
 /**
- * Guards both functions against foreign origins.
+ * Refuses requests from origins that are not allowed.
  * @param options.allowed exact origins, or `http://localhost:*` for any port
  */
 export function crossOrigin(options: { allowed: readonly string[] }): MiddlewareHandler<Env> {
@@ -42,7 +42,7 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
     if (!options.allowed.some((pattern) => matches(pattern, origin))) {
       throw new ApiError(
         "origin_not_allowed",
-        "Browsers may not call from this origin: the operator lists allowed origins in CONSOLE_ORIGINS",
+        "Browsers may not call from this origin: ask the operator to add it to CONSOLE_ORIGINS",
       );
     }
     return headers(c, next);

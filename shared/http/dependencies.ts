@@ -1,6 +1,6 @@
 /**
- * What the functions are built from, and how it is read from the environment. One set per isolate:
- * the pool is shared by its requests, nothing else outlives one.
+ * Builds the dependencies of the functions from settings. Each isolate has one set, which all its
+ * requests share.
  */
 
 import { type Clock, systemClock } from "../core/clock.ts";
@@ -21,20 +21,20 @@ import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
 import type { Settings } from "./settings.ts";
 
-/** What both functions need. */
+/** The dependencies of both functions. */
 export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
   payments: Payments;
   transfers: Transfers;
   api_keys: ApiKeys;
-  /** Null: no limits. */
+  /** Null: there are no limits. */
   rate_limits: RateLimits | null;
-  /** Null when no master secret is set: then there are no endpoints and nothing is delivered. */
+  /** Null without a master secret: then the operations on endpoints answer 503. */
   webhooks: Webhooks | null;
-  /** What wakes the relay by HTTP; null: nothing does. */
+  /** Bearer token of the internal routes; null: they refuse every request. */
   relay_token: string | null;
-  /** Where both functions are served, without a slash at the end. */
+  /** Base URL of both functions, without a slash at the end. */
   base_url: string;
   clock: Clock;
   random: RandomSource;
@@ -43,13 +43,13 @@ export interface Dependencies {
   log: (line: LogLine) => void;
 }
 
-/** The connection of the read lane is closed after so long without a read. */
+/** Seconds without a read after which the connection of the read lane closes. */
 const READS_IDLE_S = 20;
 
-/** Dependencies that can be given back. */
+/** Dependencies with open connections, which `close` closes. */
 export type OpenDependencies = Dependencies & { close(): Promise<void> };
 
-/** Builds the dependencies of a set of settings. */
+/** Builds the dependencies from settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
   const { max_connections, prepare, away_after_ms, on_statement, database_authority } = settings;
   const address = {
@@ -111,7 +111,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
 }
 
-/** Builds the dependencies from environment variables. Errors: as `readSettings`. */
+/** Builds the dependencies from environment variables. Throws the errors of `readSettings`. */
 export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
   return createDependencies(readSettings(env));
 }
@@ -121,7 +121,7 @@ function rateLimits(settings: Settings): RateLimits | null {
   return key === 0 && environment === 0 ? null : { key, environment };
 }
 
-/** The names that lead to us: on loopback all of them. */
+/** Returns the hosts of this service: on loopback all of its names. */
 function ownHosts({ host, hostname, port }: URL): string[] {
   if (hostname !== "127.0.0.1" && hostname !== "localhost") return [host];
   return ["127.0.0.1", "localhost", "[::1]"].map((name) => port ? `${name}:${port}` : name);

@@ -1,7 +1,7 @@
 /**
- * One function: Hono over a table of operations. The order of checks is the contract's order of
- * precedence (§6): key, route, mode, size and media type, JSON, idempotency header, schema, and then
- * what the database decides. A caller whose key opens nothing learns nothing but that.
+ * Builds the app of a function: Hono over a table of operations. The order of the checks is the
+ * contract's order of precedence (§6). The key comes first: a caller with an invalid key gets 401,
+ * even if the request has other faults.
  */
 
 import { type Context, type Handler, Hono, type Next } from "hono";
@@ -15,7 +15,7 @@ import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Answer } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
-import { apiKeyHeader, keyOpensNothing } from "./api_key_header.ts";
+import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readIdempotencyKey } from "./idempotency_header.ts";
@@ -30,7 +30,7 @@ import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
 
-/** Errors that are answered without asking the database whether the key opens anything. */
+/** Errors that are answered without a check of the key in the database. */
 const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unauthorized",
   "test_key_required",
@@ -41,15 +41,15 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-/** What a function serves without an API key, besides its health. */
+/** Routes without an API key, besides `/health`. */
 interface KeylessRoutes {
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
-  /** Adds routes for our own clock. */
+  /** Adds the internal routes. */
   serveInternal?: (app: Hono<Env>) => void;
 }
 
-/** Builds the app of a function: `/<name>/<path of an operation>`, and `/<name>/health`. */
+/** Builds the app of a function, with `/<name>/<path of an operation>` and `/<name>/health`. */
 export function createFunctionApp(
   name: string,
   operations: readonly Operation[],
@@ -91,13 +91,13 @@ export function createFunctionApp(
   return app;
 }
 
-/** Names a route without parameters for the log. */
+/** Sets the route for the log, for paths without parameters. */
 function nameRoute(c: Ctx, next: Next): Promise<void> {
   c.get("state").route = c.req.path;
   return next();
 }
 
-/** Where functions are mounted when the caller did not cut it off: the local server. */
+/** Path before the name of a function. Supabase removes it; the local server does not. */
 const MOUNT = "/functions/v1";
 
 function pathBehindMount(request: Request): string {
@@ -157,13 +157,13 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   });
 }
 
-/** The form of every id. Any other text is neither hashed nor sent to the database. */
+/** The form of every id. The service neither hashes any other text nor sends it to the database. */
 const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
 
 /**
- * Runs a handler. An error that it throws before the database has admitted the key is answered only
- * once the database has: whoever cannot open anything sees 401 and nothing else.
+ * Runs a handler. If it throws before the database has admitted the key, this function first checks
+ * the key, so that a caller with an invalid key gets 401 and not the other error.
  */
 async function keyFirst(
   c: Ctx,
@@ -196,12 +196,12 @@ async function keyFirst(
   }
 }
 
-/** The database refuses a key without a reason: one answer for all keys that open nothing. */
+/** Replaces the database's 401 by the message for invalid keys. */
 function inKeyWords(error: unknown): unknown {
-  return error instanceof ApiError && error.code === "unauthorized" ? keyOpensNothing() : error;
+  return error instanceof ApiError && error.code === "unauthorized" ? invalidKey() : error;
 }
 
-/** The fingerprint of a request: the operation's own path, so that an alias is the same request. */
+/** Computes the fingerprint with the operation's own path, so that an alias is the same request. */
 function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
   const own_path = operation.own_path ?? `/${operation.home}${operation.paths[0]}`;
   const path = own_path.replace(":id", id);

@@ -7,7 +7,7 @@ import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
 const NAME = "Idempotency-Key";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** The idempotency key of a request, or null. Throws `invalid_parameter` for another form. */
+/** Returns the idempotency key of a request, or null. Throws `invalid_parameter` for a bad one. */
 export function readIdempotencyKey(headers: Headers): string | null {
   const key = headers.get(NAME);
   if (key === null) return null;
@@ -23,7 +23,7 @@ export function readIdempotencyKey(headers: Headers): string | null {
         "spaces: a UUID is best",
     );
   }
-  // The key is stored, and the events of the request send it to the endpoints.
+  // The database stores the key, and events send it to the merchant's endpoints.
   if (containsCardNumber(key)) throw refuse("looks like a card number: send a UUID");
   return key;
 }

@@ -1,7 +1,7 @@
 /**
- * What wakes us: routes for our own clock (pg_cron through pg_net, or the local server's ticker),
- * guarded by a token that is compared in constant time. They do the same work that would be done
- * anyway, sooner; calling them often is harmless.
+ * Internal routes that start the relay and the retention. `pg_cron` calls them through `pg_net`, or
+ * the local server's ticker does (architecture §4). They require a token, which is compared in
+ * constant time. Frequent calls are harmless.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -13,7 +13,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
 import type { Env } from "./request_state.ts";
 
-/** How long one call of retention goes on; what is left waits for the next. */
+/** Longest duration of one call of retention. The next call deletes the rest. */
 const RETENTION_BUDGET_MS = 2_000;
 
 /** Adds `POST /internal/relay` and `POST /internal/retention`. */
@@ -44,15 +44,15 @@ function admitToken(c: Context<Env>, deps: Dependencies): void {
   if (deps.relay_token === null || !is_right) {
     throw new ApiError(
       "unauthorized",
-      "This path is for the operator's clock: send the RELAY_TOKEN of the functions as the " +
-        "Bearer token",
+      "This path is internal to the service: send the RELAY_TOKEN of the functions as the Bearer " +
+        "token",
       {},
       { "WWW-Authenticate": "Bearer" },
     );
   }
 }
 
-/** Equal lengths, so that the comparison tells nothing of the token's. */
+/** Hashes to a fixed length, so that the comparison does not reveal the length of the token. */
 function digest(text: string): Uint8Array {
   return createHash("sha256").update(text).digest();
 }

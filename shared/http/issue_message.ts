@@ -1,7 +1,7 @@
 /**
- * Validation in words: an issue of zod becomes a sentence that names the field and says what to
- * send. A message repeats no text of the request except a short amount: any other text may be
- * a secret.
+ * Messages of validation. Each turns an issue of zod into a sentence that names the field and the
+ * values to send. A message repeats no text of the request except a short amount, because any other
+ * text may be a secret (security §2, errors that leak).
  */
 
 import type * as z from "zod";
@@ -9,22 +9,22 @@ import { CURRENCIES, formatAmount, normalizeCurrency, parseDecimal } from "../co
 import { MAX_AMOUNT_MINOR, MAX_METADATA_KEY } from "../schema/limits.ts";
 import { isOptional, memberOf, requirementOf } from "../schema/requirement.ts";
 
-/** A place in a request that breaks a rule. */
+/** A field of a request that breaks a rule. */
 interface Fault {
-  /** Its path as the error names it: `card.number`. */
+  /** The path of the field in the error: `card.number`. */
   param: string;
-  /** The value there, as it was sent. */
+  /** The sent value. */
   sent: unknown;
-  /** The text of a number that is not written as a plain integer. */
+  /** The original text of a number that is not written as a plain integer. */
   literal: string | undefined;
-  /** The `currency` of the request. */
+  /** The `currency` of the request, unchecked. */
   currency: unknown;
 }
 
-/** The fields that hold an amount. */
+/** Names of the fields with an amount. */
 const AMOUNTS: ReadonlySet<string> = new Set(["amount", "amount_minor"]);
 
-/** Says what is wrong with a value, from the first issue that zod found there. */
+/** Makes the message for a field from zod's first issue. */
 export function issueMessage(schema: z.ZodType, issue: z.core.$ZodIssue, fault: Fault): string {
   const { param, sent } = fault;
   if (issue.code === "custom") return `"${param}" ${issue.message}`;
@@ -53,16 +53,16 @@ function lengthOf(text: string): string {
   return text === "" ? ": it is empty" : `: it has ${text.length}`;
 }
 
-/** Says how to write a number that is an integer but not written as one: `12.0`, `1e1`. */
+/** Makes the message for an integer that is not written as one: `12.0`, `1e1`. */
 export function literalMessage(fault: Fault): string {
   return (AMOUNTS.has(fault.param) ? amountMessage(fault) : null) ??
     `"${fault.param}" must be a whole number, written with digits only`;
 }
 
-/** An amount that may be repeated: digits, perhaps decimals, and far shorter than a card number. */
+/** An amount that a message may repeat. It is too short to be a card number. */
 const REPEATABLE = /^\d{1,10}(\.\d{1,8})?$/;
 
-/** Says what is wrong with an amount, in the currency of the request. */
+/** Makes the message for an amount in the currency of the request, or null for other values. */
 function amountMessage({ param, sent, literal, currency: code }: Fault): string | null {
   const text = literal ?? String(sent);
   const currency = typeof code === "string" && CURRENCIES.has(normalizeCurrency(code))
@@ -86,7 +86,7 @@ function amountMessage({ param, sent, literal, currency: code }: Fault): string 
   return decimalMessage(param, text, currency);
 }
 
-/** Says what a decimal amount such as `19.99` is in minor units. */
+/** Makes the message for a decimal amount such as `19.99`, with its value in minor units. */
 function decimalMessage(param: string, text: string, currency: string | null): string {
   const rule = "Amounts are whole minor units";
   if (!currency) return `${rule} of the currency: 19.99 EUR is 1999, and 1999 JPY is 1999`;

@@ -19,7 +19,7 @@ const ledger = {
   status: 200,
 } as const;
 
-/** The books. */
+/** The operations on the ledger. */
 export const LEDGER_OPERATIONS: readonly Operation[] = [
   operation({
     ...ledger,
@@ -47,7 +47,7 @@ export const LEDGER_OPERATIONS: readonly Operation[] = [
     paths: ["/v1/balance"],
     answer: Balance,
     async run({ deps, request }) {
-      // The database's text: sums can exceed the integers that JavaScript holds exactly.
+      // The text of the database, because sums can exceed the exact integers of JavaScript.
       return { status: 200, body: await deps.store.balance(request.access) };
     },
   }),

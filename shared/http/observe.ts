@@ -1,6 +1,6 @@
 /**
- * The outermost middleware: gives the request its id and instant, its answer the headers that every
- * answer has, and the log its line.
+ * The outermost middleware. It sets the id and the time of a request and the headers of every
+ * answer (contract §6), and writes the log line.
  */
 
 import type { MiddlewareHandler } from "hono";
@@ -10,10 +10,10 @@ import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
-/** Seconds of the rate limit's window; as in the database (pay.requests_used). */
+/** Window of the rate limit in seconds, as in the database (`pay.requests_used`). */
 const WINDOW_S = 2;
 
-/** Methods that the log names; any other is the caller's own text. */
+/** Methods that the log names. Any other one is text of the client. */
 const LOGGED_METHODS: ReadonlySet<string> = new Set([
   "GET",
   "HEAD",
@@ -65,7 +65,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   };
 }
 
-/** Requests that a key may make in a window if no other key of its environment makes any. */
+/** Returns the requests of a key in a window, if no other key of its environment sends any. */
 function quotaOf(limits: RateLimits | null): number {
   const set = Object.values(limits ?? {}).filter((rate) => rate > 0);
   return 2 * Math.min(...set);

@@ -1,7 +1,8 @@
 /**
- * The OpenAPI document at `GET /api-v1-payments/v1/openapi.json`: public, for tools and any web page.
- * It is a module of its own, packed because a platform counts what it loads, and loaded by the first
- * request for it, so that no other pays for it.
+ * The OpenAPI document at `GET /api-v1-payments/v1/openapi.json`, public for tools and any web
+ * page. The document is in a separate, compressed module, because platforms limit the size of a
+ * function. The first request for it loads the module, so other requests do not pay for it (ADR
+ * 0013).
  */
 
 import { Buffer } from "node:buffer";
@@ -12,13 +13,13 @@ import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env } from "./request_state.ts";
 
-/** The first of the document's `servers`, as it is written; served, it is this service's address. */
+/** The first of `servers` in the stored document. The route replaces it by the base URL. */
 export const DOCUMENTED_SERVER = "http://127.0.0.1:54321/functions/v1";
 
-/** How long the document may be used without asking again, in seconds. */
+/** Seconds that a client may cache the document. */
 const MAX_AGE_S = 300;
 
-/** Handlers of the route. */
+/** Returns the handlers of the route. */
 export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
   let loading: ReturnType<typeof loadDocument> | undefined;
   return [
@@ -41,13 +42,13 @@ export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
   ];
 }
 
-/** The text of a document that is gzipped and in base64. */
+/** Unpacks a document that is compressed with gzip and encoded in base64. */
 export function unpackDocument(packed: string): Promise<string> {
   const gzipped = new Blob([Buffer.from(packed, "base64")]).stream();
   return new Response(gzipped.pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-/** The document with this service's address, and what names this version of it. */
+/** Loads the document with the base URL of this service, and its ETag. */
 async function loadDocument(base_url: string): Promise<{ text: string; tag: string }> {
   const { OPENAPI_GZIP } = await import("./openapi_document.ts");
   const text = (await unpackDocument(OPENAPI_GZIP)).replace(

@@ -1,6 +1,6 @@
 /**
- * An operation of the interface: where it is served, what it takes, what it needs and what it does.
- * The tables of operations are what the two functions route by.
+ * The type of an operation: its paths, scope, schemas, error codes and implementation. The two
+ * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0013).
  */
 
 import type * as z from "zod";
@@ -10,17 +10,17 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "../store/commit_rows.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** Names of the two functions, as they stand in paths. */
+/** Names of the two functions in paths. */
 export const PAYMENTS_FUNCTION = "api-v1-payments";
 export const SANDBOX_FUNCTION = "api-v1-sandbox";
 
-/** What an operation is given. */
+/** The input of an operation. */
 export interface Call<Body, Query> {
   deps: Dependencies;
   request: ServiceRequest;
-  /** The text of the caller's key, for what is derived from it. */
+  /** The text of the caller's key, from which new keys are derived (ADR 0012). */
   key_text: string;
-  /** Path parameters. */
+  /** The id in the path; `unknown` if the path has no well-formed id. */
   id: string;
   body: Body;
   query: Query;
@@ -40,37 +40,37 @@ export type OperationGroup =
 
 /** One operation. */
 export interface Operation {
-  /** Its name in generated clients, unique: `createPayment`. */
+  /** Unique name in generated clients: `createPayment`. */
   id: string;
   group: OperationGroup;
-  /** What it does, in a few words. */
+  /** A few words for the reference. */
   summary: string;
-  /** What else there is to know, in Markdown. */
+  /** Further sentences for the reference, in Markdown. */
   description?: string;
   method: "GET" | "POST" | "PUT" | "DELETE";
   /** Paths after the function's name. */
   paths: readonly [string, ...string[]];
   /**
-   * The operation's own path, the function's name included, for the fingerprint of a request: an
-   * alias is the same operation. `home` and the first of `paths` unless given.
+   * Path with the name of the function, for the fingerprint of a request. An alias has the path of
+   * its operation here. By default `home` and the first of `paths`.
    */
   own_path?: string;
   /** Name of the function that the operation belongs to. */
   home: string;
   scope: Scope;
-  /** Refuses live keys before anything is read. */
+  /** True: live keys are refused before the body is read. */
   test_only: boolean;
   body: z.ZodType;
   query: z.ZodType;
-  /** What a success answers, and its status. */
+  /** Schema of a success; `status` is its HTTP status. */
   answer: z.ZodType;
   status: 200 | 201;
-  /** Codes that it can answer beyond those that every operation of its kind can. */
+  /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
 }
 
-/** Defines an operation with its types tied together. */
+/** Defines an operation. Checks that `run` takes the types of `body` and `query`. */
 export function operation<Body, Query>(
   definition: Omit<Operation, "body" | "query" | "run"> & {
     body: z.ZodType<Body>;

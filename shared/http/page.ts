@@ -1,5 +1,5 @@
 /**
- * The list envelope (contract §5), around bodies that are text already.
+ * Answers of lists (contract §5). The items are JSON text already.
  */
 
 import { idFloor } from "../core/ids.ts";
@@ -7,7 +7,7 @@ import type { Answer } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
 import type { Call } from "./operation.ts";
 
-/** Query parameters that every list has. */
+/** The query parameters of every list. */
 interface PageQuery {
   limit: number;
   starting_after?: string | undefined;
@@ -43,7 +43,7 @@ export async function answerPage(
   };
 }
 
-/** Bounds of the id that stand for bounds of the creation time, both exclusive. */
+/** Converts exclusive bounds of the creation time to bounds of the id. */
 export function createdBetween(
   prefix: Parameters<typeof idFloor>[0],
   after_ms: number | undefined,

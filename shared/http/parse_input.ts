@@ -1,6 +1,6 @@
 /**
  * Applies the schemas of an operation to the body and the query of a request. An error names the
- * first field at fault; a response header names the fields that the operation does not take.
+ * first field at fault. A response header names the fields that the operation does not know.
  */
 
 import * as z from "zod";
@@ -10,38 +10,41 @@ import { memberOf } from "../schema/requirement.ts";
 import { issueMessage, literalMessage } from "./issue_message.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
-/** Names reported in `Unknown-Parameters`, at most. */
+/** Most names in `Unknown-Parameters`. */
 const MAX_UNKNOWN = 20;
 const NO_LITERALS: ReadBody["literals"] = new Map();
 
-/** Applies a schema to a body. Throws `invalid_parameter` naming the first field at fault. */
+/** Applies a schema to a body. Throws `invalid_parameter` with the first field at fault. */
 export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
   const input = check(schema, body.value, body.literals);
   for (const [path, literal] of body.literals) {
-    // 1.0, 1e3 and -0 are numbers to JSON but not amounts to us: judged on the text.
+    // JSON accepts 1.0, 1e3 and -0, but the service does not: the text of the number decides.
     const sent = at(input, path);
     if (typeof sent !== "number") continue;
     const { currency } = body.value;
     throw invalidParameter(path, literalMessage({ param: path, sent, literal, currency }));
   }
-  // The operation does not take these fields, so a place such as card.number is no exception here.
-  // Other texts were checked when the body was read.
+  // In an unknown field a card number is refused, even if its name is an exception elsewhere, such
+  // as `card.number`. `readBody` has checked all other texts.
   for (const { path, value } of unknownFields(schema, body.value)) {
     refuseCardNumbers(value, path, "in_places");
   }
   return input;
 }
 
-/** Applies a schema to a query. Throws `invalid_parameter` naming the first parameter at fault. */
+/** Applies a schema to a query. Throws `invalid_parameter` with the first parameter at fault. */
 export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
   const values: Record<string, string> = {};
   for (const [name, value] of query) {
     if (containsCardNumber(name)) {
-      throw new ApiError("invalid_parameter", "The name of a parameter looks like a card number");
+      throw new ApiError(
+        "invalid_parameter",
+        "The name of a parameter in the URL looks like a card number: remove it",
+      );
     }
     const shown = printable(name);
     if (containsCardNumber(value)) {
-      throw invalidParameter(shown, `"${shown}" looks like a card number: send none in a URL`);
+      throw invalidParameter(shown, `"${shown}" looks like a card number: remove it from the URL`);
     }
     if (Object.hasOwn(values, name)) {
       throw invalidParameter(shown, `"${shown}" is in the URL twice: send it once`);
@@ -55,9 +58,9 @@ export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
 }
 
 /**
- * The value of the response header that names the fields and parameters that an operation does not
- * take, or null. It needs no valid request, so that a 400 has the header too: a misspelled name is
- * often the reason for one.
+ * Returns the value of the header `Unknown-Parameters`, which names the fields and parameters that
+ * the operation does not know, or null. The request need not be valid: a 400 has the header too,
+ * because a misspelled name is often its reason.
  */
 export function unknownParameters(
   takes: { body: z.ZodType; query: z.ZodType },
@@ -82,7 +85,7 @@ function check<T>(
   const issue = result.error.issues[0]!;
   const param = paramOf(value, issue.path);
   const sent = issue.path.reduce<unknown>(
-    // An IBAN or address that is sent as plain text stands for the object that has it.
+    // A request can send an IBAN or a wallet address as text in place of the object.
     (inner, step) => typeof inner === "string" ? inner : (inner as Members | undefined)?.[step],
     value,
   );
@@ -93,7 +96,7 @@ function check<T>(
 
 type Members = Record<PropertyKey, unknown>;
 
-/** An error of a rule, naming its field as it was sent: `iban`, not `iban.iban`, of plain text. */
+/** Renames the field of an error to the sent one: `iban` if the IBAN was sent as text. */
 export function asSent(error: unknown, sent: ReadBody | null): unknown {
   if (!(error instanceof ApiError) || sent === null || !error.details.param) return error;
   const param = paramOf(sent.value, error.details.param.split("."));
@@ -101,7 +104,7 @@ export function asSent(error: unknown, sent: ReadBody | null): unknown {
   return new ApiError(error.code, error.message, { ...error.details, param }, error.headers);
 }
 
-/** The path of an issue, as far as the sent value has objects: `iban`, not `iban.iban`, of text. */
+/** Returns the path of an issue up to the last sent object: `iban` if the IBAN was sent as text. */
 function paramOf(value: unknown, path: readonly PropertyKey[]): string {
   let name = "";
   for (const step of path) {
@@ -121,7 +124,7 @@ interface UnknownField {
   value: unknown;
 }
 
-/** The fields of a body that a schema does not have. */
+/** Returns the fields of a body that the schema does not have. */
 function unknownFields(schema: z.ZodType, sent: unknown, path = ""): UnknownField[] {
   if (!isRecord(sent)) return [];
   return Object.entries(sent).flatMap(([name, value]) => {
@@ -142,7 +145,7 @@ function at(value: unknown, path: string): unknown {
   );
 }
 
-/** A name fit for a header and a message: visible ASCII, bounded. */
+/** Makes a name safe for a header and a message: at most 64 visible ASCII characters. */
 function printable(name: string): string {
   return name.slice(0, 64).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?");
 }

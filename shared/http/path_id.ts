@@ -1,6 +1,6 @@
 /**
- * The id in a path: which resource it names, and what to say if nothing has it. The answer is the
- * same for an unknown id and for an id of another environment.
+ * The id in a path: the kind of its resource, and the 404. The 404 is the same for an unknown id
+ * and for an id of another environment (contract §6).
  */
 
 import { ApiError } from "../core/errors.ts";
@@ -12,7 +12,7 @@ interface PathKind {
   noun: string;
 }
 
-/** The resource that the id behind each collection names. */
+/** The kind of resource in each collection of paths. */
 const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   payments: { prefix: "pay_", noun: "payment" },
   sandbox: { prefix: "pay_", noun: "payment" },
@@ -24,27 +24,27 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   events: { prefix: "evt_", noun: "event" },
 };
 
-/** The kind of the id in a path such as `/v1/payments/:id/refund`; null if it has none. */
+/** Returns the kind of the id in a path such as `/v1/payments/:id/refund`, or null without one. */
 export function pathKind(path: string): PathKind | null {
   const steps = path.split("/");
   const at = steps.findIndex((step) => step === ":id" || step === "{id}");
   return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
 }
 
-/** The path of a resource behind the function's name, by its id: `/v1/payments/pay_…`. */
+/** Returns the path of a resource after the name of the function: `/v1/payments/pay_…`. */
 export function pathOfResource(id: string): string {
   const [collection] = Object.entries(COLLECTIONS).find(([, { prefix }]) => id.startsWith(prefix))!;
   return `/v1/${collection}/${id}`;
 }
 
-/** The 404 of an id in a path. */
+/** Makes the 404 for an id in a path. */
 export function noSuchResource({ prefix, noun }: PathKind, sent_id: string): ApiError {
   const article = /^[aeiou]/i.test(noun) ? "an" : "a";
   return new ApiError(
     "not_found",
     idPattern(prefix).test(sent_id)
-      ? `No ${noun} has this id: an API key sees only what its own environment has`
-      : `The id in the path is not that of ${article} ${noun}: it must begin with "${prefix}" and ` +
-        "be copied whole",
+      ? `No ${noun} has this id: an API key sees only resources of its own environment`
+      : `The id in the path is not the id of ${article} ${noun}: copy the whole id, which begins ` +
+        `with "${prefix}"`,
   );
 }

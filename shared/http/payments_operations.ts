@@ -21,7 +21,7 @@ const payment_paths = {
   status: 200,
 } as const;
 
-/** Money in. */
+/** The operations on payments. */
 export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   operation({
     ...payment_paths,
@@ -29,7 +29,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     summary: "Create a payment",
     description:
       "With a test key the instrument decides the result, and `outcome` overrides it. A decline " +
-      "answers 402 and stores the payment, which comes with the error.",
+      "answers 402 and stores the payment. The error contains it.",
     method: "POST",
     paths: ["/v1/payments"],
     scope: "payments:write",
@@ -75,7 +75,8 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     ...payment_paths,
     id: "cancelPayment",
     summary: "Cancel a payment",
-    description: "Only while it is `pending` or `requires_action`: no money has moved.",
+    description:
+      "Cancels a payment that is `pending` or `requires_action`: no money has moved yet.",
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",

@@ -1,12 +1,12 @@
 /**
- * The operation that reads one resource by its id.
+ * Makes the operations that read one resource by its id.
  */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { ResourceKind } from "../store/load_statement.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 
-/** `GET <path>`, where the path ends in `:id`. One round trip. */
+/** Makes the operation `GET <path>`, where the path ends in `:id`. One round trip. */
 export function readOne(
   { path, kind, ...named }:
     & Pick<Operation, "id" | "group" | "summary" | "scope" | "answer">

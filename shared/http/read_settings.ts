@@ -1,22 +1,25 @@
 /**
- * The functions' settings, read from the environment. An empty variable counts as absent; one that
- * cannot be used is named, and its value repeated where it is no secret.
+ * Reads the settings of the functions from environment variables. An empty variable counts as
+ * absent. An error names the invalid variable, and repeats its value unless it may be a secret.
  */
 
 import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
 import { encryptionOf } from "../store/database_encryption.ts";
 import type { Settings } from "./settings.ts";
 
-/** Requests a second of one key unless the operator says otherwise (contract §5). */
+/** Default limit of one key in requests a second (contract §5). */
 const DEFAULT_RATE_LIMIT = 100;
-/** The default limit of an environment is this many times that of a key. */
+/** Default limit of an environment, as a multiple of the limit of a key (contract §5). */
 const KEYS_AT_LIMIT = 4;
-/** As the database has it (pay.configure_relay). */
+/** The form of a token, as in the database (`pay.configure_relay`). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
-/** An origin without its port, which may then be any. */
+/** An origin that allows any port. */
 const ANY_PORT = /^(.*):\*$/;
 
-/** Reads the variables that docs/operations.md lists. Errors: `Error` naming the first that is at fault. */
+/**
+ * Reads the variables that docs/operations.md lists.
+ * @throws {Error} with the name of the first invalid variable
+ */
 export function readSettings(env: (name: string) => string | undefined): Settings {
   const read = (name: string) => env(name) || undefined;
   const database_url = checkDatabase("PAYMENTS_DB_URL", read("PAYMENTS_DB_URL")) ??
@@ -37,7 +40,9 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   const project_url = checkUrl("SUPABASE_URL", read("SUPABASE_URL"));
   const base_url = checkUrl("PUBLIC_BASE_URL", read("PUBLIC_BASE_URL")) ??
     (project_url && `${project_url}/functions/v1`);
-  if (!base_url) throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to where this is served");
+  if (!base_url) {
+    throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
+  }
   return {
     database_url,
     ...(authority && { database_authority: authority }),
@@ -56,7 +61,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
 
 function checkDatabase(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
-  // The text may hold a password: it is not repeated.
+  // The message does not repeat the text, which may contain a password.
   if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")) {
     throw new Error(`${name} must look like postgres://user:password@host:5432/database`);
   }
@@ -85,7 +90,7 @@ function checkRelayToken(text: string | undefined): string | undefined {
   throw new Error("RELAY_TOKEN must be 16 to 200 visible ASCII characters");
 }
 
-/** Without a slash at the end. */
+/** Checks a URL and removes slashes at its end. */
 function checkUrl(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.parse(text);
@@ -102,7 +107,7 @@ function readOrigins(text = ""): string[] {
     const url = URL.parse(exact);
     if (url === null || !/^https?:$/.test(url.protocol) || url.origin !== exact) {
       throw new Error(
-        `CONSOLE_ORIGINS "${origin}" is no origin: it must look like https://console.example.com`,
+        `CONSOLE_ORIGINS "${origin}" is not an origin: it must be like https://console.example.com`,
       );
     }
   }

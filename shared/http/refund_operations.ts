@@ -20,13 +20,13 @@ const refunds = {
 } as const;
 const RefundList = listOf(Refund);
 
-/** Money given back. */
+/** The operations on refunds. */
 export const REFUND_OPERATIONS: readonly Operation[] = [
   operation({
     ...refunds,
     id: "refundPayment",
     summary: "Refund a payment",
-    description: "A part of it, or without an amount what is left.",
+    description: "Refunds a part of the payment, or without an amount the rest.",
     method: "POST",
     paths: ["/v1/payments/:id/refund"],
     scope: "refunds:write",

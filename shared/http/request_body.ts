@@ -1,5 +1,6 @@
 /**
- * The body of a request: counted while it streams, of one media type, strict JSON, an object.
+ * Reads the body of a request: limits its size while it streams, checks the media type, and parses
+ * strict JSON, which must be an object (security §2, bad JSON).
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
@@ -7,21 +8,22 @@ import { containsCardNumber } from "../core/card_number.ts";
 import { parseStrictJson, StrictJsonError } from "../core/strict_json.ts";
 import { MAX_BODY_BYTES } from "../schema/limits.ts";
 
-/** A JSON object as it was sent. */
+/** The parsed JSON object of a body. */
 export interface ReadBody {
   value: Record<string, unknown>;
-  /** Path → text of numbers that are not written as plain integers. */
+  /** Text of the numbers that are not written as plain integers, by path. */
   literals: ReadonlyMap<string, string>;
 }
 
-/** Time in which a body must arrive; 64 KiB take a second on a slow line. */
+/** Deadline for the arrival of a body. 64 KiB take about a second on a slow line. */
 const BODY_DEADLINE_MS = 10_000;
 
 const NO_LITERALS: ReadonlyMap<string, string> = new Map();
 
 /**
- * Reads a body; an absent one is `{}`. Throws 413, 415 or 400 `invalid_json`.
- * @param deadline_ms time in which it must arrive
+ * Reads a body. An absent one is `{}`. Throws `payload_too_large`, `unsupported_media_type`,
+ * `invalid_json`, and `invalid_parameter` for card numbers.
+ * @param deadline_ms deadline for the arrival of the body
  */
 export async function readBody(
   request: Request,
@@ -53,7 +55,7 @@ export async function readBody(
   }
 }
 
-/** The deadline ends the wait, not the read: the server closes the connection. */
+/** Waits up to the deadline. The read continues until the server closes the connection. */
 async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -78,7 +80,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   if (length > MAX_BODY_BYTES) throw tooLarge();
   if (length >= 0) {
     const bytes = new Uint8Array(await request.arrayBuffer());
-    // Servers hold a client to the length that it announced; we need not rely on it.
+    // Checked again, although servers enforce the announced length.
     if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
     return bytes;
   }
@@ -101,7 +103,7 @@ async function readBytes(request: Request): Promise<Uint8Array> {
 function tooLarge(): ApiError {
   return new ApiError(
     "payload_too_large",
-    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the limit`,
+    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the limit: send a smaller body`,
   );
 }
 
@@ -122,7 +124,7 @@ function checkMediaType(headers: Headers): void {
   }
 }
 
-/** Where a number is expected that may look like a card's: judged by rules of their own. */
+/** Fields whose valid values can look like a card number. Their own rules check them. */
 const PLACES: ReadonlySet<string> = new Set([
   "card.number",
   "iban",
@@ -136,8 +138,8 @@ const PLACES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses a card number anywhere but in its place, known field or not: it is not even hashed.
- * Throws `invalid_parameter`.
+ * Refuses card numbers in all fields except `PLACES`, also in unknown fields, before the body is
+ * hashed (ADR 0033). Throws `invalid_parameter`.
  * @param where `in_places` checks only the texts that `elsewhere` skips
  */
 export function refuseCardNumbers(
@@ -163,8 +165,8 @@ export function refuseCardNumbers(
 }
 
 function cardNumberIn(path: string): ApiError {
-  const message = 'This looks like a card number, which only the field "card.number" may have';
-  // The joined names may form a card number as well.
+  const message = 'This looks like a card number, which only "card.number" may contain: remove it';
+  // The names in the path can form a card number together.
   return path === "" || containsCardNumber(path)
     ? new ApiError("invalid_parameter", message)
     : invalidParameter(path, message);

@@ -1,16 +1,16 @@
 /**
- * What one request carries through the middleware: Hono's typed variables.
+ * The state of a request in the middleware: Hono's typed variables.
  */
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
 
-/** The key of a request, as its text tells; whether it opens anything the database decides. */
+/** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
   /** Lower-case hex SHA-256 of the key text. */
   hash: string;
   livemode: boolean;
-  /** The key itself; it goes into no log, no answer and no statement. */
+  /** The key itself. It appears in no log, no answer and no statement. */
   text: string;
 }
 
@@ -19,16 +19,16 @@ export interface RequestState {
   request_id: string;
   at_ms: number;
   key: PresentedKey | null;
-  /** The API key's id, once the database has admitted the key. */
+  /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
-  /** Method and route template, for the log. */
+  /** Route template, for the log. */
   route: string;
-  /** Requests that the key has left; null when it is not limited. */
+  /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;
-  /** Class and SQLSTATE of an unforeseen error, for the log. */
+  /** Class, SQLSTATE and place of an unexpected error, for the log. */
   fault: string | null;
-  /** Set by our own clock's calls, which would fill the log. */
+  /** True for calls of the internal routes, whose successes are not logged. */
   is_tick: boolean;
 }
 

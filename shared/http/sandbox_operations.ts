@@ -1,5 +1,6 @@
 /**
- * The operations of `api-v1-sandbox`: test keys only, each with and without `/v1` in front.
+ * The operations of `api-v1-sandbox`. They take test keys only. Each has a path with and a path
+ * without `/v1`.
  */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
@@ -26,28 +27,29 @@ const sandbox = {
   status: 200,
 } as const;
 
-/** Moves a payment through its lifecycle; served at two addresses. */
+/** The advance of a payment. Both functions serve it (console_operations.ts). */
 export const advancePayment: Operation = operation({
   ...sandbox,
   id: "advancePayment",
   summary: "Advance a payment",
   description:
-    "Moves it to another status without waiting. To the status that it has: nothing happens.",
+    "Moves a payment to another status without waiting. An advance to the current status changes " +
+    "nothing.",
   paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
   body: AdvancePaymentBody,
   errors: ["invalid_state"],
   run: ({ deps, request, id, body }) => deps.payments.advance(request, id, body),
 });
 
-/** Everything that `api-v1-sandbox` answers. */
+/** All operations of `api-v1-sandbox`. */
 export const SANDBOX_OPERATIONS: readonly Operation[] = [
   operation({
     ...sandbox,
     id: "createSandboxPayment",
     summary: "Create a payment in a chosen state",
     description:
-      "The same as the create of the payments function, but it answers 201 with the payment " +
-      "whatever its status.",
+      "Creates a payment as the payments function does, but always answers 201 with the payment, " +
+      "also after a decline.",
     paths: ["/payments", "/v1/payments"],
     body: CreatePaymentBody,
     status: 201,
@@ -59,8 +61,8 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     id: "authenticatePayment",
     summary: "Authenticate the payer",
     description:
-      "What the payer's bank answers to 3-D Secure. Success completes the payment; failure " +
-      "declines it and answers 402.",
+      "Simulates the answer of the payer's bank to 3-D Secure. `success` completes the payment. " +
+      "`failure` declines it and answers 402.",
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticatePaymentBody,
     errors: ["invalid_state", "authentication_failed"],
@@ -82,10 +84,9 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     id: "triggerWebhook",
     summary: "Deliver an event now",
     description:
-      "One synchronous attempt, signed with the endpoint's real secret. The answer is the " +
-      "delivery, also when the receiver failed. No payment changes. At most 16 attempts of a " +
-      "sandbox and 32 of an account are under way at a time. Beyond that the answer is 429 " +
-      "`rate_limited`.",
+      "Makes one synchronous attempt, signed with the endpoint's real secret. The answer is 200 " +
+      "with the delivery, also if the receiver fails. No payment changes. At most 16 attempts of " +
+      "a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
     answer: WebhookDelivery,
@@ -97,8 +98,8 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     id: "resetSandbox",
     summary: "Reset the sandbox",
     description:
-      "Deletes every payment, and all that belongs to them, of the key's sandbox. Keys and " +
-      "webhook endpoints stay.",
+      "Deletes all payments, refunds, transfers, ledger entries, events and deliveries of the " +
+      "key's sandbox. Keys and webhook endpoints stay.",
     paths: ["/reset", "/v1/reset"],
     body: EmptyBody,
     answer: SandboxReset,

@@ -1,4 +1,4 @@
-/** The settings that the functions are built from. */
+/** The settings of the functions. */
 
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
@@ -7,30 +7,30 @@ import type { LogLine } from "./request_log.ts";
 
 /** Settings of a function. Only the database and the base URL have no default. */
 export interface Settings {
-  /** `postgres://…`; a role that is a member of `pay_api`. */
+  /** `postgres://…`. Its role is a member of `pay_api`. */
   database_url: string;
-  /** PEM of an authority that the database server's certificate may be of. */
+  /** Certificate authority of the database server in PEM, in addition to those of the runtime. */
   database_authority?: string;
-  /** Where both functions are served, without a slash at the end. */
+  /** Base URL of both functions, without a slash at the end. */
   base_url: string;
   allowed_origins?: readonly string[];
   /** The master secret, from which the secrets of endpoints are derived: at least 32 bytes. */
   webhook_master_secret?: string;
-  /** Whether test endpoints may be http and private addresses. */
+  /** True: endpoints of test keys may have http URLs and private addresses. */
   allow_private_webhooks?: boolean;
   /** Bearer token of `POST /internal/relay` and `/internal/retention`. */
   relay_token?: string;
-  /** How webhooks are sent, where it is not the usual way: a resolver, a test seam. */
+  /** Overrides settings of the webhook sender, such as its resolver. */
   webhook_sender?: Partial<WebhookRequest>;
-  /** Requests a second of one key, with bursts of twice that; 0: not limited. */
+  /** Requests a second of one key, with bursts of twice that; 0: no limit. */
   rate_limit?: number;
-  /** Requests a second of all keys of an environment, with bursts of twice that; 0: not limited. */
+  /** Requests a second of all keys of an environment, with bursts of twice that; 0: no limit. */
   environment_rate_limit?: number;
-  /** How long the relay's claim of a delivery lasts; longer than an attempt and its recording. */
+  /** Duration of the relay's claim of a delivery: longer than an attempt and its recording. */
   webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;
-  /** The database counts as away if a health check takes longer. */
+  /** The database counts as unavailable if a health check takes longer. */
   away_after_ms?: number;
   clock?: Clock;
   random?: RandomSource;

@@ -20,13 +20,13 @@ const writing = {
   status: 200,
 } as const;
 
-/** Money out. */
+/** The operations on transfers. */
 export const TRANSFER_OPERATIONS: readonly Operation[] = [
   operation({
     ...writing,
     id: "createTransfer",
     summary: "Create a transfer",
-    description: "Moves money out of the available balance, to a bank account or a wallet.",
+    description: "Moves money from the available balance to a bank account or a wallet.",
     method: "POST",
     paths: ["/v1/transfers"],
     body: CreateTransferBody,
@@ -64,7 +64,7 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
     ...writing,
     id: "cancelTransfer",
     summary: "Cancel a transfer",
-    description: "Only while it is `pending`; the money comes back.",
+    description: "Cancels a transfer that is `pending`. The money returns to the balance.",
     method: "POST",
     paths: ["/v1/transfers/:id/cancel"],
     errors: ["invalid_state"],

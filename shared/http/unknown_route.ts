@@ -1,17 +1,17 @@
 /**
- * Requests to a path that the function does not serve: 404 with the nearest path that it serves, or
- * 405 with the methods of the path. Nothing of the sent path is repeated.
+ * Answers requests to paths that a function does not serve: 404 with the nearest served path, or
+ * 405 with the methods of the path. The answer does not repeat the sent path.
  */
 
 import { ApiError } from "../core/errors.ts";
 
-/** A path that is served, as `/<function>/<path of the operation>`, and its method. */
+/** A served path, `/<function>/<path of the operation>`, and its method. */
 interface Route {
   path: string;
   method: string;
 }
 
-/** The answer to a request that no route takes. */
+/** Makes the answer to a request without a route. */
 export function unknownRoute(
   asked: string,
   routes: readonly Route[],
@@ -32,7 +32,7 @@ export function unknownRoute(
   );
 }
 
-/** The routes of a path, of any method. */
+/** Returns the routes of a path, for all methods. */
 function routesAt(asked: string, routes: readonly Route[]): Route[] {
   const steps = asked.split("/");
   return routes.filter(({ path }) => {
@@ -43,8 +43,8 @@ function routesAt(asked: string, routes: readonly Route[]): Route[] {
 }
 
 /**
- * The route that was probably meant: without a slash too many, with `/v1` behind the function's
- * name, in lower case, or the first route of the function if only its address was sent.
+ * Finds the route that the client probably meant: without superfluous slashes, with `/v1` after the
+ * name of the function, in lower case, or the first route if the path is only the function's name.
  */
 function nearestRoute(asked: string, routes: readonly Route[]): string | null {
   const [name, ...rest] = asked.toLowerCase().split("/").filter((step) => step !== "");

@@ -35,13 +35,15 @@ const writing = {
   status: 200,
 } as const;
 
-/** Webhook operations with a key. */
+/** The operations on webhook endpoints, events and deliveries. */
 export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   operation({
     ...writing,
     id: "createWebhookEndpoint",
     summary: "Register a webhook endpoint",
-    description: "The answer shows its `secret`, which is not shown again. At most 16 can be.",
+    description:
+      "Only this answer shows the `secret` of the endpoint. An environment has at most 16 " +
+      "endpoints; one more is 400.",
     method: "POST",
     paths: ["/v1/webhook_endpoints"],
     body: CreateWebhookEndpointBody,
@@ -91,7 +93,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     ...writing,
     id: "rotateWebhookSecret",
     summary: "Rotate the secret of a webhook endpoint",
-    description: "Deliveries are signed with the older secret too until it expires.",
+    description: "Makes a new secret. The older secrets also sign deliveries until they expire.",
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/rotate_secret"],
     body: RotateWebhookSecretBody,
@@ -130,7 +132,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     id: "redeliverWebhook",
     group: "Webhook deliveries",
     summary: "Deliver an event again",
-    description: "Whatever became of the delivery; it is `pending` again.",
+    description: "Makes a delivery `pending` again, whatever its status.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
     answer: WebhookDelivery,
@@ -139,7 +141,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
       const { access, context, idempotency } = request;
       const error = new ApiError(
         "invalid_state",
-        "Cannot redeliver: the endpoint is gone or disabled",
+        "Cannot redeliver: the endpoint is disabled or deleted. Enable a disabled endpoint first",
         { current_status: "disabled", allowed: ["enabled"] },
       );
       const refusal = { status: error.status, body: renderError(error, context.request_id) };
@@ -153,7 +155,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     id: "listEvents",
     group: "Events",
     summary: "List events",
-    description: "They are kept for 30 days.",
+    description: "The service keeps events for 30 days.",
     method: "GET",
     paths: ["/v1/events"],
     scope: "events:read",
@@ -178,12 +180,12 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   }),
 ];
 
-/** The webhooks of a function. Throws 503 where no master secret is set. */
+/** Returns the webhooks of a function. Throws 503 if no master secret is set. */
 export function webhooksOf(deps: Dependencies): Webhooks {
   if (deps.webhooks) return deps.webhooks;
   throw new ApiError(
     "service_unavailable",
-    "Webhooks are not set up here: the operator has to set WEBHOOK_MASTER_SECRET",
+    "Webhooks are not set up here: ask the operator to set WEBHOOK_MASTER_SECRET",
     {},
     { "Retry-After": "3600" },
   );

@@ -1,9 +1,9 @@
-/** The body and the query of operations that take none. */
+/** The body and the query of operations that take no fields. */
 
 import * as z from "zod";
 
-/** A body that carries nothing. */
+/** A body without fields. */
 export const EmptyBody = z.object({});
 
-/** A query that takes nothing. */
+/** A query without parameters. */
 export const EmptyQuery = z.object({});

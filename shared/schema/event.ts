@@ -1,6 +1,6 @@
 /**
- * The event on the wire (contract §4): what a receiver gets, byte for byte what `GET /v1/events/{id}`
- * answers. Its kind says what resource it shows.
+ * The event on the wire (contract §4). A receiver gets the same bytes as the answer of
+ * `GET /v1/events/{id}`. The type of an event determines the resource that it shows.
  */
 
 import * as z from "zod";
@@ -16,26 +16,26 @@ import { Transfer } from "./transfer.ts";
 import { id, Instant } from "./values.ts";
 import { WebhookEndpoint } from "./webhook.ts";
 
-/** An event of a payment. */
+/** An event that shows a payment. */
 export const PaymentEvent = eventOf(PAYMENT_EVENT_TYPES, Payment)
   .describe("An event that shows a payment");
-/** An event of a refund. */
+/** An event that shows a refund. */
 export const RefundEvent = eventOf(REFUND_EVENT_TYPES, Refund)
   .describe("An event that shows a refund");
-/** An event of a transfer. */
+/** An event that shows a transfer. */
 export const TransferEvent = eventOf(TRANSFER_EVENT_TYPES, Transfer)
   .describe("An event that shows a transfer");
-/** An event of a webhook endpoint. */
+/** An event that shows a webhook endpoint. */
 export const WebhookEndpointEvent = eventOf(ENDPOINT_EVENT_TYPES, WebhookEndpoint)
   .describe("An event that shows a webhook endpoint");
 
-/** An event: what happened, with the resource as of then. Never changes. */
+/** An event with the resource as it was at the time. An event never changes. */
 export const Event = z.discriminatedUnion("type", [
   PaymentEvent,
   RefundEvent,
   TransferEvent,
   WebhookEndpointEvent,
-]).describe("What happened, with the resource as it was then. It never changes");
+]).describe("An event, with the resource as it was at the time. An event never changes");
 export type Event = z.infer<typeof Event>;
 
 function eventOf<const Types extends readonly string[], Resource extends z.ZodType>(
@@ -50,11 +50,13 @@ function eventOf<const Types extends readonly string[], Resource extends z.ZodTy
     created_at: Instant,
     livemode: z.boolean(),
     sequence: z.number().int().min(0)
-      .describe("Orders the events of one resource: its `sequence` as of the event"),
-    triggered: z.literal(true).optional().describe("Sent on demand: nothing has changed"),
+      .describe("Orders the events of a resource. Events of a refund count with its payment"),
+    triggered: z.literal(true).optional()
+      .describe("Present if a trigger sent the event: the resource did not change"),
     data: z.object({ object: resource }),
     request: z.object({
-      id: id("req_").nullable().describe("The request that made the change; null: the service"),
+      id: id("req_").nullable()
+        .describe("The request that made the change. Null if the service made it"),
       idempotency_key: z.string().nullable(),
     }),
   });

@@ -16,11 +16,12 @@ export const LEDGER_ACCOUNTS = [
 export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe("An account of the ledger");
 export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
-/** One side of a ledger transaction. Never changes. */
+/** One side of a ledger transaction. An entry never changes. */
 export const LedgerEntry = z.object({
   id: id("le_"),
   object: z.literal("ledger_entry"),
-  transaction_id: id("txn_").describe("Entries of one transaction have the same; they sum to zero"),
+  transaction_id: id("txn_")
+    .describe("The ledger transaction. Its debits and its credits have the same sum"),
   account: LedgerAccount,
   direction: z.enum(["debit", "credit"]),
   amount_minor: AmountMinor,
@@ -29,29 +30,29 @@ export const LedgerEntry = z.object({
   refund_id: id("re_").nullable(),
   transfer_id: id("tr_").nullable(),
   created_at: Instant,
-}).describe("One side of a ledger transaction. It never changes");
+}).describe("One side of a ledger transaction. An entry never changes");
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
 /**
- * A sum of amounts: a JSON integer of any size. zod's `int()` accepts only integers that JavaScript
- * holds exactly.
+ * A sum of amounts: a JSON integer of any size. It does not use zod's `int()`, which accepts only
+ * integers that JavaScript represents exactly.
  */
 const Sum = z.number().refine(Number.isInteger).meta({ type: "integer" });
 const SumOfOneSide = z.number().min(0).refine(Number.isInteger).meta({ type: "integer" });
 
-/** What one account of one currency holds. */
+/** The balance of one account in one currency. */
 export const AccountBalance = z.object({
   currency: CurrencyCode,
   account: LedgerAccount,
   debits_minor: SumOfOneSide.describe("Sum of all debits, in minor units"),
   credits_minor: SumOfOneSide.describe("Sum of all credits, in minor units"),
   amount_minor: Sum.describe("Credits less debits, in minor units"),
-}).describe("What one account of one currency holds");
+}).describe("The balance of one account in one currency");
 
-/** `GET /v1/balance`: what each account of each currency holds. */
+/** The answer of `GET /v1/balance`. */
 export const Balance = z.object({
   object: z.literal("balance"),
   livemode: z.boolean(),
   balances: z.array(AccountBalance),
-}).describe("What each account of each currency holds");
+}).describe("The balances of all accounts in all currencies");
 export type Balance = z.infer<typeof Balance>;

@@ -16,13 +16,13 @@ export const MAX_METADATA_KEY = 40;
 export const MAX_METADATA_VALUE = 500;
 /** Characters of an e-mail address (RFC 5321 §4.5.3.1.3, less the angle brackets). */
 export const MAX_EMAIL = 254;
-/** Characters of a person's name; ours, generous. */
+/** Characters of a person's name. The service chose the number. */
 export const MAX_NAME = 200;
-/** Characters of an API key's name; ours. */
+/** Characters of an API key's name. The service chose the number. */
 export const MAX_KEY_NAME = 100;
-/** Items of a page: contract §5. */
+/** Items of a page (contract §5). */
 export const MAX_PAGE = 100;
-/** Items of a page when `limit` is not given: contract §5. */
+/** Items of a page if a request has no `limit` (contract §5). */
 export const DEFAULT_PAGE = 10;
 /** Bytes of a request body (security §2, bad JSON). */
 export const MAX_BODY_BYTES = 65_536;

@@ -1,5 +1,6 @@
 /**
- * Query parameters of lists (contract §5). Query values are text; numbers and times are parsed here.
+ * Query parameters and the envelope of lists (contract §5). Query values are text, from which these
+ * schemas parse numbers and times.
  */
 
 import * as z from "zod";
@@ -12,7 +13,7 @@ import { mustBe } from "./requirement.ts";
 import { Currency, id, Time } from "./values.ts";
 
 const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
-/** `limit` as plain decimal digits. */
+/** The query parameter `limit`, in decimal digits. */
 export const Limit = mustBe(
   z.string().regex(/^\d{1,3}$/)
     .transform(Number)
@@ -21,79 +22,80 @@ export const Limit = mustBe(
   LIMIT_WORDS,
 );
 
-const After = Time.optional().describe("Only those created after this RFC 3339 time");
-const Before = Time.optional().describe("Only those created before this RFC 3339 time");
+const After = Time.optional().describe("Only items created after this RFC 3339 time");
+const Before = Time.optional().describe("Only items created before this RFC 3339 time");
 
-/** The cursor of a list of resources of this kind. */
+/** Makes the schema of `starting_after` for a list whose ids have this prefix. */
 export function cursor(prefix: IdPrefix) {
   return mustBe(
-    id(prefix).optional().describe("The `next_cursor` of the page before"),
-    `the "next_cursor" of the page before, which begins with "${prefix}"`,
+    id(prefix).optional().describe("The `next_cursor` of the previous page"),
+    `the "next_cursor" of the previous page, which begins with "${prefix}"`,
   );
 }
 
-/** `GET /v1/payments` */
+/** The query of `GET /v1/payments`. */
 export const ListPaymentsQuery = z.object({
   limit: Limit,
   starting_after: cursor("pay_"),
   status: PaymentStatus.optional().describe("Only payments in this status"),
-  currency: Currency.optional().describe("Only those in this currency"),
-  method_kind: MethodKind.optional().describe("Only payments made this way"),
+  currency: Currency.optional().describe("Only payments in this currency"),
+  method_kind: MethodKind.optional().describe("Only payments by this kind of method"),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
-    .describe("Only payments with this reference of yours"),
+    .describe("Only payments with this reference"),
   created_after: After,
   created_before: Before,
 });
 
-/** `GET /v1/refunds` */
+/** The query of `GET /v1/refunds`. */
 export const ListRefundsQuery = z.object({
   limit: Limit,
   starting_after: cursor("re_"),
-  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  payment_id: id("pay_").optional().describe("Only refunds of this payment"),
 });
 
-/** `GET /v1/payments/{id}/refunds` */
+/** The query of `GET /v1/payments/{id}/refunds`. */
 export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true });
 
-/** `GET /v1/ledger_entries` */
+/** The query of `GET /v1/ledger_entries`. */
 export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
   starting_after: cursor("le_"),
-  payment_id: id("pay_").optional().describe("Only those of this payment"),
-  transfer_id: id("tr_").optional().describe("Only those of this transfer"),
-  transaction_id: id("txn_").optional().describe("Only those of this ledger transaction"),
+  payment_id: id("pay_").optional().describe("Only entries of this payment"),
+  transfer_id: id("tr_").optional().describe("Only entries of this transfer"),
+  transaction_id: id("txn_").optional().describe("Only entries of this ledger transaction"),
   account: LedgerAccount.optional().describe("Only entries of this account"),
 }).superRefine(({ payment_id, transfer_id }, context) => {
   if (payment_id === undefined || transfer_id === undefined) return;
   context.addIssue({
     code: "custom",
     path: ["transfer_id"],
-    message: 'cannot be combined with "payment_id": a ledger entry belongs to one of them',
+    message: 'cannot be combined with "payment_id": send one of them',
   });
 });
 
-/** `GET /v1/transfers` */
+/** The query of `GET /v1/transfers`. */
 export const ListTransfersQuery = z.object({
   limit: Limit,
   starting_after: cursor("tr_"),
   status: TransferStatus.optional().describe("Only transfers in this status"),
-  currency: Currency.optional().describe("Only those in this currency"),
+  currency: Currency.optional().describe("Only transfers in this currency"),
   created_after: After,
   created_before: Before,
 });
 
-/** The envelope of a list, of one kind of item. */
+/** Makes the schema of a list of one kind of item. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     object: z.literal("list"),
     url: z.string().describe("Path of the list"),
     data: z.array(item).describe(
-      "Newest first. Can have fewer items than `limit`, or none, while `has_more` is true",
+      "The items, newest first. There can be fewer than `limit`, or none, while `has_more` is true",
     ),
-    has_more: z.boolean().describe("Whether the list continues. Only this field shows its end"),
+    has_more: z.boolean()
+      .describe("True if the list continues. Only this field shows the end of the list"),
     next_cursor: z.string().nullable().describe(
       "The value of `starting_after` for the next page. It need not be the id of one of the " +
-        "items. Null when `has_more` is false",
+        "items. Null if `has_more` is false",
     ),
   });
 }

@@ -1,6 +1,6 @@
 /**
- * The payment on the wire: what a create takes (variants A and B, contract §2) and what every
- * answer shows.
+ * The payment on the wire: the body of a create (variants A and B, contract §2) and the payment in
+ * an answer.
  */
 
 import * as z from "zod";
@@ -33,56 +33,56 @@ import {
 
 /** Status of a payment (contract §2, lifecycle). */
 export const PaymentStatus = z.enum(PAYMENT_STATUSES).describe(
-  `Where a payment stands. Final are ${
+  `Status of a payment. Final are ${
     FINAL_PAYMENT_STATUSES.map((status) => `\`${status}\``).join(", ")
   }`,
 );
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
-/** How a payment is made, as variant B names it. */
-export const MethodKind = z.enum(METHOD_KINDS).describe("How a payment is made (variant B)");
+/** Kinds of payment methods, by their names in variant B. */
+export const MethodKind = z.enum(METHOD_KINDS).describe("Kind of the payment method (variant B)");
 export type MethodKind = z.infer<typeof MethodKind>;
 
-/** How a payment is made, as variant A names it. */
+/** Kinds of payment methods, by their names in variant A. */
 export const Capability = z.enum(METHOD_KINDS.map((kind) => `${kind}_payment` as const))
-  .describe("How a payment is made (variant A)");
+  .describe("Kind of the payment method (variant A)");
 export type Capability = z.infer<typeof Capability>;
 
-/** Results that a sandbox create can force (interface §4). */
+/** Results that a create with a test key can force (interface §4). */
 export const Outcome = z.enum(OUTCOMES).describe(
-  "The result to force, whatever the instrument says. Test keys only",
+  "Forces this result and overrides the instrument. Test keys only",
 );
 export type Outcome = z.infer<typeof Outcome>;
 
-/** Codes of a rail that broke. */
+/** Codes of a payment or transfer that failed after the provider accepted it. */
 export const FAILURE_CODES = ["bank_return", "onchain_reverted", "processing_failed"] as const;
 export type FailureCode = typeof FAILURE_CODES[number];
 
-/** A card as a create takes it. Only published test numbers are accepted, in the sandbox alone. */
+/** A card in the body of a create. The service accepts only test numbers, and only in a sandbox. */
 export const CardInput = z.object({
   number: mustBe(
     z.string().min(12).max(40)
-      .describe("A published test card number; spaces and dashes do not matter"),
+      .describe("A published test card number. Spaces and dashes are ignored"),
     `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
   ),
   exp_month: z.number().int().min(1).max(12),
   exp_year: z.number().int().min(2000).max(2100),
   cvc: mustBe(
     z.string().regex(/^\d{3,4}$/)
-      .describe("Three digits, four for American Express. Never stored"),
+      .describe("Three digits, four for American Express. The service never stores it"),
     'three digits as text, such as "123" (four digits for American Express)',
   ),
   postal_code: z.string().max(20).optional(),
-}).describe("A test card. Live keys take no card numbers");
+}).describe("A test card. A request with a live key must not have a card");
 export type CardInput = z.infer<typeof CardInput>;
 
-/** A bank account as a create takes it; the plain IBAN is accepted too. */
+/** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(
   z.preprocess(
     (value) => typeof value === "string" ? { iban: value } : value,
     z.object({
       iban: mustBe(
-        z.string().min(5).max(60).describe("Spaces and case do not matter"),
+        z.string().min(5).max(60).describe("The IBAN. Spaces and case are ignored"),
         'an IBAN as text, such as "DE89 3704 0044 0532 0130 00"',
       ),
       bic: mustBe(
@@ -91,12 +91,12 @@ export const IbanInput = mustBe(
       ).optional(),
       holder_name: z.string().min(1).max(MAX_NAME).optional(),
     }),
-  ).describe("A bank account; the plain IBAN as a string is accepted too"),
+  ).describe("A bank account: an object, or the IBAN as text"),
   'an IBAN as text, or an object with "iban"',
 );
 export type IbanInput = z.infer<typeof IbanInput>;
 
-/** A wallet as a create takes it; the plain address is accepted too. */
+/** A wallet in the body of a create: an object, or the address as text. */
 export const WalletInput = mustBe(
   z.preprocess(
     (value) => typeof value === "string" ? { address: value } : value,
@@ -105,15 +105,16 @@ export const WalletInput = mustBe(
         z.string().min(20).max(120),
         'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
       ),
-      network: Network.optional().describe("By default what the form of the address says"),
-      asset: Stablecoin.optional().describe("By default the currency of the payment, else `USDC`"),
+      network: Network.optional().describe("By default the form of the address decides"),
+      asset: Stablecoin.optional()
+        .describe("By default the currency of the payment if it is a stablecoin, else `USDC`"),
     }),
-  ).describe("A wallet; the plain address as a string is accepted too"),
+  ).describe("A wallet: an object, or the address as text"),
   'a wallet address as text, or an object with "address"',
 );
 export type WalletInput = z.infer<typeof WalletInput>;
 
-/** The body of a create: variants A and B, mixed field by field. */
+/** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
   amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
@@ -127,57 +128,59 @@ export const CreatePaymentBody = z.object({
   wallet: WalletInput.optional(),
   description: Description.optional(),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
-    .describe("Your own number of what is paid; payments can be listed by it"),
+    .describe("Your own number of the order or invoice. Lists of payments can filter by it"),
   metadata: Metadata.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
 }).superRefine(sameAmount).superRefine(requiredAmount).describe(
   "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, `payer`) " +
-    "can be mixed field by field. One of `amount` and `amount_minor` is required. Give at most " +
-    "one of `card`, `iban` and `wallet`; without one and without an `outcome` the payment is " +
-    "`pending`",
+    "can be mixed field by field. One of `amount` and `amount_minor` is required. Send at most " +
+    "one of `card`, `iban` and `wallet`. Without any of them and without `outcome` the payment " +
+    "is `pending`",
 );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
-/** What is shown of a card. */
+/** The shown parts of a card. */
 export const ShownCard = z.object({
-  brand: z.string().describe("Such as `visa`, `mastercard`, `amex`, `discover`"),
+  brand: z.string().describe("The brand, such as `visa`, `mastercard`, `amex`, `discover`"),
   last4: z.string().describe("The last four digits"),
   exp_month: z.number().int(),
   exp_year: z.number().int(),
 });
 
-/** What is shown of a bank account. */
+/** The shown parts of a bank account. */
 export const ShownIban = z.object({
-  country: z.string().describe("ISO 3166-1 alpha-2"),
+  country: z.string().describe("Country code, ISO 3166-1 alpha-2"),
   last4: z.string().describe("The last four characters"),
 });
 
-/** A wallet, which is public by nature. */
+/** A wallet. Its address is public, so answers show it whole. */
 export const ShownWallet = z.object({
   address: z.string(),
   network: Network,
   asset: Stablecoin,
-  tx_hash: z.string().nullable().describe("The transaction on chain, once there is one"),
+  tx_hash: z.string().nullable().describe(
+    "Hash of the transaction on chain. Null until it completes",
+  ),
 });
 
-/** A card, as a payment shows it. */
+/** The method of a payment by card. */
 export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard });
-/** A bank account, as a payment shows it. */
+/** The method of a payment by SEPA or SWIFT. */
 export const IbanMethod = z.object({ type: z.enum(["sepa", "swift"]), iban: ShownIban });
-/** A wallet, as a payment shows it. */
+/** The method of a payment by stablecoin. */
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet });
 
-/** The instrument as the API shows it. */
+/** The instrument of a payment in an answer. */
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
-/** What the payer has to do next. */
+/** The next step of the payer. */
 export const NextAction = z.object({ type: z.literal("authenticate"), url: z.url() })
-  .describe("What the payer has to do next");
+  .describe("The next step of the payer");
 
-/** A payment as every answer shows it. */
+/** A payment in an answer. */
 export const Payment = z.object({
   id: id("pay_"),
   object: z.literal("payment"),
@@ -185,7 +188,7 @@ export const Payment = z.object({
   amount: AmountTwin,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
-  amount_refunded: z.number().int().min(0).describe("Sum of its refunds, in minor units"),
+  amount_refunded: z.number().int().min(0).describe("Sum of the refunds, in minor units"),
   capability: Capability,
   method_kind: MethodKind,
   method: PaymentMethod.nullable(),
@@ -196,11 +199,12 @@ export const Payment = z.object({
   metadata: ShownMetadata,
   next_action: NextAction.nullable(),
   failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
-    .describe("Why it was declined or failed"),
-  failure_message: z.string().nullable().describe("The same in words"),
-  return_code: z.string().nullable().describe("Of a bank return, such as `R01`"),
+    .describe("The reason of a decline or a failure"),
+  failure_message: z.string().nullable().describe("The reason in words"),
+  return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
   livemode: z.boolean(),
-  sequence: z.number().int().min(1).describe("Rises by one with every event of this payment"),
+  sequence: z.number().int().min(1)
+    .describe("Number of the payment's last event: 1 on creation, one more with each event"),
   created_at: Instant,
   updated_at: Instant,
   completed_at: Instant.nullable(),
@@ -211,7 +215,7 @@ export type Payment = z.infer<typeof Payment>;
 /** The body of an advance: the status to move to. */
 export const AdvancePaymentBody = z.object({ to: PaymentStatus });
 
-/** The body of an authentication: what the payer's bank answers. */
+/** The body of an authentication: the answer of the payer's bank. */
 export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success"),
 });

@@ -16,20 +16,22 @@ import {
   ShownMetadata,
 } from "./values.ts";
 
-/** Why money is given back. */
-export const RefundReason = z.enum(REFUND_REASONS).describe("Why money is given back");
+/** Reasons of a refund. */
+export const RefundReason = z.enum(REFUND_REASONS).describe("Reason of the refund");
 export type RefundReason = z.infer<typeof RefundReason>;
 
-/** The body of a refund; without an amount, the rest of the payment. */
+/** The body of a refund. Without an amount it refunds the rest of the payment. */
 export const CreateRefundBody = z.object({
   amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
   reason: RefundReason.optional(),
   metadata: Metadata.optional(),
-}).superRefine(sameAmount).describe("Without an amount, what is left of the payment is refunded");
+}).superRefine(sameAmount).describe(
+  "Without an amount the request refunds the rest of the payment",
+);
 export type CreateRefundBody = z.infer<typeof CreateRefundBody>;
 
-/** A refund as every answer shows it. Never changes. */
+/** A refund in an answer. A refund never changes. */
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),
@@ -43,5 +45,5 @@ export const Refund = z.object({
   metadata: ShownMetadata,
   livemode: z.boolean(),
   created_at: Instant,
-}).describe("Money given back. It never changes");
+}).describe("A refund: money back to the payer. It never changes");
 export type Refund = z.infer<typeof Refund>;

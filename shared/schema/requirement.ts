@@ -1,23 +1,23 @@
 /**
- * Requirements of the schemas in words, as the end of a sentence that begins with `must be`. They
- * are derived from the schemas, so a message cannot differ from the rule. A schema whose rule is
- * not clear from its bounds, such as a format, has words of its own.
+ * Requirements of the schemas in words, as the end of a sentence that begins with `must be`. This
+ * module derives them from the schemas, so a message and its rule always agree. A schema whose rule
+ * does not follow from its bounds, such as a format, gets its own words with `mustBe`.
  */
 
 import * as z from "zod";
 
-/** A message lists the values of an enum up to this number. */
+/** Most values of an enum that a message lists. */
 const MAX_LISTED = 12;
 
 const OWN_WORDS = z.registry<{ must_be: string }>();
 
-/** Gives a schema words of its own: `text of three digits`. */
+/** Attaches words such as `text of three digits` to a schema, and returns the schema. */
 export function mustBe<Schema extends z.ZodType>(schema: Schema, words: string): Schema {
   OWN_WORDS.add(schema, { must_be: words });
   return schema;
 }
 
-/** Describes the values that the schema accepts: `a whole number from 1 to 12`. */
+/** Describes the values that a schema accepts, such as `a whole number from 1 to 12`. */
 export function requirementOf(schema: z.ZodType): string {
   for (const layer of layersOf(schema)) {
     const own = OWN_WORDS.get(layer);
@@ -32,23 +32,23 @@ export function requirementOf(schema: z.ZodType): string {
   throw new Error(`a schema of type ${inner.def.type} without words: use mustBe`);
 }
 
-/** Whether a request can leave the value out. */
+/** Reports whether a request can omit the value. */
 export function isOptional(schema: z.ZodType): boolean {
   return layersOf(schema).some((layer) =>
     layer instanceof z.ZodOptional || layer instanceof z.ZodDefault
   );
 }
 
-/** The schemas of the members of a value: by name, or the same for all. */
+/** The schemas of a value's members: one for each name, or one for all. */
 interface Members {
   named: Readonly<Record<string, z.ZodType>>;
   every: z.ZodType | undefined;
 }
 
-/** Each request asks for the members of its schemas, and zod's own checks of classes are slow. */
+/** A cache, because each request needs the members and zod's `instanceof` checks are slow. */
 const MEMBERS = new WeakMap<z.ZodType, Members>();
 
-/** The schema of a member or item; undefined if the schema does not know it. */
+/** Returns the schema of a member or item, or undefined if the schema has none of this name. */
 export function memberOf(schema: z.ZodType, name: PropertyKey): z.ZodType | undefined {
   let members = MEMBERS.get(schema);
   if (members === undefined) MEMBERS.set(schema, members = membersOf(schema));
@@ -67,7 +67,7 @@ function membersOf(schema: z.ZodType): Members {
   return { named: named as Members["named"], every: every as z.ZodType | undefined };
 }
 
-/** The values of an enum as a sentence has them: `"a", "b" or "c"`. */
+/** Lists the values of an enum for a sentence: `"a", "b" or "c"`. */
 function oneOf(values: readonly (string | number)[]): string {
   if (values.length > MAX_LISTED) throw new Error("too many values to list: use mustBe");
   const quoted = values.map((value) => JSON.stringify(value));
@@ -76,7 +76,7 @@ function oneOf(values: readonly (string | number)[]): string {
     : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
 }
 
-/** The schema and what it wraps, outermost first: optional, default, nullable, transformed. */
+/** The schema and the schemas inside its wrappers (optional, default, nullable, transform). */
 function layersOf(schema: z.ZodType): z.ZodType[] {
   const layers = [schema];
   for (let inner = innerOf(schema); inner; inner = innerOf(inner)) layers.push(inner);
@@ -86,7 +86,7 @@ function layersOf(schema: z.ZodType): z.ZodType[] {
 function innerOf(schema: z.ZodType): z.ZodType | undefined {
   const { def } = schema;
   if (schema instanceof z.ZodPipe) {
-    // A preprocessed value is described by the schema behind the transform.
+    // A preprocessed value has its rule in the schema after the transform.
     return (schema.def.in instanceof z.ZodTransform ? schema.def.out : schema.def.in) as z.ZodType;
   }
   return "innerType" in def ? def.innerType as z.ZodType : undefined;

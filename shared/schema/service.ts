@@ -1,26 +1,26 @@
 /**
- * Answers about the service and the sandbox as a whole.
+ * Answers of operations on the service and the sandbox as a whole.
  */
 
 import * as z from "zod";
 
-/** `GET /health` */
+/** The answer of `GET /health`. */
 export const Health = z.object({ status: z.literal("ok") }).describe("The database answers");
 export type Health = z.infer<typeof Health>;
 
-/** `POST /internal/relay` */
+/** The answer of `POST /internal/relay`. */
 export const RelayAwake = z.object({ status: z.literal("awake") });
 export type RelayAwake = z.infer<typeof RelayAwake>;
 
-/** `POST /internal/retention` */
+/** The answer of `POST /internal/retention`. */
 export const Purged = z.object({
-  purged: z.number().int().min(0).describe("Rows of outlived data that were deleted"),
+  purged: z.number().int().min(0).describe("Number of rows that were deleted"),
 });
 export type Purged = z.infer<typeof Purged>;
 
 const Count = z.number().int().min(0);
 
-/** `POST /reset`: how many of each were deleted. */
+/** The answer of `POST /reset`: the number of deleted resources of each kind. */
 export const SandboxReset = z.object({
   object: z.literal("sandbox_reset"),
   deleted: z.object({
@@ -31,6 +31,6 @@ export const SandboxReset = z.object({
     events: Count,
     webhook_deliveries: Count,
     idempotency_keys: Count,
-  }).describe("How many of each were deleted"),
-}).describe("What a reset deleted. Keys and webhook endpoints stay");
+  }).describe("Number of deleted resources of each kind"),
+}).describe("The result of a reset. Keys and webhook endpoints stay");
 export type SandboxReset = z.infer<typeof SandboxReset>;

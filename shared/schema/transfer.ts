@@ -22,17 +22,17 @@ import {
 } from "./values.ts";
 
 /** Status of a transfer. */
-export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Where a transfer stands");
+export const TransferStatus = z.enum(TRANSFER_STATUSES).describe("Status of a transfer");
 export type TransferStatus = z.infer<typeof TransferStatus>;
 
-/** `POST /v1/transfers` */
+/** The body of `POST /v1/transfers`. */
 export const CreateTransferBody = z.object({
   amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
   destination: mustBe(
     z.object({ iban: IbanInput.optional(), wallet: WalletInput.optional() })
-      .describe("One of `iban` and `wallet`"),
+      .describe("The receiving account: send one of `iban` and `wallet`"),
     'an object with either "iban" or "wallet"',
   ),
   description: Description.optional(),
@@ -42,22 +42,22 @@ export const CreateTransferBody = z.object({
   .describe("One of `amount` and `amount_minor` is required");
 export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
 
-/** `POST /transfers/{id}/advance`: the status to move to. */
+/** The body of `POST /transfers/{id}/advance`: the status to move to. */
 export const AdvanceTransferBody = z.object({ to: TransferStatus });
 
-/** A bank account that money goes to. */
+/** A bank account as a destination. */
 export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban });
-/** A wallet that money goes to. */
+/** A wallet as a destination. */
 export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet });
 
-/** Where the money goes, as far as it is shown. */
+/** The destination of a transfer in an answer. */
 export const TransferDestination = z.discriminatedUnion("type", [
   IbanDestination,
   WalletDestination,
-]).describe("Where the money goes, as far as it is shown");
+]).describe("The destination of the money, masked");
 export type TransferDestination = z.infer<typeof TransferDestination>;
 
-/** A transfer as every answer shows it. */
+/** A transfer in an answer. */
 export const Transfer = z.object({
   id: id("tr_"),
   object: z.literal("transfer"),
@@ -68,14 +68,15 @@ export const Transfer = z.object({
   destination: TransferDestination,
   description: z.string().nullable(),
   metadata: ShownMetadata,
-  failure_code: z.enum(FAILURE_CODES).nullable().describe("Why it failed"),
-  failure_message: z.string().nullable().describe("The same in words"),
-  return_code: z.string().nullable().describe("Of a bank return, such as `R01`"),
+  failure_code: z.enum(FAILURE_CODES).nullable().describe("The reason of the failure"),
+  failure_message: z.string().nullable().describe("The reason in words"),
+  return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
   livemode: z.boolean(),
-  sequence: z.number().int().min(1).describe("Rises by one with every event of this transfer"),
+  sequence: z.number().int().min(1)
+    .describe("Number of the transfer's last event: 1 on creation, one more with each event"),
   created_at: Instant,
   updated_at: Instant,
   completed_at: Instant.nullable(),
   cancelled_at: Instant.nullable(),
-}).describe("Money out of the available balance");
+}).describe("A transfer: money out of the available balance");
 export type Transfer = z.infer<typeof Transfer>;

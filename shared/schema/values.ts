@@ -1,5 +1,6 @@
 /**
- * Wire values that several resources share: amounts, currencies, metadata, persons.
+ * Values on the wire that several resources share: ids, amounts, currencies, times, metadata and
+ * persons (contract §2).
  */
 
 import * as z from "zod";
@@ -17,7 +18,7 @@ import {
 } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 
-/** An id of one kind. */
+/** Makes the schema of an id with this prefix. */
 export function id(prefix: IdPrefix) {
   return mustBe(
     z.string().regex(idPattern(prefix)),
@@ -32,21 +33,21 @@ export const AmountMinor = mustBe(
   "a whole number in minor units of the currency: 19.99 EUR is 1999",
 );
 
-/** The same amount under its other name: both are in every answer. */
+/** The amount under its second name. Answers have both. */
 export const AmountTwin = AmountMinor.describe(
-  "The same as `amount_minor`. In a request give one of them, or both equal",
+  "The same value as `amount_minor`. A request has one of them, or both with the same value",
 );
 
 const CURRENCY_WORDS = 'a currency code such as "EUR", "USD" or "USDC"';
-/** An ISO 4217 code, `USDC` or `USDT`; any case in, upper case out. */
+/** A currency in a request: ISO 4217 code, `USDC` or `USDT` in any case. Parses to upper case. */
 export const Currency = mustBe(
   z.string().max(8).transform(normalizeCurrency)
     .refine(isCurrency, { error: `must be ${CURRENCY_WORDS}` })
-    .describe("ISO 4217 code, `USDC` or `USDT`; upper and lower case are the same"),
+    .describe("ISO 4217 code, `USDC` or `USDT`, in upper or lower case"),
   CURRENCY_WORDS,
 );
 
-/** A currency as every answer shows it. */
+/** A currency in an answer. */
 export const CurrencyCode = z.string().describe("ISO 4217 code, `USDC` or `USDT`");
 
 /** The merchant's own data on a resource. */
@@ -55,40 +56,40 @@ export const Metadata = mustBe(
     z.string().min(1).max(MAX_METADATA_KEY),
     z.string().max(MAX_METADATA_VALUE),
   ).refine((entries) => Object.keys(entries).length <= MAX_METADATA_ENTRIES, {
-    error: `has more than ${MAX_METADATA_ENTRIES} entries, which is the limit`,
+    error: `has more than ${MAX_METADATA_ENTRIES} entries: send at most ${MAX_METADATA_ENTRIES}`,
   }).describe(
-    `Your own data: at most ${MAX_METADATA_ENTRIES} strings of ${MAX_METADATA_VALUE} characters ` +
-      `under keys of ${MAX_METADATA_KEY}`,
+    `Your own data: at most ${MAX_METADATA_ENTRIES} entries. A name has at most ` +
+      `${MAX_METADATA_KEY} characters, a value at most ${MAX_METADATA_VALUE}`,
   ),
   'an object whose values are text, such as {"order": "1001"}',
 );
 
-/** Metadata as every answer shows it. */
+/** Metadata in an answer. */
 export const ShownMetadata = z.record(z.string(), z.string()).describe("Your own data");
 
-/** Who pays: `customer` in variant A, `payer` in variant B. */
+/** The payer: `customer` in variant A, `payer` in variant B. */
 export const Person = z.object({
   email: mustBe(
     z.email().max(MAX_EMAIL),
     `an e-mail address such as "ada@example.com", of at most ${MAX_EMAIL} characters`,
   ),
   name: z.string().min(1).max(MAX_NAME).optional(),
-}).describe("Who pays: `customer` and `payer` are two names of the same");
+}).describe("The payer. `customer` and `payer` are two names for the same person");
 export type Person = z.infer<typeof Person>;
 
 /** Free text on a resource. */
 export const Description = z.string().max(MAX_DESCRIPTION);
 
-/** The instant something happened: RFC 3339, UTC, milliseconds. */
+/** A time in an answer: RFC 3339 in UTC, with milliseconds. */
 export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
 
-/** The range that `timestamptz`, RFC 3339 and `Date` share, in UTC. */
+/** First and last time, in UTC, that `timestamptz`, RFC 3339 and `Date` can all represent. */
 const FIRST_TIME_MS = Date.parse("0001-01-01T00:00:00.000Z");
 const LAST_TIME_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * A time in a request: RFC 3339 with any offset, parsed to milliseconds. An offset can move a time
- * of the year 9999 into the year 10000, which the database refuses, so the check uses UTC.
+ * A time in a request: RFC 3339 with any offset. Parses to milliseconds. The range check uses UTC:
+ * an offset can move a time of the year 9999 into the year 10000, which the database refuses.
  */
 export const Time = mustBe(
   z.iso.datetime({ offset: true })
@@ -104,10 +105,10 @@ export const Network = z.enum(NETWORKS);
 /** Stablecoins. */
 export const Stablecoin = z.enum(STABLECOINS);
 
-/** How an asynchronous rail settles: at once, or when it is advanced. Test keys only. */
+/** Settlement of an asynchronous rail: at once, or by an advance. Test keys only. */
 export const Settlement = z.enum(["instant", "manual"]).describe(
-  "Test keys only. `manual` leaves a SEPA, SWIFT or stablecoin movement `pending` until it is " +
-    "advanced",
+  "Test keys only. `manual` leaves a payment or transfer by SEPA, SWIFT or stablecoin `pending` " +
+    "until an advance moves it",
 );
 
 /** An amount under its two names: `amount` (variant A) and `amount_minor` (variant B). */
@@ -124,7 +125,7 @@ export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
     context.addIssue({
       code: "custom",
       path: ["amount_minor"],
-      message: 'is another name of "amount": send one of them, or the same in both',
+      message: 'is another name for "amount": send one of them, or the same value in both',
     });
   }
 }
@@ -141,7 +142,7 @@ export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void
   });
 }
 
-/** The amount of a body, by whichever name it has. */
+/** Returns the amount of a body from either name. */
 export function amountOf(body: NamedTwice): number | undefined {
   return body.amount_minor ?? body.amount;
 }

@@ -16,15 +16,15 @@ import { cursor, Limit } from "./list.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
-/** Longest time for which an older secret still signs after a rotation: contract §4. */
+/** Longest time in seconds that older secrets sign after a rotation (contract §4). */
 export const MAX_SECRET_OVERLAP_S = 604_800;
-/** Entries of an endpoint's list of events; ours: every kind and every pattern once. */
+/** Entries of an endpoint's list of events: every type and every pattern once. */
 const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + EVENT_PATTERNS.length;
 
-/** What an endpoint can ask for: a kind, or a pattern of kinds. */
+/** An entry of an endpoint's list of events: a type, or a pattern of types. */
 export const EventSubscription = mustBe(
   z.enum([...EVENT_TYPES, ...EVENT_PATTERNS])
-    .describe("A kind of event, or a pattern of kinds; `*` is all"),
+    .describe("A type of event, or a pattern of types. `*` matches all"),
   `an event type such as "payment.completed" or "payment.*". ${ERROR_PAGE}#event-types lists them`,
 );
 
@@ -35,12 +35,12 @@ const Subscriptions = mustBe(
 );
 const Url = mustBe(
   z.string()
-    .describe("`https` on a public host; where the operator allows it, `http` and private hosts"),
+    .describe("`https` and a public host. The operator can allow `http` and private hosts"),
   'a URL such as "https://example.com/webhooks"',
 );
 const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
 
-/** `POST /v1/webhook_endpoints`. The address is judged by rules of its own. */
+/** The body of `POST /v1/webhook_endpoints`. `core/endpoint_url.ts` checks the URL. */
 export const CreateWebhookEndpointBody = z.object({
   url: Url,
   events: Subscriptions.default(["*"]),
@@ -49,38 +49,39 @@ export const CreateWebhookEndpointBody = z.object({
 });
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
-/** Whether an endpoint gets events. */
+/** Status of an endpoint. Only an enabled one gets events. */
 export const EndpointStatus = z.enum(ENDPOINT_STATUSES)
-  .describe("Whether the endpoint gets events");
+  .describe("Status of an endpoint. Only an `enabled` one gets events");
 export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
-/** `PUT /v1/webhook_endpoints/{id}`: what is given is changed. */
+/** The body of `PUT /v1/webhook_endpoints/{id}`. Absent fields keep their values. */
 export const UpdateWebhookEndpointBody = z.object({
   url: Url.optional(),
   events: Subscriptions.optional(),
   status: EndpointStatus.optional(),
   description: Notes.nullable().optional(),
   metadata: Metadata.optional(),
-}).describe("What is given is changed");
+}).describe("The fields to change. Absent fields keep their values");
 export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody>;
 
-/** `POST /v1/webhook_endpoints/{id}/rotate_secret`: seconds for which the older secret still signs. */
+/** The body of `POST /v1/webhook_endpoints/{id}/rotate_secret`. */
 export const RotateWebhookSecretBody = z.object({
   expires_in: mustBe(
     z.number().int().min(0).max(MAX_SECRET_OVERLAP_S).default(0)
       .describe(
-        "Seconds for which the older secrets still sign, beside the new one; `0` ends all of them " +
-          "at once. At most 5 secrets sign: a rotation that would make a sixth ends the oldest",
+        "Seconds that the older secrets still sign, in addition to the new one; `0` ends all of " +
+          "them at once. At most 5 secrets sign: a rotation that would make a sixth ends the " +
+          "oldest",
       ),
     `a whole number of seconds from 0 to ${MAX_SECRET_OVERLAP_S}, which is 7 days`,
   ),
 });
 
-/** Why an endpoint is off. */
+/** Reasons for which an endpoint is disabled. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
 export type DisabledReason = typeof DISABLED_REASONS[number];
 
-/** A webhook endpoint as every answer shows it; `secret` only on creation and rotation. */
+/** A webhook endpoint in an answer. Only creation and rotation show `secret`. */
 export const WebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
@@ -88,7 +89,8 @@ export const WebhookEndpoint = z.object({
   events: z.array(EventSubscription),
   status: EndpointStatus,
   disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
-    "`manual`: by a request; `gone`: it answered 410; `failing`: five days of failures only",
+    "`manual`: a request disabled it. `gone`: it answered 410. `failing`: all attempts of five " +
+      "days failed",
   ),
   description: z.string().nullable(),
   metadata: ShownMetadata,
@@ -96,11 +98,11 @@ export const WebhookEndpoint = z.object({
   created_at: Instant,
   updated_at: Instant,
   secret: z.string().optional()
-    .describe("What its deliveries are signed with: on creation and rotation only"),
-}).describe("An address that gets events, signed with a secret of its own");
+    .describe("The secret that signs its deliveries. Only creation and rotation show it"),
+}).describe("A URL that gets events, signed with its own secret");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
-/** What a delete of an endpoint answers. */
+/** The answer of a delete of an endpoint. */
 export const DeletedWebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
@@ -108,66 +110,70 @@ export const DeletedWebhookEndpoint = z.object({
 });
 export type DeletedWebhookEndpoint = z.infer<typeof DeletedWebhookEndpoint>;
 
-/** One HTTP try of a delivery. */
+/** One HTTP attempt of a delivery. */
 export const DeliveryAttempt = z.object({
   number: z.number().int().min(1),
   at: Instant,
-  response_status: z.number().int().nullable().describe("What the receiver answered, if it did"),
-  duration_ms: z.number().int().min(0).describe("Rounded up to 100"),
+  response_status: z.number().int().nullable()
+    .describe("HTTP status of the receiver's answer. Null without an answer"),
+  duration_ms: z.number().int().min(0)
+    .describe("Duration in milliseconds, rounded up to a multiple of 100"),
   error: z.enum(["timeout", "connection_failed", "crashed"]).nullable().describe(
     "The reason for a missing answer. `crashed`: the service stopped three times while it sent " +
       "this delivery, and the attempt counts as failed",
   ),
-}).describe("One HTTP try of a delivery");
+}).describe("One HTTP attempt of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 /** Status of a delivery. */
-export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Where a delivery stands");
+export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Status of a delivery");
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
-/** An event on its way to one endpoint. */
+/** The delivery of an event to one endpoint. */
 export const WebhookDelivery = z.object({
   id: id("whd_"),
   object: z.literal("webhook_delivery"),
   event_id: id("evt_"),
   event_type: EventType,
   endpoint_id: id("whe_"),
-  payment_id: id("pay_").nullable().describe("Of an event of a payment"),
+  payment_id: id("pay_").nullable()
+    .describe("The payment of the event. Null if the event belongs to no payment"),
   status: DeliveryStatus,
-  attempts: z.array(DeliveryAttempt).describe("The first, and at least the newest 50"),
+  attempts: z.array(DeliveryAttempt)
+    .describe("All attempts up to 50, then the first and at least the newest 50"),
   next_attempt_at: Instant.nullable(),
   created_at: Instant,
-}).describe("An event on its way to one endpoint");
+}).describe("The delivery of an event to one endpoint");
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** `POST /webhooks/trigger` */
+/** The body of `POST /webhooks/trigger`. */
 export const TriggerWebhookBody = z.object({
   endpoint_id: mustBe(z.string(), 'the id of a webhook endpoint, which begins with "whe_"'),
-  event: EventType.describe("Any kind but those of transfers"),
+  event: EventType.describe("Any type of event except those of transfers"),
   payment_id: mustBe(z.string(), 'the id of a payment, which begins with "pay_"'),
 });
 export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
-/** `GET /v1/webhook_endpoints` */
+/** The query of `GET /v1/webhook_endpoints`. */
 export const ListWebhookEndpointsQuery = z.object({
   limit: Limit,
   starting_after: cursor("whe_"),
 });
 
-/** `GET /v1/webhook_deliveries` */
+/** The query of `GET /v1/webhook_deliveries`. */
 export const ListWebhookDeliveriesQuery = z.object({
   limit: Limit,
   starting_after: cursor("whd_"),
-  endpoint_id: id("whe_").optional().describe("Only those of this webhook endpoint"),
-  event_id: id("evt_").optional().describe("Only those of this event"),
-  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  endpoint_id: id("whe_").optional().describe("Only deliveries to this webhook endpoint"),
+  event_id: id("evt_").optional().describe("Only deliveries of this event"),
+  payment_id: id("pay_").optional().describe("Only deliveries of events of this payment"),
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 });
 
-/** `GET /v1/events` */
+/** The query of `GET /v1/events`. */
 export const ListEventsQuery = z.object({
   limit: Limit,
   starting_after: cursor("evt_"),
-  type: EventType.optional().describe("Only events of this kind"),
-  payment_id: id("pay_").optional().describe("Only those of this payment"),
+  type: EventType.optional().describe("Only events of this type"),
+  payment_id: id("pay_").optional().describe("Only events of this payment"),
 });

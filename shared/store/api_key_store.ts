@@ -1,4 +1,4 @@
-/** The store of API keys over HTTP. Each call runs one entry function in one round trip. */
+/** The store of API keys. Each call runs one entry function in one round trip (contract §5). */
 
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
@@ -7,20 +7,20 @@ import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
-/** Most keys of an environment that are neither revoked nor expired; as in pay.max_live_keys. */
+/** Most keys of an environment that are neither revoked nor expired, as in `pay.max_live_keys`. */
 export const MAX_LIVE_KEYS = 100;
 
-/** What the database learns of a new secret. */
+/** The stored facts of a new secret. The database never gets its text. */
 export interface SecretFacts {
   /** Lower-case hex SHA-256 of the text. */
   hash: string;
   prefix: string;
   last_four: string;
-  /** What stands for the text in the answer that is kept. */
+  /** The reference that replaces the text in the stored answer. */
   reference: string;
 }
 
-/** A change of a key of the caller's environment. */
+/** A change of a key in the caller's environment. */
 interface ApiKeyChange {
   action: "create" | "rotate" | "revoke";
   id: string;
@@ -31,15 +31,15 @@ interface ApiKeyChange {
   secret?: SecretFacts;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
-  /** Of a rotation: the answer if the key has expired. */
+  /** For a rotation: the answer if the key has expired. */
   refusal?: Answer;
 }
 
-/** Keys in the database. */
+/** The store of API keys. */
 export interface ApiKeyStore {
   /**
-   * Throws `permission_denied` if the key would have more scopes than the caller's or outlive it,
-   * and `invalid_parameter` if the environment has `MAX_LIVE_KEYS` already.
+   * Writes a change. Throws `permission_denied` if the key has more scopes or a later expiry than
+   * the caller's key, and `invalid_parameter` if the environment has `MAX_LIVE_KEYS` already.
    */
   change(
     access: Access,
@@ -52,7 +52,7 @@ const CHANGE = `select * from pay.change_api_key(
   p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
   p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
 
-/** Keys over one database. */
+/** Creates the store over the entry functions. */
 export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
   return {
@@ -78,23 +78,25 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   };
 }
 
-/** Errors for the outcomes that change nothing and are not stored. */
+/** Errors of the outcomes after which nothing has changed and no answer is stored. */
 const REFUSALS = {
   wider: () =>
     new ApiError(
       "permission_denied",
-      "A key cannot make or change a key with a scope that it lacks itself",
+      'A key cannot make or change a key with more scopes than its own: send fewer "scopes", or ' +
+        "use a key with more scopes",
       { param: "scopes" },
     ),
   outlives: () =>
     new ApiError(
       "permission_denied",
-      "A key that expires cannot rotate a key that lives longer",
+      "A key that expires cannot rotate a key that lives longer: use a key that lives as long",
     ),
   full: () =>
     new ApiError(
       "invalid_parameter",
-      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} live keys. Revoke one first`,
+      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} keys that are neither revoked ` +
+        "nor expired. Revoke one first",
     ),
 } as const;
 

@@ -1,48 +1,49 @@
 /**
- * Coalesced statements: what is asked while a statement is under way leaves together in the next.
- * There is no timer: on an idle server a request leaves at once, alone.
+ * Coalesced statements: requests that arrive while a statement runs share the next one. There is no
+ * timer, so an idle server sends a request at once.
  *
- * A statement's price is mostly its own, not its rows'; together requests share it, and the commit
- * (ADR 0023). Guarantees: each request has the outcome that it would have alone; environments take
- * turns; one that waits for a lock, or that the database refuses, is sent again by itself and holds
- * nobody up.
+ * Requests share the cost of a statement and of its commit, which is mostly independent of the
+ * number of rows (ADR 0023). Guarantees: each request gets the outcome that it would get alone, and
+ * environments alternate. If a statement waits too long for a lock, or the database refuses it,
+ * each of its requests is sent again alone, so that none delays the others.
  */
 
 import { isAway, isLockTimeout, isOverdue, toApiError } from "./database.ts";
 import type { KnownEnvironments } from "./known_environments.ts";
 import type { Access, Row } from "./outcome.ts";
 
-/** How much of it there is. */
+/** Limits of coalescing. */
 export interface CoalescerLimits {
-  /** Statements under way at a time. */
+  /** Most statements under way. */
   under_way: number;
-  /** Requests of one statement. */
+  /** Most requests of one statement. */
   requests: number;
 }
 
 /**
- * One statement under way: more would only make each smaller. Of 64 requests: beyond it the price of
- * a request falls no more.
+ * One statement at a time, because several would only share fewer requests each. At most 64
+ * requests, because more do not reduce the cost of a request further.
  */
 const LIMITS: CoalescerLimits = { under_way: 1, requests: 64 };
-/** Characters that the requests of one statement bring; a first one goes whatever it has. */
+/** Most characters of the requests of one statement. A longer request is sent alone. */
 const MAX_CHARACTERS = 1_000_000;
 
 /** A row that answers one request of a list. */
 export interface ListRow<Own extends string = never> extends Row<Own> {
-  /** Which request of the list, from 1. */
+  /** Position of the request in the list, from 1. */
   n: number;
   environment_id: string | null;
 }
 
-/** How requests of one kind are sent. */
+/** The statement of one kind of requests. */
 interface Coalesced<Request, Answer extends ListRow<string>> {
   /**
-   * Sends a list in one statement; as many rows as requests, in any order. Throws the driver's error.
-   * @param is_alone the one request may wait for locks as long as it likes; a list may not
+   * Sends a list in one statement. Returns one row for each request, in any order. Throws the
+   * driver's error.
+   * @param is_alone true: the list is one request, which may wait longer for locks
    */
   send(list: readonly Request[], is_alone: boolean): Promise<Answer[]>;
-  /** About how many characters a request brings. */
+  /** Estimates the number of characters of a request. */
   weigh(request: Request): number;
 }
 
@@ -53,19 +54,19 @@ interface Waiting<Request, Answer> {
   reject: (error: unknown) => void;
 }
 
-/** The way of requests of one kind into the database. */
+/** Coalesces requests of one kind. */
 export class Coalescer<
   Request extends { access: Access },
   Answer extends ListRow<string> = ListRow,
 > {
   readonly #kind: Coalesced<Request, Answer>;
   readonly #limits: CoalescerLimits;
-  /** By environment, or by key while that is not known; each in order of arrival. */
+  /** By environment, or by key if the environment is not known yet; each in order of arrival. */
   readonly #waiting = new Map<string, Waiting<Request, Answer>[]>();
   readonly #environments: KnownEnvironments;
   #under_way = 0;
 
-  /** @param limits others only in measurements */
+  /** @param limits only measurements pass others */
   constructor(
     kind: Coalesced<Request, Answer>,
     environments: KnownEnvironments,
@@ -76,7 +77,7 @@ export class Coalescer<
     this.#limits = limits;
   }
 
-  /** Sends a request, with others or alone; the row that answers it. Throws `ApiError`. */
+  /** Sends a request, with others or alone. Returns the row of its answer. Throws `ApiError`. */
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { key_hash } = request.access;
@@ -99,7 +100,7 @@ export class Coalescer<
     }
   }
 
-  /** The next list: one of each environment in turn. */
+  /** Removes the requests of the next statement: one of each environment, and again. */
   #take(): Waiting<Request, Answer>[] {
     const list: Waiting<Request, Answer>[] = [];
     let characters = 0;
@@ -111,7 +112,7 @@ export class Coalescer<
         if (is_full) return list;
         list.push(waiting.shift()!);
         characters += first!.characters;
-        // Last in line, so that the next list begins with another.
+        // Moves to the end, so that the next list begins with another environment.
         this.#waiting.delete(lane);
         if (waiting.length > 0) this.#waiting.set(lane, waiting);
       }
@@ -123,14 +124,14 @@ export class Coalescer<
     try {
       await this.#send(list, false);
     } catch (error) {
-      // A lock may be someone's for seconds, and a refusal is one request's own.
+      // A lock can last for seconds, and one request alone can be the cause of a failure.
       if (isLockTimeout(error) || (list.length > 1 && !isAway(error))) {
         for (const entry of list) {
           this.#send([entry], true).catch((error) => entry.reject(toApiError(error)));
         }
         return;
       }
-      // Past a deadline those that wait have waited as long, and would wait for another.
+      // After a deadline the waiting requests fail too: they would wait for another one.
       const others = isOverdue(error) ? [...this.#waiting.values()].flat() : [];
       if (others.length > 0) this.#waiting.clear();
       for (const { reject } of [...list, ...others]) reject(toApiError(error));

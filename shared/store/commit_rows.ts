@@ -1,6 +1,6 @@
 /**
- * The rows that one decided change writes, in the database's own names: the parameters of
- * `pay.commit`. The domain builds them, and the store sends them unread.
+ * The rows of one decided change, with the names of the database's columns: the parameters of
+ * `pay.commit`. The domain builds them, and the store passes them on.
  */
 
 import type { EventType } from "../schema/event_type.ts";
@@ -8,14 +8,14 @@ import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 
-/** An HTTP answer as bytes to be: what is sent, kept and replayed. */
+/** An HTTP answer as text, which the service sends, stores and replays unchanged. */
 export interface Answer {
   status: number;
   /** JSON text. */
   body: string;
 }
 
-/** A row of `pay.payments`. Times are RFC 3339, amounts minor units of `currency`. */
+/** A row of `pay.payments`. Times are RFC 3339, amounts are minor units of `currency`. */
 export interface PaymentRow {
   id: string;
   status: PaymentStatus;
@@ -63,12 +63,12 @@ export type MovementKind =
   | "transfer_reversed";
 
 /**
- * A row of `pay.ledger_movements`: an amount moves from one account to another, as one leg of a ledger
- * transaction. The API shows it as two entries.
+ * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of
+ * a ledger transaction. The API shows it as two entries (ADR 0038).
  */
 interface MovementRow {
   transaction_id: string;
-  /** Numbers the legs of a transaction: 0, 1, 2 … */
+  /** Number of the leg in its transaction, from 0. */
   leg: number;
   kind: MovementKind;
   subject_id: string;
@@ -87,20 +87,20 @@ export interface EventRow {
   subject_id: string;
   sequence: number;
   created_at: string;
-  /** The ids of its deliveries but for the last character. */
+  /** The ids of its deliveries without the last character, which the database adds. */
   delivery_id: string;
   body: string;
 }
 
-/** A decided change: written whole in one transaction, or not at all. */
+/** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
-  /** The answer to the request; kept under its idempotency key. */
+  /** The answer to the request, which is stored under its idempotency key. */
   answer: Answer;
-  /** The payment or transfer as it was when this was decided; null for a create. */
+  /** The payment or transfer on which the decision is based; null for a create. */
   expects: { id: string; sequence: number } | null;
-  /** The payment as it is to be; null when the change is of none. */
+  /** The new state of the payment; null if the change concerns no payment. */
   payment: PaymentRow | null;
-  /** The transfer as it is to be; null when the change is of none. */
+  /** The new state of the transfer; null if the change concerns no transfer. */
   transfer: TransferRow | null;
   refunds: RefundRow[];
   ledger: MovementRow[];

@@ -1,23 +1,23 @@
-/** The committing statement: `pay.commit` over a list of changes. */
+/** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
 import type { Change } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
-/** A change, and who asks for it. */
+/** A change with the access of its request. */
 export interface RequestedChange {
   access: Access;
   change: Change;
   idempotency: Idempotency | null;
 }
 
-/** Exported for the benchmark, which issues the very same statement by pgbench. */
+/** The statement. The benchmark runs the same text with pgbench. */
 export const COMMIT = `select * from pay.commit(
   p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
   p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_patience_ms => $7::int)`;
 
 /**
- * Its parameters.
- * @param patience_ms how long it waits for locks; null for as long as a twin may wait
+ * Returns the parameters of `COMMIT`.
+ * @param patience_ms longest wait for a lock; null: as long as a request waits for its twin
  */
 export function commitParameters(
   list: readonly RequestedChange[],
@@ -48,7 +48,7 @@ export function commitParameters(
   ];
 }
 
-/** About how many characters a change brings. */
+/** Estimates the number of characters of a change. */
 export function charactersOf({ change }: RequestedChange): number {
   const { answer, payment, transfer, refunds, events } = change;
   let characters = answer.body.length + (payment?.body.length ?? 0) + (transfer?.body.length ?? 0);

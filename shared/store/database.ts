@@ -1,9 +1,10 @@
 /**
- * The connection to Postgres: a small pool, one prepared statement per call, a deadline for each,
- * and the one place where a database error becomes a code of the contract.
+ * The connection to Postgres: a small pool, one prepared statement for each call, and a deadline
+ * for each statement. This module maps database errors to error codes.
  *
- * A database that is away is noticed by a question beside the statements (database_health.ts): a
- * frozen one costs a request a second and a half, and those that follow nothing (promise R12).
+ * A health check on a separate connection detects that the database is unavailable
+ * (database_health.ts). If the database hangs, the first request fails after about 1.5 s and later
+ * ones fail at once (promise R12).
  */
 
 import postgres from "postgres";
@@ -13,55 +14,55 @@ import { encryptedSockets } from "./database_socket.ts";
 import { outliveLostWrites } from "./lost_write.ts";
 import { DatabaseHealth, type Probe, PROBE_DEADLINE_MS } from "./database_health.ts";
 
-/** How to reach the database. */
+/** Options of a connection pool. */
 interface DatabaseOptions {
-  /** `postgres://…`; its `sslmode` says whether it is encrypted (database_encryption.ts). */
+  /** `postgres://…`. Its `sslmode` selects the encryption (database_encryption.ts). */
   url: string;
-  /** PEM of an authority that the server's certificate may be of, beside the runtime's. */
+  /** Certificate authority in PEM that is trusted in addition to those of the runtime. */
   authority?: string;
-  /** Connections of this isolate; small, because a platform runs many isolates. */
+  /** Most connections of this isolate. Small, because a platform runs many isolates. */
   max_connections?: number;
-  /** Closes a connection after so many seconds without use; 60 by default. */
+  /** Seconds without use after which a connection closes; 60 by default. */
   idle_s?: number;
-  /** Off behind a transaction pooler; by default where the port is that of Supabase's (6543). */
+  /** False behind a transaction pooler, and by default on the port of Supabase's pooler (6543). */
   prepare?: boolean;
-  /** The database counts as away if a health check takes longer: 1 s by default (R12). */
+  /** The database is unavailable if a health check takes longer; 1 s by default (promise R12). */
   away_after_ms?: number;
-  /** Called for each statement as it is sent; tests count round trips with it. */
+  /** Called with each statement that is sent. Tests count round trips with it. */
   on_statement?: (text: string) => void;
 }
 
-/** Connections of one isolate. More were measured slower on two cores (4 and 8 alike). */
+/** Connections of one isolate. On two cores 8 were measured as fast as 4, and more were slower. */
 const DEFAULT_CONNECTIONS = 4;
-/** Closes a connection after so many seconds without use. */
+/** Seconds without use after which a connection closes. */
 const IDLE_S = 60;
-/** Longest time a statement may take: over the 3 s for which a twin waits for the first request. */
+/** Deadline of a statement: more than the 3 s that a request waits for its twin. */
 const STATEMENT_DEADLINE_MS = 5_000;
-/** A statement that takes longer makes us ask whether the database answers at all. */
+/** Time after which a statement is slow and starts a health check. */
 const SLOW_AFTER_MS = 500;
-/** The connection of the question is given up when it was not needed for so long. */
+/** Seconds without use after which the connection of the health check closes. */
 const PROBE_IDLE_S = 20;
-/** How long the other statements of a pool that is replaced may go on: as long as any may. */
+/** Time for the running statements of a replaced pool: the deadline of a statement. */
 const DRAIN_MS = STATEMENT_DEADLINE_MS;
 
-/** SQLSTATE of a transaction that was ended because it waited in a circle. */
+/** SQLSTATE of a transaction that a deadlock ended. */
 const DEADLOCK = "40P01";
 /** SQLSTATE of a statement that waited too long for a lock. */
 const LOCK_TIMEOUT = "55P03";
-/** How often such a statement is sent in all. */
+/** Most attempts of a statement that ends in a deadlock. */
 const DEADLOCK_TRIES = 3;
 
-/** A database that answers one statement at a time per connection. */
+/** A pool of connections. Each connection runs one statement at a time. */
 export interface Database {
-  /** Sends one statement and gives its rows. Throws `ApiError`. One round trip. */
+  /** Runs one statement and returns its rows. Throws `ApiError`. One round trip. */
   query<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]>;
-  /** As `query`, but throws the driver's error, for a caller that can tell what to make of it. */
+  /** Like `query`, but throws the driver's error, for callers that handle it themselves. */
   attempt<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]>;
-  /** Ends all connections; statements under way are finished first. */
+  /** Closes all connections after their running statements. */
   close(): Promise<void>;
 }
 
-/** Opens a pool; connects when first used. */
+/** Opens a pool. It connects at the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   outliveLostWrites();
   const prepare = isPrepared(options);
@@ -74,7 +75,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     retired.delete(old);
     await old.end({ timeout: 0 }).catch(() => {});
   };
-  /** Leaves a pool whose connections cannot be relied on; statements under way may go on. */
+  /** Replaces a pool with broken connections. Its running statements may go on for `drain_ms`. */
   const replace = (old: postgres.Sql, drain_ms: number) => {
     if (pool !== old) return;
     pool = open();
@@ -95,7 +96,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     try {
       return withoutHoles(await whileWell(rows, health, leave) as unknown as Row[]);
     } catch (error) {
-      // The driver would use the lost connection's object again, with what was left in it.
+      // The driver would reuse the object of the lost connection with its unsent data (ADR 0018).
       if (LOST.test(codeOf(error) ?? "")) leave();
       throw error;
     }
@@ -105,7 +106,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       try {
         return await once<Row>(text, parameters);
       } catch (error) {
-        // The statement was all of its transaction and left nothing: it is safe to send again.
+        // The statement is a whole transaction and was rolled back, so a retry is safe.
         if (codeOf(error) !== DEADLOCK || tries === DEADLOCK_TRIES) throw error;
       }
     }
@@ -127,16 +128,16 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * The rows of an answer. postgres.js 3.4.9 goes on counting rows where a connection broke off within
- * an answer: the next answer then begins with as many holes.
+ * Removes empty elements from an answer. If a connection breaks inside an answer, postgres.js 3.4.9
+ * does not reset its row count, and the next answer begins with that many empty elements.
  */
 function withoutHoles<Row>(rows: Row[]): Row[] {
   return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true);
 }
 
 /**
- * Nothing is sent behind a statement that has no answer yet: one that waits for a lock would hold it up,
- * whoever sent it. The driver knows this option, its types do not.
+ * Turns pipelining off, because a statement that waits for a lock would delay the statements behind
+ * it. The driver has this option, but its types lack it.
  */
 const ONE_AT_A_TIME = { max_pipeline: 0 };
 
@@ -144,17 +145,17 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
     max,
-    // The driver's own TLS does not work on the edge runtime's Deno.
+    // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0026).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),
     // Longest time to open a connection (promise R12: 503 within 2 s).
     connect_timeout: (SLOW_AFTER_MS + awayAfterMs(options)) / 1_000,
     idle_timeout,
-    // One failed attempt answers the request; the next request tries again.
+    // A failed attempt fails the request. The next request tries again.
     backoff: false,
     ...ONE_AT_A_TIME,
-    // Saves the round trip that would fetch array types: none is used.
+    // Saves the round trip that fetches array types, which the service does not use.
     fetch_types: false,
     onnotice: () => {},
     connection: { application_name: "payments" },
@@ -165,15 +166,15 @@ function awayAfterMs({ away_after_ms }: DatabaseOptions): number {
   return away_after_ms ?? PROBE_DEADLINE_MS;
 }
 
-/** Port of Supabase's pooler for transactions; a statement may find another session than the last. */
+/** Port of Supabase's transaction pooler, where each statement can run in another session. */
 const TRANSACTION_POOLER_PORT = "6543";
 
-/** Whether statements stay prepared in their session. */
+/** Reports whether prepared statements stay in their session. */
 function isPrepared({ prepare, url }: DatabaseOptions): boolean {
   return prepare ?? new URL(url).port !== TRANSACTION_POOLER_PORT;
 }
 
-/** The question beside the statements, over a connection that opens when it is first needed. */
+/** Creates the health check. Its connection opens when it is first needed. */
 function openProbe(options: DatabaseOptions): Probe {
   let sql: postgres.Sql | null = null;
   return {
@@ -192,17 +193,17 @@ function openProbe(options: DatabaseOptions): Probe {
   };
 }
 
-/** A server that refuses us a connection (too many clients, say) is there, and so is the pool. */
+/** A server that refuses a connection, for example because of too many clients, is available. */
 function isRefusal(error: unknown): boolean {
   return error instanceof postgres.PostgresError && !error.code.startsWith("57");
 }
 
-/** The answer when the database cannot be asked. */
+/** Makes the 503 for an unavailable database. */
 export function databaseAway(): ApiError {
   return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
 }
 
-/** The answer to a twin of a request that has no answer yet. */
+/** Makes the 409 for a twin of a request that has no answer yet. */
 export function requestInProgress(): ApiError {
   return tryAgain(
     "idempotency_in_progress",
@@ -210,13 +211,13 @@ export function requestInProgress(): ApiError {
   );
 }
 
-/** A driver's error as an answer. Nothing of the error's text gets into it. */
+/** Maps an error of the driver to an `ApiError`. The text of the error does not get into it. */
 export function toApiError(error: unknown): Error {
   if (error instanceof ApiError) return error;
   const code = codeOf(error);
   if (code === null) return error instanceof Error ? error : new Error("unknown");
   const { where } = error as { where?: unknown };
-  // A twin that waited too long for the first request's answer.
+  // A twin waited too long for the answer of the first request.
   if (code === LOCK_TIMEOUT && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }
@@ -224,29 +225,29 @@ export function toApiError(error: unknown): Error {
 }
 
 /**
- * What means "not now" rather than "wrong": connection failures of the driver and the system, and
- * the SQLSTATE classes 08 (connection), 40 (rollback: deadlock, serialization), 53 (resources),
- * 55P03 (lock timeout), 57 (operator intervention).
+ * Codes of temporary errors, which are answered 503: connection failures of the driver and the
+ * system, and the SQLSTATE classes 08 (connection), 40 (rollback: deadlock, serialization), 53
+ * (resources), 55P03 (lock timeout), 57 (operator intervention).
  */
 const AWAY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
 
-/** What means that a connection is gone: of those that AWAY names, all but the server's own "later". */
+/** Codes after which the pool is replaced, because its connections can be lost. */
 const LOST =
   /^(CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED)|E(CONNRESET|PIPE|TIMEDOUT)|08\w{3}|57P0\d)$/;
 
-/** Whether a statement waited too long for a lock. */
+/** Reports whether a statement waited too long for a lock. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === LOCK_TIMEOUT;
 }
 
-/** Whether an error of `attempt` means that the database cannot be asked now. */
+/** Reports whether an error of `attempt` means that the database is unavailable now. */
 export function isAway(error: unknown): boolean {
   const { syscall } = error as { syscall?: unknown };
   return isOverdue(error) || syscall !== undefined || AWAY.test(codeOf(error) ?? "");
 }
 
-/** Whether `attempt` gave up after its deadline, or that of a connection. */
+/** Reports whether `attempt` exceeded the deadline of a statement or of a connection. */
 export function isOverdue(error: unknown): boolean {
   return error instanceof ApiError || codeOf(error) === "CONNECT_TIMEOUT";
 }
@@ -257,9 +258,10 @@ function codeOf(error: unknown): string | null {
 }
 
 /**
- * The result of a statement, or `service_unavailable` once the database is away or the statement has
- * taken too long. It may still commit then: the client finds out by retrying with its key.
- * @param on_late told when the database is well and the statement has not ended all the same
+ * Waits for the result of a statement. Throws `service_unavailable` if the database is unavailable
+ * or the statement exceeds its deadline. The statement can still commit after that, so the client
+ * repeats the request with its idempotency key.
+ * @param on_late called if the statement exceeds its deadline
  */
 async function whileWell<T>(
   work: Promise<T>,

@@ -1,13 +1,13 @@
 /**
- * Whether a connection to the database is encrypted: as `sslmode` of its URL says. Without one it is
- * `prefer`, on this machine `disable`. So every URL works that worked, and those of other machines
- * are encrypted wherever the server can.
+ * The encryption of connections to the database, from `sslmode` in the URL. The default is
+ * `prefer`, and `disable` for a database on this machine. So a connection to another machine is
+ * encrypted if the server supports it (ADR 0026).
  */
 
-/** As libpq has them, so far as they are told apart here: what is stricter than `require` is `verify`. */
+/** The modes of libpq. `verify` stands for both `verify-ca` and `verify-full`. */
 export type EncryptionMode = "disable" | "prefer" | "require" | "verify";
 
-/** Hosts that are this machine; no name is a socket of it. */
+/** Hosts of this machine. An empty host is a local socket. */
 const LOOPBACK = /^(|localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 const MODES: Readonly<Record<string, EncryptionMode>> = {
   disable: "disable",
@@ -18,19 +18,24 @@ const MODES: Readonly<Record<string, EncryptionMode>> = {
   "verify-full": "verify",
 };
 
-/** The mode of a `postgres://…`. Errors: its `sslmode` is none; the URL is not repeated. */
+/**
+ * Returns the encryption mode of a `postgres://…` URL.
+ * @throws {Error} for an unknown `sslmode`; the message does not repeat the URL
+ */
 export function encryptionOf(url: string): EncryptionMode {
   const { hostname, searchParams } = new URL(url);
   const asked = searchParams.get("sslmode");
   if (asked === null) return LOOPBACK.test(hostname) ? "disable" : "prefer";
   const mode = MODES[asked];
   if (mode === undefined) {
-    throw new Error(`sslmode "${asked}" is none: it must be ${Object.keys(MODES).join(", ")}`);
+    throw new Error(
+      `sslmode "${asked}" does not exist: use one of ${Object.keys(MODES).join(", ")}`,
+    );
   }
   return mode;
 }
 
-/** What postgres.js itself is told, where it can encrypt: in newer Deno than the edge runtime's. */
+/** Returns the TLS option of postgres.js, for programs on a Deno where its TLS works. */
 export function driverEncryption(
   url: string,
 ): { ssl: false | "prefer" | "require" | "verify-full" } {

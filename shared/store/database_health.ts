@@ -1,30 +1,30 @@
 /**
- * Whether the database answers at all, as opposed to being slow at one statement: a question of its
- * own (`select 1`), asked over a connection of its own while a statement keeps us waiting. Once it
- * goes unanswered, requests fail at once and the question is repeated until it is answered (promise
- * R12, ADR 0020).
+ * The health check of the database. It distinguishes an unavailable database from a slow statement.
+ * It runs `select 1` on a separate connection while a statement is slow. If the check fails,
+ * requests fail at once, and the check repeats until it succeeds (promise R12, ADR 0020).
  *
- * Nothing is asked while all statements are quick, and nothing goes on in the background but for a
- * while after a request that failed.
+ * There is no check while all statements are fast. In the background the check repeats only for
+ * some seconds after the last failed request.
  */
 
-/** How long the question may stay unanswered before the database counts as away (promise R12). */
+/** Deadline of a health check. After it the database counts as unavailable (promise R12). */
 export const PROBE_DEADLINE_MS = 1_000;
-/** Pause before the question is repeated while the database is away. */
+/** Pause between two checks while the database is unavailable. */
 const PROBE_PAUSE_MS = 200;
-/** So long after the last request that it failed, the question is repeated no more. */
+/** The checks stop this long after the last request that was refused. */
 const PROBE_FOR_MS = 10_000;
-/** A deadline that fires so late says that this process was busy, not that the database is away. */
+/** If a timer fires this late, the process was busy, and the check gets more time. */
 const LATE_MS = 250;
 
-/** How the question is put; rejects when there is no answer to come. */
+/** A health check of a database. */
 export interface Probe {
+  /** Runs the check. Rejects if it fails. */
   ask(): Promise<unknown>;
-  /** Gives the connection up, so that the next question opens another. */
+  /** Closes the connection. The next check opens a new one. */
   reset(): void;
 }
 
-/** Knows whether the database is away. */
+/** Tracks whether the database is available. */
 export class DatabaseHealth {
   readonly #probe: Probe;
   readonly #on_away: () => void;
@@ -37,8 +37,8 @@ export class DatabaseHealth {
   #is_closed = false;
 
   /**
-   * @param on_away called each time the database is found to be away
-   * @param deadline_ms how long the question may stay unanswered
+   * @param on_away called each time the database becomes unavailable
+   * @param deadline_ms deadline of a check
    */
   constructor(probe: Probe, on_away: () => void, deadline_ms: number) {
     this.#probe = probe;
@@ -46,7 +46,10 @@ export class DatabaseHealth {
     this.#deadline_ms = deadline_ms;
   }
 
-  /** Whether a request may be sent. At once, but for the first after a quiet time away. */
+  /**
+   * Reports whether a request may be sent. Answers at once, except for the first request after a
+   * pause of the checks: this one waits for a new check.
+   */
   async admits(): Promise<boolean> {
     if (!this.#is_away) return true;
     const is_watched = performance.now() < this.#wanted_until;
@@ -57,12 +60,12 @@ export class DatabaseHealth {
     return answers;
   }
 
-  /** Asks; whoever asks meanwhile shares the answer. False: the database is away. */
+  /** Runs a check, or joins the running one. False: the database is unavailable. */
   answers(): Promise<boolean> {
     return this.#asking ??= this.#ask().finally(() => this.#asking = null);
   }
 
-  /** Ends what goes on in the background. */
+  /** Stops the repeated checks and closes the connection. */
   close(): void {
     this.#is_closed = true;
     this.#pause?.end();
@@ -82,7 +85,7 @@ export class DatabaseHealth {
     return false;
   }
 
-  /** Repeats the question while the database is away and requests come. */
+  /** Repeats the check while the database is unavailable and requests arrive. */
   async #watch(): Promise<void> {
     if (this.#is_watching) return;
     this.#is_watching = true;
@@ -102,14 +105,14 @@ export class DatabaseHealth {
   }
 }
 
-/** Whether a question is answered in time. */
+/** Reports whether a check succeeds before its deadline. */
 function isAnswered(answer: Promise<unknown>, deadline_ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     let due = performance.now() + deadline_ms;
     const decide = () => {
       const late_ms = performance.now() - due;
       if (late_ms < LATE_MS) return resolve(false);
-      // The answer may lie here unread.
+      // The answer may have arrived already, and this process has not read it yet.
       due = performance.now() + LATE_MS;
       timer = setTimeout(decide, LATE_MS);
     };

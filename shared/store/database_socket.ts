@@ -1,35 +1,36 @@
 /**
- * A connection to the database over TLS. postgres.js 3.4.9 cannot make one on Deno 2.1.4, the
- * language level of the edge runtime: its change of a used socket to TLS never ends there
- * (denoland/deno#28526). So it is given this socket, which has done that already.
+ * Sockets to the database with TLS, for the driver. postgres.js 3.4.9 cannot open a TLS connection
+ * on Deno 2.1.4, the language level of the edge runtime, because upgrading a socket to TLS hangs
+ * there (denoland/deno#28526). So this module makes the TLS connection and passes it to the driver
+ * (ADR 0026).
  *
- * The server's certificate is checked wherever it is used: by the authorities that the runtime trusts
- * and, where one is given, one more.
+ * It always verifies the certificate of the server, against the authorities of the runtime and the
+ * operator's own one.
  */
 
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import type { EncryptionMode } from "./database_encryption.ts";
 
-/** What of the driver's options it is told. */
+/** The options that the driver passes. */
 interface DriverOptions {
   host: string[];
   port: number[];
 }
 
-/** "Do you speak TLS?": length 8, code 80877103 (PostgreSQL, "Message Formats"). */
+/** The SSLRequest message: length 8, code 80877103 (PostgreSQL, "Message Formats"). */
 const SSL_REQUEST = new Uint8Array([0, 0, 0, 8, 4, 210, 22, 47]);
 const YES = "S".charCodeAt(0);
 const READ_BYTES = 64 * 1024;
 
-/** The server's certificate, or its lack of TLS, is not what the URL asks for. */
+/** The server has no TLS or no valid certificate, which the URL requires. */
 class EncryptionFailed extends Error {
   override readonly name = "EncryptionFailed";
 }
 
 /**
- * The driver's `socket` option.
- * @param authority PEM of one more authority
+ * Returns the `socket` option of the driver.
+ * @param authority an additional certificate authority in PEM
  */
 export function encryptedSockets(mode: EncryptionMode, authority?: string) {
   const is_required = mode !== "prefer";
@@ -64,7 +65,7 @@ async function open(
   } catch (error) {
     encrypted.close();
     if (!(error instanceof Deno.errors.InvalidData)) throw error;
-    // Not to be trusted: libpq's `prefer` goes on without TLS then, too.
+    // The certificate is invalid. Like libpq, `prefer` then connects without TLS.
     if (!is_required) return await connect(hostname, port);
     throw new EncryptionFailed(error.message);
   }
@@ -76,7 +77,7 @@ async function connect(hostname: string, port: number): Promise<Deno.TcpConn> {
   return connection;
 }
 
-/** A stream over a connection that is being opened; what is written meanwhile waits. */
+/** A stream over a connection that is being opened. Earlier writes wait. */
 class DatabaseSocket extends Duplex {
   readonly #opened: Promise<Deno.Conn>;
   readonly #buffer = new Uint8Array(READ_BYTES);
@@ -87,7 +88,7 @@ class DatabaseSocket extends Duplex {
     this.#opened.catch((error) => this.destroy(asLost(error, "ECONNREFUSED")));
   }
 
-  /** What the driver looks at before it says goodbye. */
+  /** The driver reads it before it sends its last message. */
   get readyState(): "open" | "closed" {
     return this.destroyed ? "closed" : "open";
   }
@@ -107,13 +108,13 @@ class DatabaseSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    // One that is still being opened is closed when it is open: nobody waits for it.
+    // A connection that is still being opened closes later, and nothing waits for that.
     this.#opened.then((connection) => connection.close()).catch(() => {});
     done(error);
   }
 }
 
-/** An error of the connection with a code that says so, as those of node's sockets have. */
+/** Adds an error code to an error of the connection, as the sockets of Node.js do. */
 function asLost(error: unknown, code = "ECONNRESET"): Error {
   if (error instanceof EncryptionFailed) return error;
   const { code: own, message } = error as { code?: unknown; message: string };

@@ -1,10 +1,10 @@
 /**
- * Calls of the entry functions that answer one request each. Tenants take turns, and these calls never
- * take all connections of the pool. A tenant that sends too many of them delays itself, but neither the
- * calls of others nor the statements that many requests share (coalescer.ts).
+ * Calls of the entry functions that answer one request each. Tenants alternate, and these calls
+ * never use all connections of the pool. A tenant that sends too many requests delays itself, but
+ * neither other tenants nor the statements that many requests share (coalescer.ts).
  *
- * Rate limits do not bound the number of calls: a request over its limit costs a call as well, and a
- * reset or a twin keeps its connection for seconds. Source: ADR 0035.
+ * Rate limits do not bound the number of calls: a request over its limit costs a call as well, and
+ * a reset or a twin occupies its connection for seconds. Source: ADR 0035.
  */
 
 import { Coalescer } from "./coalescer.ts";
@@ -13,16 +13,16 @@ import { KnownEnvironments } from "./known_environments.ts";
 import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
 import { type Access, type Admitted, type Row, unauthorized, untilFresh } from "./outcome.ts";
 
-/** How many calls may be under way. */
+/** Most calls under way. */
 export interface CallLimits {
   under_way: number;
   of_tenant: number;
 }
 
-/** A pool has four connections unless the operator says otherwise (database.ts). */
+/** One less than the default number of connections of a pool (database.ts). */
 const LIMITS: CallLimits = { under_way: 3, of_tenant: 2 };
 
-/** A call whose turn has not come. */
+/** A call that waits for its turn. */
 interface Waiting {
   key_hash: string;
   start: () => void;
@@ -30,7 +30,7 @@ interface Waiting {
 
 /** The calls of one pool. */
 export class EntryCalls {
-  /** The environments of keys, from the answers of this pool. */
+  /** The environments of keys, from earlier answers. */
   readonly environments = new KnownEnvironments();
   readonly #database: Database;
   readonly #limits: CallLimits;
@@ -40,7 +40,7 @@ export class EntryCalls {
   /** Keys of the calls under way. The tenant of a key may become known later. */
   readonly #under_way: string[] = [];
 
-  /** @param limits others only in tests */
+  /** @param limits only tests pass others */
   constructor(database: Database, limits: CallLimits = LIMITS) {
     this.#database = database;
     this.#limits = limits;
@@ -53,7 +53,10 @@ export class EntryCalls {
     );
   }
 
-  /** Calls an entry function that answers one request with one row, and admits the row. */
+  /**
+   * Calls an entry function that answers one request with one row. Throws the errors of
+   * `untilFresh`.
+   */
   ask<T extends Row<string> = Row>(
     access: Access,
     text: string,
@@ -70,11 +73,11 @@ export class EntryCalls {
     });
   }
 
-  /** The environment of a key; asks the database once for each key. Throws `unauthorized`. */
+  /** Returns the environment of a key. One query for each new key. Throws `unauthorized`. */
   async environmentOf(access: Access): Promise<string> {
     const known = this.environments.of(access.key_hash);
     if (known !== undefined) return known;
-    // Not counted: the request itself will be.
+    // Does not count against the rate limit, because the request itself will.
     const asked = { ...access, scope: null, rate_limits: null };
     const row = await this.#owners.ask({ access: asked, kind: null, id: null, idempotency: null });
     if (row.environment_id === null) throw unauthorized();
@@ -84,7 +87,7 @@ export class EntryCalls {
   /** Waits for the turn of the caller. */
   async #begin(access: Access): Promise<void> {
     const { key_hash } = access;
-    // The tenant matters only if calls wait, so an idle service makes no second call.
+    // Only a call that must wait needs its tenant, so an idle service makes no second call.
     if (this.#hasRoom(this.#tenantOf(key_hash))) return void this.#under_way.push(key_hash);
     const tenant = await this.environmentOf(access);
     if (this.#hasRoom(tenant)) return void this.#under_way.push(key_hash);
@@ -100,7 +103,7 @@ export class EntryCalls {
     return this.environments.of(key_hash) ?? key_hash;
   }
 
-  /** Whether a tenant's call may begin. If so, none of the tenant's calls waits. */
+  /** Reports whether a call of a tenant may begin. If so, no other call of the tenant waits. */
   #hasRoom(tenant: string): boolean {
     const { under_way, of_tenant } = this.#limits;
     if (this.#under_way.length >= under_way) return false;
@@ -112,7 +115,7 @@ export class EntryCalls {
     for (const [tenant, queue] of this.#waiting) {
       if (!this.#hasRoom(tenant)) continue;
       const next = queue.shift()!;
-      // Last in line, so that the next call is another tenant's.
+      // Moves to the end, so that the next call belongs to another tenant.
       this.#waiting.delete(tenant);
       if (queue.length > 0) this.#waiting.set(tenant, queue);
       this.#under_way.push(next.key_hash);

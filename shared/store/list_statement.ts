@@ -1,17 +1,18 @@
-/** The statement that reads pages for requests that were made at the same time (`pay.list`). */
+/** The statement that reads pages for a list of requests (`pay.list`). */
 
 import { type Access, listedAccess } from "./outcome.ts";
 import type { PageRequest } from "./page_request.ts";
 
+/** The statement. */
 export const LIST = `select * from pay.list(p_requests => $1::text)`;
 
-/** A page to read, and who asks for it. */
+/** A page to read, with the access of its request. */
 export interface RequestedPage {
   access: Access;
   page: PageRequest;
 }
 
-/** The parameter of the statement. */
+/** Returns the parameter of `LIST`. */
 export function listParameter(list: readonly RequestedPage[]): string {
   return JSON.stringify(list.map(({ access, page }, i) => {
     const { kind, limit, starting_after, filters, parent_id } = page;

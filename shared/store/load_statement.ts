@@ -1,4 +1,4 @@
-/** The statement that loads resources for requests that were made at the same time (`pay.load`). */
+/** The statement that loads resources for a list of requests (`pay.load`). */
 
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
@@ -12,18 +12,19 @@ export type ResourceKind =
   | "webhook_endpoints"
   | "webhook_deliveries";
 
+/** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;
 
-/** A resource to load, and who asks for it. */
+/** A resource to load, with the access of its request. */
 export interface RequestedResource {
   access: Access;
-  /** Null: the request is only admitted. */
+  /** Null: the statement only checks the key and its scope. */
   kind: ResourceKind | null;
   id: string | null;
   idempotency: Idempotency | null;
 }
 
-/** The parameter of the statement. */
+/** Returns the parameter of `LOAD`. */
 export function loadParameter(list: readonly RequestedResource[]): string {
   return JSON.stringify(list.map(({ access, kind, id, idempotency }, i) => ({
     ...keyedRequest(access, idempotency, null, i),

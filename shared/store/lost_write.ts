@@ -1,16 +1,16 @@
 /**
- * Keeps an isolate alive when the driver loses a connection. On Deno 2.1.4, the language level of the
- * edge runtime, a write of postgres.js 3.4.9 that was due cannot be called off any more when the socket
- * closes; it fails on the socket that is gone, outside of every promise, and would end the isolate
- * with all its requests. The statements of that connection are told by the driver itself.
+ * Keeps an isolate alive when the driver loses a connection. On Deno 2.1.4, the language level of
+ * the edge runtime, postgres.js 3.4.9 cannot cancel a scheduled write when the socket closes. The
+ * write then throws outside of every promise, which would end the isolate and all its requests. The
+ * driver itself fails the statements of that connection (ADR 0018).
  */
 
-/** The message, and the first line of the stack below it. */
+/** Matches the message of the error and the first line of its stack. */
 const LOST_WRITE = /^[^\n]*\n\s*at nextWrite \([^\n]*\bpostgres\b[^\n]*connection\.js/;
 
 let is_listening = false;
 
-/** From now on that one error ends nothing. */
+/** Installs a listener that ignores this error. Further calls do nothing. */
 export function outliveLostWrites(): void {
   if (is_listening) return;
   is_listening = true;

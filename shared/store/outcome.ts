@@ -1,6 +1,7 @@
 /**
- * The part that all entry functions share: the caller's access, and the error codes of the outcomes
- * of admission, idempotency and paging. The caller of an entry function handles its other outcomes.
+ * The shared part of all calls of entry functions: the access of a request, and the error codes for
+ * the outcomes of admission, idempotency and paging (contract §5, contract §6). The caller of an
+ * entry function handles its other outcomes.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -9,28 +10,32 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 
-/** Requests a second, with bursts of twice that; 0: no limit. */
+/** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
+  /** Limit of one key. */
   key: number;
-  /** All keys of an environment together. */
+  /** Limit of all keys of an environment together. */
   environment: number;
 }
 
-/** Who asks, and when. */
+/** The access of a request: its key, the scope that it needs, and its time. */
 export interface Access {
   /** Lower-case hex SHA-256 of the key text. */
   key_hash: string;
-  /** The scope that the operation needs; null when any key will do. */
+  /** The scope that the operation needs; null if any key is enough. */
   scope: Scope | null;
   at_ms: number;
   request_id: string;
-  /** Null: not limited, or this request is counted already. */
+  /** Null: there are no limits, or the request is counted already. */
   rate_limits: RateLimits | null;
-  /** Called with the key's id and the requests that it or its environment has left, the smaller. */
+  /**
+   * Called with the id of the key, and the smaller number of requests left to it or its
+   * environment.
+   */
   observe: (api_key_id: string, remaining: number | null) => void;
 }
 
-/** The idempotency key of a request, with the fingerprint of what it asks. */
+/** The idempotency key of a request, and the fingerprint of the request. */
 export interface Idempotency {
   key: string;
   /** Lower-case hex SHA-256. */
@@ -38,8 +43,9 @@ export interface Idempotency {
 }
 
 /**
- * A request as the entry functions take it in a list (supabase/schemas/admission.sql); `n` ties a row
- * to it. A writing request has more (`keyedRequest`).
+ * Makes the entry of a request in the list that an entry function takes
+ * (supabase/schemas/admission.sql). The row of its answer has the same `n`. `keyedRequest` adds the
+ * fields of a write.
  */
 export function listedAccess(access: Access, index: number) {
   return {
@@ -52,8 +58,8 @@ export function listedAccess(access: Access, index: number) {
 }
 
 /**
- * A request that may have an idempotency key.
- * @param answer to store under the key when the request claims it; null if it only looks for one
+ * Makes the entry of a request that can have an idempotency key.
+ * @param answer is stored if the request claims the key; null: the request only looks for an answer
  */
 export function keyedRequest(
   access: Access,
@@ -69,7 +75,7 @@ export function keyedRequest(
   };
 }
 
-/** The parameter of an entry function that writes one request: a list of one. */
+/** Makes the parameter of an entry function for one request: a list with one entry. */
 export function requestParameter(
   access: Access,
   idempotency: Idempotency | null = null,
@@ -78,13 +84,15 @@ export function requestParameter(
   return JSON.stringify([keyedRequest(access, idempotency, answer)]);
 }
 
-/** The errors of the outcomes with which any entry function refuses a request. */
+/** The error of each outcome with which an entry function refuses a request. */
 const REFUSALS = {
   unauthorized,
   forbidden: ({ scope }: Access) =>
-    new ApiError("permission_denied", `This API key lacks the scope "${scope}"`, {
-      required_scope: scope,
-    }),
+    new ApiError(
+      "permission_denied",
+      `This API key lacks the scope "${scope}": use a key that has it`,
+      { required_scope: scope },
+    ),
   rate_limited: rateLimited,
   live: () => new ApiError("test_key_required", "The sandbox takes test keys only"),
   /** One answer for unknown ids and for ids of other environments. */
@@ -96,9 +104,11 @@ const REFUSALS = {
     ),
   in_progress: requestInProgress,
   unknown_cursor: () =>
-    new ApiError("invalid_parameter", "Unknown cursor: no such item in this list", {
-      param: "starting_after",
-    }),
+    new ApiError(
+      "invalid_parameter",
+      '"starting_after" names no item of this list: send the "next_cursor" of the previous page',
+      { param: "starting_after" },
+    ),
 } as const;
 
 /** An outcome that refuses a request. */
@@ -111,13 +121,13 @@ type Refusal = keyof typeof REFUSALS;
 export interface Row<Own extends string = never> {
   outcome: Refusal | "resetting" | "expired" | "replay" | "ok" | "committed" | Own;
   api_key_id: string | null;
-  /** Requests that the key and its environment have left; null when they are not limited. */
+  /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining?: number | null;
   status: number | null;
   body: string | null;
-  /** Of a webhook endpoint: its revision, secrets, environment and account, as JSON text. */
+  /** For a webhook endpoint: its revision, secrets, environment and account, as JSON text. */
   detail?: string | null;
-  /** Of a commit: how many deliveries it made due; a bigint as text. */
+  /** For a commit: the number of deliveries that it made due, a bigint as text. */
   deliveries?: string | null;
 }
 
@@ -126,16 +136,20 @@ export type Admitted<T extends Row<string>> = T & {
   outcome: Exclude<T["outcome"], Refusal | "resetting">;
 };
 
-/** How often a request is sent again when an answer older than 24 hours was in its way. */
+/** Most retries of a request whose idempotency key has an expired answer. */
 const EXPIRED_TRIES = 3;
 
-/** How long requests wait while their sandbox is being reset, and how long between two looks. */
+/**
+ * Longest time that a request waits for a reset of its sandbox, and the pause between two tries.
+ */
 const RESET_PATIENCE_MS = 3_000;
 const RESET_PAUSE_MS = 5;
 
 /**
- * Asks, and admits the row; again while an outlived answer was in the way, which is then gone, and while
- * the sandbox is being reset. Throws `service_unavailable` when that takes too long.
+ * Calls `ask` until the outcome is final, and returns its row. It repeats the call if the stored
+ * answer of the idempotency key had expired, because the call deletes such an answer, and while the
+ * sandbox is being reset. Throws the error of the outcome, and `service_unavailable` if the reset
+ * takes too long.
  */
 export async function untilFresh<T extends Row<string>>(
   access: Access,
@@ -158,7 +172,7 @@ export async function untilFresh<T extends Row<string>>(
   }
 }
 
-/** One answer for every reason why a key opens nothing (contract §6). */
+/** Makes the 401 for a key that is unknown, revoked or expired (contract §6). */
 export function unauthorized(): ApiError {
   return new ApiError(
     "unauthorized",
@@ -169,8 +183,8 @@ export function unauthorized(): ApiError {
 }
 
 /**
- * Too many requests: of a key, or of an address without one. The window of the limit slides: after a
- * second a part of it is free again.
+ * Makes the 429 of a key, or of an address without a valid key. The window slides, so some requests
+ * are possible again after a second.
  */
 export function rateLimited(): ApiError {
   return tryAgain("rate_limited", "Too many requests: slow down and try again");

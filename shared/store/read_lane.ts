@@ -1,10 +1,10 @@
 /**
- * The read lane: runs costly reads one at a time over a connection of their own, so that no write
- * waits behind one (ADR 0029).
+ * The read lane runs costly reads one at a time on a separate connection, so that no write waits
+ * for one (ADR 0029).
  *
- * Tenants take turns, however many requests and keys each has. After a read that took t the lane
- * pauses for a multiple of t, so that the reads of an isolate use a share of one processor. If the
- * queue of a tenant is full, or a request waits too long, the answer is 503 with `Retry-After`.
+ * Tenants alternate, independent of their numbers of requests and keys. After a read of duration t
+ * the lane pauses for a multiple of t, so that these reads use only a share of one processor. If
+ * the queue of a tenant is full, or a request waits too long, the answer is 503 with `Retry-After`.
  */
 
 import { tryAgain } from "../core/errors.ts";
@@ -12,20 +12,20 @@ import { isAway } from "./database.ts";
 
 /** Limits of the lane. */
 interface LaneLimits {
-  /** The lane pauses for so many times the duration of a read. */
+  /** Pause after a read, as a multiple of its duration. */
   rest_factor: number;
-  /** Requests of one tenant that may wait. */
+  /** Most waiting requests of one tenant. */
   waiting_of_tenant: number;
-  /** Requests of all tenants that may wait. */
+  /** Most waiting requests of all tenants. */
   waiting: number;
   /** Longest time that a request waits. */
   patience_ms: number;
 }
 
 /**
- * Reads take about a tenth of one processor. A page of 2 000 rows takes about 2 ms, so the lane
+ * Reads use about a tenth of one processor. A page of 2 000 rows takes about 2 ms, so the lane
  * reads about 50 pages a second and serves 50 waiting requests within `patience_ms`. A 503 comes
- * within the same 2 s as that of a database that is away (promise R12).
+ * within 2 s, as it does if the database is unavailable (promise R12).
  */
 const LIMITS: LaneLimits = {
   rest_factor: 9,
@@ -34,8 +34,8 @@ const LIMITS: LaneLimits = {
   patience_ms: 2_000,
 };
 /**
- * Longest pause. The work of a page is bounded: a read that takes longer than 6 ms has waited for a
- * lock or a processor, which is no reason to delay other reads.
+ * Longest pause. The work of a page is bounded, so a read above 6 ms has waited for a lock or a
+ * processor. That is no reason to delay other reads.
  */
 export const REST_MAX_MS = 50;
 
@@ -55,15 +55,15 @@ export class ReadLane {
   /** Set only while a request waits for the end of a pause. */
   #rest: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param limits others only in tests */
+  /** @param limits only tests pass others */
   constructor(limits: LaneLimits = LIMITS) {
     this.#limits = limits;
   }
 
   /**
-   * Reads when the tenant has its turn. Throws the errors of `read`, and `service_unavailable`.
-   * @param tenant the environment that the database has named for the key, so that keys that open
-   *   nothing take no place of others
+   * Runs `read` when it is the tenant's turn. Throws the errors of `read`, and
+   * `service_unavailable`.
+   * @param tenant the environment of the key, from the database, so that invalid keys have no queue
    */
   async run<T>(tenant: string, read: () => Promise<T>): Promise<T> {
     await this.#turn(tenant);
@@ -127,7 +127,7 @@ export class ReadLane {
     entry.start();
   }
 
-  /** A request has waited for `patience_ms`. */
+  /** Rejects a request that has waited for `patience_ms`. */
   #leave(tenant: string, entry: Waiting): void {
     const queue = this.#queues.get(tenant)!;
     queue.splice(queue.indexOf(entry), 1);
@@ -156,6 +156,6 @@ export class ReadLane {
 function tooMany() {
   return tryAgain(
     "service_unavailable",
-    "Too many lists of this kind are waiting: try again",
+    "Too many requests for filtered lists are waiting: try again",
   );
 }

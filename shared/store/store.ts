@@ -1,7 +1,7 @@
 /**
  * The store of payments, transfers and lists: calls entry functions of the database (schema `pay`),
- * each in one round trip, and turns their outcomes into values or `ApiError`s. Webhooks and API keys
- * have stores of their own (`webhook_store.ts`, `api_key_store.ts`).
+ * each in one round trip, and turns their outcomes into values or `ApiError`s. Webhooks and API
+ * keys have stores of their own (`webhook_store.ts`, `api_key_store.ts`).
  *
  * Every call presents the hash of the caller's key, and the database decides which environment and
  * scopes the key opens. Each call passes the id of the API key to `observe`, for the log.
@@ -35,48 +35,49 @@ import {
   untilFresh,
 } from "./outcome.ts";
 
-/** A stored resource, or the kept answer of an earlier request with the same key. */
+/** A stored resource, or the stored answer of an earlier request with the same idempotency key. */
 export type Loaded =
-  /**
-   * `detail`: of a webhook endpoint its revision, secrets, environment and account, as JSON text.
-   */
+  /** `detail` of a webhook endpoint: revision, secrets, environment and account, as JSON text. */
   | { outcome: "found"; body: string; detail: string | null }
   | { outcome: "replay"; answer: Answer };
 
-/** What came of a change. */
+/** The outcome of a change. */
 export type Committed =
   | { outcome: "committed"; answer: Answer }
   | { outcome: "replay"; answer: Answer }
+  /** Another request has changed the resource meanwhile; nothing was written. */
   | { outcome: "stale" }
-  /** A new transfer is more than the available balance; nothing was written. */
+  /** A new transfer exceeds the available balance; nothing was written. */
   | { outcome: "insufficient" };
 
-/** A page of a list: the bodies joined by commas, newest first. */
+/** A page of a list. */
 interface Page {
+  /** The items as JSON text, newest first, separated by commas. */
   data: string;
   has_more: boolean;
   next_cursor: string | null;
 }
 
-/** The service's memory. */
+/** The store of payments, transfers and lists. Each method throws `ApiError`. */
 export interface Store {
-  /** Throws `unauthorized` or `permission_denied` unless the key opens its environment. */
+  /** Checks the key. Throws `unauthorized` or `permission_denied`. */
   authenticate(access: Access): Promise<void>;
-  /** Throws `not_found` for an id that the key's environment does not hold. */
+  /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
   load(
     access: Access,
     kind: ResourceKind,
     id: string,
     idempotency?: Idempotency | null,
   ): Promise<Loaded>;
+  /** Reads a page of a list. */
   list(access: Access, request: PageRequest): Promise<Page>;
-  /** Writes a change whole or not at all, with its answer kept under the idempotency key. */
+  /** Writes a change whole or not at all, and stores its answer under the idempotency key. */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
-  /** What each account of each currency holds, as JSON text. */
+  /** Returns the answer of `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
-  /** Empties the key's sandbox. */
+  /** Deletes the data of the key's sandbox (ADR 0027). */
   resetSandbox(access: Access, idempotency: Idempotency | null): Promise<Committed>;
-  /** Whether the database answers. Throws `service_unavailable`. */
+  /** Checks that the database answers. Throws `service_unavailable`. */
   ping(): Promise<void>;
 }
 
@@ -84,7 +85,7 @@ const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
   p_request => $1::text, p_environment_id => $2::text)`;
 
-/** How long a list of changes waits for a lock; what waited longer is then sent by itself. */
+/** Longest wait of several changes for a lock. After it each change is sent alone. */
 const HURRIED_MS = 50;
 
 /** A row of `pay.list`: a page, and the environment of the key. */
@@ -93,15 +94,15 @@ type PageRow = ListRow & Page;
 /** A row of `pay.commit`. */
 type CommitRow = ListRow<"stale" | "insufficient">;
 
-/** About how many characters a payment has, with room. */
+/** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
 
 /**
- * A store over one database.
- * @param reads the same database over other connections, for the read lane
- * @param calls single calls of the same database
+ * Creates the store over one database.
+ * @param reads the same database over a separate connection, for the read lane
+ * @param calls the single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
- * @param limits of coalescing; others than the usual only in measurements
+ * @param limits of coalescing; only measurements pass them
  */
 export function createStore(
   database: Database,
@@ -139,7 +140,7 @@ export function createStore(
     limits,
   );
 
-  /** As `calls.ask`, in the read lane. */
+  /** Like `calls.ask`, but in the read lane. */
   function readInLane(asked: RequestedPage): Promise<PageRow> {
     const { access } = asked;
     return untilFresh(access, async () => {
@@ -201,7 +202,7 @@ export function createStore(
     },
 
     async ping() {
-      // Anybody may ask, without a limit: callers at the same time share a statement.
+      // Concurrent callers share a statement, because the health route has no key and no limit.
       pinging ??= database.query("select 1", []).finally(() => pinging = null);
       await pinging;
     },

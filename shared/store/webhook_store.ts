@@ -1,6 +1,6 @@
 /**
- * The store of webhook endpoints, deliveries and the relay. Each call runs one entry function in one
- * round trip.
+ * The store of webhook endpoints, deliveries and the relay. Each call runs one entry function in
+ * one round trip.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -18,7 +18,7 @@ import {
   type Row,
 } from "./outcome.ts";
 
-/** What a secret is derived from, beside the master secret and the endpoint's id. */
+/** The stored part of a secret. The master secret and the endpoint's id complete it. */
 export interface SecretSource {
   version: number;
   salt: string;
@@ -39,65 +39,70 @@ interface EndpointRow {
   body: string;
 }
 
-/** An endpoint as the relay loads it. */
+/** The columns of an endpoint that the relay needs. */
 type LoadedEndpoint = Pick<EndpointRow, "revision" | "status" | "body">;
 
 /** A decided change of an endpoint. */
 export interface EndpointChange {
   id: string;
-  /** The revision that it was decided on; null for a create. */
+  /** The revision on which the decision is based; null for a create. */
   expects_revision: number | null;
-  /** As it is to be; null for a delete. */
+  /** The new state; null for a delete. */
   endpoint: EndpointRow | null;
-  /** To keep: with a reference in place of a secret. */
+  /** The answer to store, with a reference in place of a secret. */
   answer: Answer;
 }
 
-/** What came of a change that is written one by one. */
+/**
+ * The outcome of a write. `stale`: the endpoint has changed meanwhile. `full`: the environment has
+ * all its endpoints. `calling_off`: deliveries of a disabled endpoint are still being cancelled.
+ */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
   | { outcome: "stale" | "full" | "calling_off" };
 
-/** An attempt to make, claimed from the outbox. */
+/** A delivery that the relay has claimed from the outbox. */
 export interface ClaimedDelivery {
   environment_id: string;
-  /** The environment's id that a reset keeps. Places are counted by it and by the account. */
+  /** The id of the environment that a reset keeps. The relay counts places by it. */
   public_id: string;
   account: string;
   id: string;
   endpoint_id: string;
   event_id: string;
-  /** What the event is of. Those of one endpoint and subject come in the order to send them in. */
+  /**
+   * The resource of the event. Deliveries of one endpoint and subject come in the sending order.
+   */
   subject_id: string;
-  /** The attempt's number; what its result is compared by. */
+  /** Number of the attempt. The database ignores a result with another number. */
   attempt: number;
   url: string;
   /** JSON text of `SecretSource[]`. */
   secrets: string;
   livemode: boolean;
   failing_since: Date | null;
-  /** A claim of it was lost, or it has crashed: a relay sends one such delivery at a time. */
+  /** True after a lost claim or a crashed attempt. A relay sends one suspect at a time. */
   suspect: boolean;
-  /** The third claim was lost: the relay records a crashed attempt and does not send it. */
+  /** True after the third lost claim. The relay records a crashed attempt and does not send it. */
   crashed: boolean;
   /** The payload. */
   body: string;
 }
 
-/** What has become of a claimed delivery. */
+/** The result of a claimed delivery. */
 export interface AttemptResult {
   environment_id: string;
   id: string;
   attempt: number;
-  /** `released`: no attempt was made; the number is free again. */
+  /** `released`: the relay made no attempt, and the next claim uses the same number. */
   outcome: "delivered" | "failed" | "released";
-  /** RFC 3339; null when there is to be no other. */
+  /** RFC 3339; null if there is no further attempt. */
   next_attempt_at: string | null;
-  /** The attempt as JSON text; null without one. */
+  /** The attempt as JSON text; null if there was none. */
   record: string | null;
 }
 
-/** How many more deliveries a relay takes of the endpoints, environments and accounts it serves. */
+/** Number of further deliveries that a relay takes of each holder for which it has claims. */
 export interface RelayRooms {
   endpoints: Readonly<Record<string, number>>;
   /** By public id. */
@@ -105,22 +110,22 @@ export interface RelayRooms {
   accounts: Readonly<Record<string, number>>;
 }
 
-/** What a turn of the relay asks for. */
+/** The request of a turn: results to record, and limits of new claims. */
 export interface RelayTurn {
   results: AttemptResult[];
-  /** How many it takes in total, and of an endpoint, environment or account without claims. */
+  /** Most claims in total. The next three: most claims of a holder that is not in `rooms`. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
   per_account: number;
   rooms: RelayRooms;
-  /** Accounts whose suspects have had more time than others, and how much; null while it has one. */
+  /** Milliseconds by which accounts are ahead (suspect_turns.ts); null: claim no suspect. */
   suspects_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
 }
 
-/** An event sent on demand, with its delivery. */
+/** A triggered event with its delivery. */
 interface TriggeredDelivery {
   endpoint_id: string;
   event_id: string;
@@ -131,14 +136,15 @@ interface TriggeredDelivery {
   leased_until_ms: number;
 }
 
-/** Webhooks in the database. */
+/** The store of webhooks. Each method throws `ApiError`. */
 export interface WebhookStore {
+  /** Writes a change of an endpoint whole or not at all. */
   changeEndpoint(
     access: Access,
     change: EndpointChange,
     idempotency: Idempotency | null,
   ): Promise<Written>;
-  /** Makes a delivery due again; the answer is `refusal` when its endpoint is gone or disabled. */
+  /** Makes a delivery due again. Answers `refusal` if its endpoint is deleted or disabled. */
   redeliver(
     access: Access,
     id: string,
@@ -146,15 +152,16 @@ export interface WebhookStore {
     idempotency: Idempotency | null,
   ): Promise<Written>;
   /**
-   * Records a triggered event with its delivery and claims the idempotency key. Null when the attempt
-   * may be made; else the answer of the first request. Throws `idempotency_in_progress` beside a twin.
+   * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
+   * caller must make the attempt, else the answer of the first request. Throws
+   * `idempotency_in_progress` while a twin is under way.
    */
   beginTrigger(
     access: Access,
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
   ): Promise<Answer | null>;
-  /** Records the attempt; the delivery as it is then, kept under the key. */
+  /** Records the attempt. Returns the delivery, and stores it as the answer of the key. */
   endTrigger(
     access: Access,
     delivery_id: string,
@@ -162,20 +169,20 @@ export interface WebhookStore {
     attempt: string,
     idempotency: Idempotency | null,
   ): Promise<Answer>;
-  /** Records what has ended and claims what is due, of every environment. */
+  /** Records results and claims due deliveries, of all environments. */
   relayTurn(turn: RelayTurn): Promise<ClaimedDelivery[]>;
-  /** An endpoint for the relay; null when it is gone. */
+  /** Loads an endpoint for the relay; null if it is deleted. */
   loadEndpoint(
     environment_id: string,
     id: string,
   ): Promise<LoadedEndpoint | null>;
-  /** Turns an endpoint off; false when it has changed in between. */
+  /** Disables an endpoint. Returns false if it has changed meanwhile. */
   disableEndpoint(disabled: DisabledEndpoint): Promise<boolean>;
-  /** Deletes what has outlived its retention; how many rows. */
+  /** Deletes a batch of rows after their retention. Returns the number of rows. */
   purge(at_ms: number): Promise<number>;
 }
 
-/** An endpoint that the relay turns off, and the event that tells of it. */
+/** An endpoint that the relay disables, with the event for that. */
 interface DisabledEndpoint {
   environment_id: string;
   id: string;
@@ -213,12 +220,12 @@ const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
 type ChangeRow = Row<"stale" | "full" | "calling_off" | "off">;
 
-/** Stands for the answer under an idempotency key while the triggered attempt is under way. */
+/** The stored answer of an idempotency key while its triggered attempt is under way. */
 const IN_PROGRESS: Answer = { status: 102, body: "" };
 
 /**
- * Webhooks over one database.
- * @param calls of the same database
+ * Creates the store over one database.
+ * @param calls the single calls of the same database
  * @param on_due called after a call that made a delivery due
  */
 export function createWebhookStore(

@@ -47,7 +47,7 @@ const REASONS: [text: string, reason: RegExp][] = [
   ["", /^it is empty$/],
   ["\ufeff{}", /byte order mark/],
   ["[".repeat(MAX_JSON_DEPTH + 1), /deeper than 16/],
-  ['{"a":1,"a":2}', /^this name is there twice$/],
+  ['{"a":1,"a":2}', /^this name occurs twice: send it once$/],
   ['{"__proto__":1}', /__proto__/],
   ['"\\u0000"', /U\+0000/],
   ['"\0"', /U\+0000/],
@@ -64,7 +64,7 @@ const REASONS: [text: string, reason: RegExp][] = [
   ['{"a": 1, }', /^remove the comma before "}"$/],
   ["[1,]", /^remove the comma before "]"$/],
   ["{'a': 1}", /double quotes/],
-  ["1 2", /^there is more text/],
+  ["1 2", /^remove the text after the end/],
 ];
 
 for (const [text, reason] of REASONS) {

@@ -68,7 +68,7 @@ serviceCase("POST /v1/api_keys by 150 creates at once leaves 100 live keys", asy
       assert.equal(await liveKeys(service, service.key), MAX_LIVE);
       for (const answer of refused) {
         assertRefused(answer, 400, "invalid_parameter");
-        assert.match(answer.body.error.message, /100 live keys/);
+        assert.match(answer.body.error.message, /100 keys/);
       }
       const [row] = await service.sql`
         select (select count(*) from pay.idempotency_keys)::int as kept,

@@ -19,7 +19,7 @@ const TOLD = {
   "no header": /header is missing/,
   "no Bearer": /must begin with the word Bearer/,
   "no key": /is not an API key of this service/,
-  "opens nothing": /opens nothing here: it is unknown, revoked or expired/,
+  "opens nothing": /not valid here: it is unknown, revoked or expired/,
 };
 
 /**

@@ -231,7 +231,7 @@ serviceCase("a payment of another environment is 404", async (t, service) => {
     await t.step(`${method} ${path("{id}")} answers foreign ids like unknown ones`, () => {
       assert.equal(messages.get("another environment's"), messages.get("unknown"));
       for (const name of ["no id", "odd characters"]) {
-        assert.match(messages.get(name)!, /must begin with "(pay|re)_"/);
+        assert.match(messages.get(name)!, /which begins with "(pay|re)_"/);
       }
     });
   }

@@ -1,7 +1,7 @@
 /**
- * Builds a change of one payment or transfer: each event moves the resource one
- * `sequence` on and is written with the resource as of that event; money moves only through
- * movements from one account to another. Pure; the result is a change for `pay.commit`.
+ * Builds a change of one payment or transfer, for `pay.commit`. Each event raises the `sequence` of
+ * the resource by one and contains the resource as of that event. Money moves only through ledger
+ * movements from one account to another. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -19,7 +19,7 @@ import type {
 } from "../../store/commit_rows.ts";
 import { eventRow, type RequestContext } from "./event.ts";
 
-/** What has a lifecycle, events and money. */
+/** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
 
 /** A change of a payment. */
@@ -27,10 +27,10 @@ export type PaymentChange = ChangeBuilder<Payment>;
 /** A change of a transfer. */
 export type TransferChange = ChangeBuilder<Transfer>;
 
-/** The ids of a leg's entries follow the transaction's (`pay.ledger_entry_id`). */
+/** Ids to reserve after a transaction's id for the entries of a leg (`pay.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
 
-/** Which account each kind of movement debits, and which it credits (contract §3). */
+/** The debited and the credited account of each kind of movement (contract §3). */
 const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAccount }> = {
   capture: { debit: "processor", credit: "available" },
   capture_reversal: { debit: "available", credit: "processor" },
@@ -52,8 +52,8 @@ export class ChangeBuilder<T extends Subject> {
   #body = "";
 
   /**
-   * @param subject as loaded, or a new one at sequence 0
-   * @param context the request; its instant stamps everything
+   * @param subject the loaded resource, or a new one with sequence 0
+   * @param context the request; its time is the time of all rows and events
    */
   constructor(subject: T, readonly context: RequestContext) {
     this.#subject = subject;
@@ -61,22 +61,22 @@ export class ChangeBuilder<T extends Subject> {
     this.#expects = subject.sequence === 0 ? null : standingOf(subject);
   }
 
-  /** The resource as it stands within the change. */
+  /** The resource with all changes so far. */
   get subject(): T {
     return this.#subject;
   }
 
-  /** The resource as JSON text, as of its newest event. */
+  /** The resource as of its newest event, as JSON text. */
   get body(): string {
     return this.#body;
   }
 
-  /** The instant of the change, RFC 3339. */
+  /** The time of the change, RFC 3339. */
   get at(): string {
     return this.#at;
   }
 
-  /** The resource changes: one event of this type. */
+  /** Applies a patch to the resource and records one event of this type. */
   happen(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
     this.#subject = {
       ...this.#subject,
@@ -88,7 +88,7 @@ export class ChangeBuilder<T extends Subject> {
     this.#record(type, this.#body);
   }
 
-  /** Money is given back: the refund, its ledger transaction and its event; the refund as text. */
+  /** Records a refund, its ledger movement and its event. Returns the refund as JSON text. */
   refund(refund: Refund): string {
     const body = JSON.stringify(refund);
     const { id, payment_id, amount_minor, currency } = refund;
@@ -99,7 +99,7 @@ export class ChangeBuilder<T extends Subject> {
     return body;
   }
 
-  /** Money moves between two accounts of the ledger; minor units of the resource's currency. */
+  /** Records a ledger movement, in minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
     const { debit, credit } = MOVEMENTS[kind];
     this.#ledger.push({
@@ -116,7 +116,7 @@ export class ChangeBuilder<T extends Subject> {
     });
   }
 
-  /** The change, to be answered in this way. */
+  /** Returns the finished change with its answer. */
   finish(answer: Answer): Change {
     const subject = this.#subject;
     return {
@@ -136,7 +136,7 @@ export class ChangeBuilder<T extends Subject> {
   }
 }
 
-/** A change that moves nothing and only keeps an answer, if the resource is still as it was. */
+/** Makes a change that only stores an answer, provided that the resource has not changed since. */
 export function answerOnly(subject: Subject | null, answer: Answer): Change {
   return {
     answer,

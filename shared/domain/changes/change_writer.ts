@@ -1,6 +1,6 @@
 /**
- * Writes new payments and transfers and changes existing ones. The pure modules beside this one
- * decide the rules; the store commits a decided change whole or not at all.
+ * Creates and changes payments and transfers. The pure modules of `payments` and `transfers` decide
+ * a change, and the store commits it whole or not at all.
  */
 
 import { ApiError } from "../../core/errors.ts";
@@ -15,10 +15,10 @@ import { answerOnly, type Subject } from "./change_builder.ts";
 import { sandboxProvider } from "../providers/sandbox_provider.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 
-/** Decides a change of a loaded resource; null when there is nothing to change. */
+/** Decides a change of a loaded resource. Null: the resource stays as it is. */
 type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
 
-/** No id of anything: asks the database for a kept answer alone. */
+/** An id that no resource has: the load then looks for a stored answer only. */
 const NO_ID = "none";
 
 /** Writes changes through a store. */
@@ -32,9 +32,9 @@ export class ChangeWriter {
   }
 
   /**
-   * Writes something new.
-   * @param decide makes the change; what it throws is the answer, unless the same request was
-   *   answered before: what the clock refuses by now, such as a card's expiry, may have been accepted
+   * Creates a payment or transfer.
+   * @param decide makes the change. If it throws, the stored answer of an earlier identical request
+   *   comes first: a card can have expired since then
    */
   async create(request: ServiceRequest, decide: () => Promise<Change>): Promise<Reply> {
     let change: Change;
@@ -50,7 +50,7 @@ export class ChangeWriter {
     return replyOf(committed) ?? unavailable();
   }
 
-  /** ChangeWriter a payment or transfer; decides again when it has changed in between. */
+  /** Changes a payment or transfer. Decides again if another request has changed it meanwhile. */
   change<T extends Subject>(
     request: ServiceRequest,
     kind: "payments" | "transfers",
@@ -64,14 +64,14 @@ export class ChangeWriter {
     });
   }
 
-  /** The kept answer to the same request under its key, or null. One round trip with a key. */
+  /** Loads the stored answer of the same request, or null. One round trip if there is a key. */
   async #keptReply(request: ServiceRequest): Promise<Reply | null> {
     if (!request.idempotency) return null;
     try {
       const loaded = await this.#store.load(request.access, "payments", NO_ID, request.idempotency);
       return loaded.outcome === "replay" ? { answer: loaded.answer, replayed: true } : null;
     } catch (error) {
-      // A refused request is no conflict: schema comes before replay (contract §6).
+      // The fault of the request comes before an idempotency conflict (contract §6).
       const is_none = error instanceof ApiError &&
         (error.code === "not_found" || error.code === "idempotency_conflict");
       if (is_none) return null;
@@ -79,7 +79,7 @@ export class ChangeWriter {
     }
   }
 
-  /** The 402 of a transfer that is more than the balance; kept like every 402. */
+  /** Answers 402 to a transfer above the balance, and stores the answer like every 402. */
   async #refuseFunds(request: ServiceRequest): Promise<Reply> {
     const error = new ApiError(
       "balance_insufficient",
@@ -93,26 +93,26 @@ export class ChangeWriter {
   }
 }
 
-/** The provider of a request's mode. */
+/** Returns the provider for the mode of a request. */
 export function providerOf(context: RequestContext): Provider {
   return context.livemode ? unconfiguredProvider : sandboxProvider;
 }
 
-/** The reply of a commit; null when it has to be decided again. */
+/** Returns the reply of a commit, or null if the change must be decided again. */
 export function replyOf(committed: Committed): Reply | null {
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
   return { answer: committed.answer, replayed: committed.outcome === "replay" };
 }
 
-/** Throws the 503 of a change that was not committed; nothing has happened. */
+/** Throws the 503 for a change that was not committed. Nothing was written. */
 export function unavailable(): never {
   throw databaseAway();
 }
 
 /**
- * The change to commit, or the answer when there is none to commit. Answers that are kept though
- * nothing changes (a refused move, an advance to where the resource is) become a change of their own
- * when the request carries an idempotency key.
+ * Returns the change to commit, or the answer if there is no change. With an idempotency key, an
+ * answer without a change (a refused move, or an advance to the current status) becomes a change
+ * that stores only the answer.
  */
 async function decideOrKeep<T extends Subject>(
   request: ServiceRequest,

@@ -1,6 +1,7 @@
 /**
- * Load, decide, commit: how every change of an existing payment, transfer or webhook endpoint goes.
- * When another isolate changes the resource between the load and the commit, all three run again.
+ * Changes an existing payment, transfer or webhook endpoint in three steps: load, decide, commit.
+ * If another isolate changes the resource between the load and the commit, all three run again
+ * (architecture §2).
  */
 
 import type { Access } from "../../store/outcome.ts";
@@ -10,27 +11,26 @@ import { KeyedQueue } from "./keyed_queue.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
 
 /**
- * How often a change is decided when other isolates change the resource too (architecture §2). Each
- * decision after the first can lose to any of them: with two isolates, every second one does. With a
- * limit of 10, some of 2 600 refunds that raced on two isolates were refused.
+ * Most decisions for one change. With two isolates that change the same resource, every second
+ * decision is stale. With a limit of 10, some of 2 600 refunds that raced on two isolates failed.
  */
 const MAX_DECISIONS = 20;
-/** Longest pause before the second decision; the limit doubles with each loss, up to `last`. */
+/** Longest pause before the second decision. It doubles with each further one, up to `last`. */
 const PAUSE_MS = { first: 2, last: 64 };
 
 /** Kinds of resources that requests change. */
 type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
 
 /**
- * Decides on a loaded resource and commits the decision with `access`. Null when the resource has
- * changed since the load.
+ * Decides on a loaded resource and commits the change with `access`. Returns null if the resource
+ * has changed since the load.
  */
 type DecideAndCommit = (
   loaded: Extract<Loaded, { outcome: "found" }>,
   access: Access,
 ) => Promise<Reply | null>;
 
-/** Changes resources of one store, one queue for each resource. */
+/** Changes resources of one store. Changes of one resource with one key run one at a time. */
 export class DecisionLoop {
   readonly #store: Store;
   readonly #queue = new KeyedQueue();
@@ -40,8 +40,8 @@ export class DecisionLoop {
   }
 
   /**
-   * Runs a change until it is committed or refused. Only the first load counts against the rate.
-   * Throws `service_unavailable` after too many losses; then nothing has happened.
+   * Runs a change until it is committed or refused. Only the first load counts against the rate
+   * limit. Throws `service_unavailable` after `MAX_DECISIONS`; then nothing was written.
    */
   run(
     request: ServiceRequest,
@@ -64,7 +64,7 @@ export class DecisionLoop {
   }
 }
 
-/** Lets the isolates that lost to each other come back at different times. */
+/** Waits for a random time, so that competing isolates do not collide again. */
 function pauseAtRandom(longest_ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.random() * longest_ms));
 }

@@ -1,10 +1,10 @@
 /**
- * The one renderer of error bodies (contract §6).
+ * Renders the bodies of all errors (contract §6).
  */
 
 import { type ApiError, docUrl, ERROR_CATALOGUE } from "../../core/errors.ts";
 
-/** `{"error":{type, code, message, param?, request_id, doc_url, …}}` as JSON text. */
+/** Returns `{"error":{type, code, message, param?, request_id, doc_url, …}}` as JSON text. */
 export function renderError(error: ApiError, request_id: string): string {
   const { param, ...more } = error.details;
   return JSON.stringify({

@@ -1,5 +1,6 @@
 /**
- * The payload of an event: made once as text, then stored, signed and sent as those bytes. Pure.
+ * Makes the row and the payload of an event. The payload is text that is made once: the service
+ * stores, signs and sends the same bytes (contract §4). Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -7,7 +8,7 @@ import { type IdMint, idMint, type RandomSource } from "../../core/ids.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { EventRow } from "../../store/commit_rows.ts";
 
-/** What an event is made in: a request, or the relay's own doing, which has no request id. */
+/** The origin of an event: a request, or the relay, which has no request id. */
 interface EventContext {
   request_id: string | null;
   idempotency_key: string | null;
@@ -25,19 +26,19 @@ export interface RequestContext extends EventContext {
 /** Version of the event payload (contract §4). */
 const API_VERSION = "v1";
 
-/** What an event tells. */
+/** The content of an event. */
 interface EventFacts {
   type: EventType;
-  /** The resource that changed; its events are ordered by `sequence`. */
+  /** The resource whose events `sequence` orders: for a refund, its payment. */
   subject_id: string;
   sequence: number;
   /** The resource as of the event, as JSON text. */
   object: string;
-  /** Sent on demand: nothing has changed. */
+  /** True for an event of a trigger, which changes nothing. */
   triggered?: boolean;
 }
 
-/** Makes an event of a request. */
+/** Makes the row of an event. */
 export function eventRow(facts: EventFacts, context: EventContext): EventRow {
   const { type, subject_id, sequence, object, triggered } = facts;
   const id = context.mint("evt_");
@@ -62,7 +63,7 @@ export function eventRow(facts: EventFacts, context: EventContext): EventRow {
     subject_id,
     sequence,
     created_at,
-    // Randomness of its own: the events of one request share theirs.
+    // From its own mint, because the ids of one request share their random characters.
     delivery_id: idMint(context.at_ms, context.random)("whd_").slice(0, -1),
     body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
   };

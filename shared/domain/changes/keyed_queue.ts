@@ -1,12 +1,12 @@
 /**
- * Runs tasks of one key one after the other and those of different keys at once. Changes of one
- * payment queue here instead of racing each other in the database; those of other isolates still
- * race, and the database decides.
+ * Runs tasks with the same key one after another, and tasks with different keys concurrently. So
+ * the changes of one payment in this isolate do not compete in the database. Changes in other
+ * isolates still do, and the database decides.
  */
 export class KeyedQueue {
   readonly #tails = new Map<string, Promise<unknown>>();
 
-  /** Runs a task once those before it with the same key have ended, however they ended. */
+  /** Runs a task after all earlier tasks with the same key, even if they failed. */
   run<T>(key: string, task: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key);
     const mine = before ? before.then(task, task) : task();

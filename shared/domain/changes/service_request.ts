@@ -1,23 +1,24 @@
-/** A request as the domain sees it, and the domain's reply. */
+/** A request to the domain, and the domain's reply. */
 
 import type { Answer } from "../../store/commit_rows.ts";
 import type { Access, Idempotency } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 
-/** A request as the domain sees it. */
+/** A request to the domain. */
 export interface ServiceRequest {
   access: Access;
   context: RequestContext;
   idempotency: Idempotency | null;
 }
 
-/** An answer, and whether it is that of an earlier request with the same key. */
+/** The reply of the domain. */
 export interface Reply {
   answer: Answer;
+  /** True if this is the stored answer of an earlier request with the same idempotency key. */
   replayed: boolean;
 }
 
-/** The access of a request's later round trips: the first round trip has counted the request. */
+/** Returns the access for later round trips, which do not count against the rate limit again. */
 export function countedAlready(access: Access): Access {
   return {
     ...access,

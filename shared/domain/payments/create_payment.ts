@@ -1,6 +1,7 @@
 /**
- * Deciding a create: from the body of the request and a provider's answer to the change that stores
- * the payment, with its events and ledger entries. Pure but for the provider.
+ * Decides the creation of a payment. The input is the body of the request and the answer of a
+ * provider; the result is the change with the payment, its events and its ledger movements
+ * (contract §2). Pure, except for the provider.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -15,16 +16,16 @@ import type { Authorization, Provider } from "../providers/provider.ts";
 import { addRefund } from "./refund_payment.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
 
-/** What deciding a create needs beside the body. */
+/** The input of `decideCreate` besides the body. */
 interface CreateContext extends RequestContext {
   provider: Provider;
-  /** Where the functions are served; the addresses of next actions begin with it. */
+  /** Base URL of the functions. The URLs of next actions begin with it. */
   base_url: string;
-  /** Whether a declined payment is answered by a 402 (a payment) or a 201 (a sandbox create). */
+  /** True: a decline answers 402. False: it answers 201, as the sandbox function does. */
   decline_is_error: boolean;
 }
 
-/** Decides a create. Throws `ApiError` when there is to be no payment. */
+/** Decides the creation of a payment. Throws `ApiError` if the request is refused. */
 export async function decideCreate(
   body: CreatePaymentBody,
   context: CreateContext,
@@ -35,7 +36,7 @@ export async function decideCreate(
   if (body.settlement === "manual" && instrument.kind === "card") {
     throw invalidParameter(
       "settlement",
-      '"settlement" cannot be "manual" for a card: only sepa, swift and stablecoin settle later',
+      '"settlement" cannot be "manual" for a card: leave it out, or send an "iban" or a "wallet"',
     );
   }
   const authorization = await context.provider.authorize({
@@ -105,7 +106,7 @@ function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
   if (customer && payer && (customer.email !== payer.email || customer.name !== payer.name)) {
     throw invalidParameter(
       "payer",
-      '"payer" is another name of "customer": send one of them, or the same in both',
+      '"payer" is another name for "customer": send one of them, or the same values in both',
     );
   }
   return customer ?? payer ?? null;

@@ -1,13 +1,13 @@
 /**
- * The lifecycle of a payment as one table (contract §2): which status can follow which, by what.
- * Pure; everything that moves a payment asks here first.
+ * The lifecycles of payments and transfers: the statuses that can follow each status (contract §2,
+ * contract §3). All moves check here first. Pure.
  */
 
 import { ApiError } from "../../core/errors.ts";
 import type { MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 
-/** Statuses that `advance` may ask for, by current status. */
+/** Statuses to which `advance` can move a payment, by its current status. */
 const ADVANCES: Record<PaymentStatus, readonly PaymentStatus[]> = {
   pending: ["requires_action", "processing", "completed", "declined", "failed", "cancelled"],
   requires_action: ["completed", "declined", "failed"],
@@ -21,16 +21,16 @@ const ADVANCES: Record<PaymentStatus, readonly PaymentStatus[]> = {
   chargeback: [],
 };
 
-/** Rails whose bank can send a completed payment back. */
+/** Rails on which the bank can return a completed payment. */
 const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 
-/** What a payment must be for a move to be judged. */
+/** The fields of a payment that decide its moves. */
 export type Standing = Pick<
   Payment,
   "status" | "method_kind" | "amount_minor" | "amount_refunded"
 >;
 
-/** Statuses to which `advance` can move the payment now. */
+/** Returns the statuses to which `advance` can move the payment now. */
 export function advancesOf(payment: Standing): PaymentStatus[] {
   const next = ADVANCES[payment.status].filter((status) =>
     status !== "partially_refunded" || halfOfRest(payment) > 0
@@ -39,38 +39,38 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
   return next;
 }
 
-/** Statuses that can follow by any means. */
+/** Returns the statuses that can follow by any request. */
 export function nextStatuses(payment: Standing): PaymentStatus[] {
   const next = advancesOf(payment);
   return isCancellable(payment) && !next.includes("cancelled") ? [...next, "cancelled"] : next;
 }
 
-/** Whether the payment can be cancelled: no money has moved and none is on its way. */
+/** Reports whether the payment can be cancelled: no money has moved and none is in transit. */
 export function isCancellable(payment: Standing): boolean {
   return payment.status === "pending" || payment.status === "requires_action";
 }
 
-/** Whether money can be given back. */
+/** Reports whether the payment can be refunded. */
 export function isRefundable(payment: Standing): boolean {
   return payment.status === "completed" || payment.status === "partially_refunded";
 }
 
-/** What is left to refund, in minor units. */
+/** Returns the amount that is left to refund, in minor units. */
 export function refundable(payment: Standing): number {
   return payment.amount_minor - payment.amount_refunded;
 }
 
-/** What an advance to `partially_refunded` gives back: half of the rest, rounded down. */
+/** Returns the amount that an advance to `partially_refunded` refunds: half of the rest. */
 export function halfOfRest(payment: Standing): number {
   return Math.floor(refundable(payment) / 2);
 }
 
-/** Statuses to which a transfer can move now; the money is on its way only while it is pending. */
+/** Returns the statuses to which a transfer can move now: only a pending one can move. */
 export function transferAdvances(transfer: Pick<Transfer, "status">): TransferStatus[] {
   return transfer.status === "pending" ? ["completed", "failed", "cancelled"] : [];
 }
 
-/** The 409 for a move that the transfer's status does not allow. */
+/** Makes the 409 for a move that the status of the transfer does not allow. */
 export function invalidTransferState(action: string, transfer: Pick<Transfer, "status">): ApiError {
   return new ApiError(
     "invalid_state",
@@ -80,8 +80,8 @@ export function invalidTransferState(action: string, transfer: Pick<Transfer, "s
 }
 
 /**
- * The 409 for a move that the payment's status does not allow.
- * @param action what was attempted, as in "cancel"
+ * Makes the 409 for a move that the status of the payment does not allow.
+ * @param action the attempted action, such as "cancel"
  * @param allowed the statuses that can follow
  */
 export function invalidState(

@@ -1,5 +1,5 @@
 /**
- * Deciding the moves of an existing payment: cancel, advance and authenticate (contract §2). Pure.
+ * Decides the moves of an existing payment: cancel, advance and authenticate (contract §2). Pure.
  */
 
 import type { FailureCode, MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
@@ -18,7 +18,7 @@ import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "../providers/sandbox_provider.ts";
 import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
 
-/** What breaks on each rail when a payment is moved to `failed`. */
+/** The failure of each rail, for an advance to `failed`. */
 const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | null }> = {
   card: { code: "processing_failed", return_code: null },
   sepa: { code: "bank_return", return_code: "R01" },
@@ -26,7 +26,7 @@ const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | 
   stablecoin: { code: "onchain_reverted", return_code: null },
 };
 
-/** Decides a cancel: of a payment for which no money has moved. */
+/** Decides a cancel. Throws `invalid_state` if money has moved or is in transit. */
 export function decideCancel(payment: Payment, context: RequestContext): Change {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
   const change = new ChangeBuilder(payment, context);
@@ -35,8 +35,8 @@ export function decideCancel(payment: Payment, context: RequestContext): Change 
 }
 
 /**
- * Decides an advance to the status `to`; null when the payment is there already.
- * @param base_url where the functions are served, for the address of a next action
+ * Decides an advance to the status `to`. Returns null if the payment has this status already.
+ * @param base_url base URL of the functions, for the URL of a next action
  */
 export function decideAdvance(
   payment: Payment,
@@ -52,7 +52,7 @@ export function decideAdvance(
   return change.finish({ status: 200, body: change.body });
 }
 
-/** Decides what the payer's bank answers to an authentication. */
+/** Decides an authentication with the given answer of the payer's bank. */
 export function decideAuthenticate(
   payment: Payment,
   result: "success" | "failure",

@@ -1,5 +1,5 @@
 /**
- * The operations on payments, over the pure modules that decide them.
+ * The operations on payments. They connect the store with the pure modules that decide.
  */
 
 import type * as z from "zod";
@@ -41,7 +41,7 @@ export interface Payments {
   reset(request: ServiceRequest): Promise<Reply>;
 }
 
-/** The payments service over a store. */
+/** Creates the operations over a store. */
 export function createPayments(
   options: { store: Store; changes: ChangeWriter; base_url: string },
 ): Payments {
@@ -85,7 +85,7 @@ export function createPayments(
         (payment) => decideAuthenticate(payment, result, request.context),
       ),
 
-    // One at a time: a reset that waits for changes under way holds a connection.
+    // One at a time for each key: a reset that waits for running changes occupies a connection.
     reset: ({ access, idempotency }) =>
       resets.run(
         access.key_hash,

@@ -1,5 +1,5 @@
 /**
- * Deciding a refund: of a part, or of what is left. Pure.
+ * Decides a refund of a part of a payment, or of the rest (contract §3). Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -14,7 +14,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 
 /**
  * Decides a refund of a payment.
- * @param amount_minor minor units; undefined for the rest
+ * @param amount_minor in minor units; undefined refunds the rest
  */
 export function decideRefund(
   payment: Payment,
@@ -27,7 +27,8 @@ export function decideRefund(
   if (amount_minor !== undefined && amount_minor > rest) {
     throw invalidParameter(
       body.amount_minor === undefined ? "amount" : "amount_minor",
-      `Only ${rest} is left to refund, which is ${formatAmount(rest, payment.currency)}`,
+      `Only ${rest} is left to refund, which is ${formatAmount(rest, payment.currency)}: send at ` +
+        "most that amount",
       { amount_refundable: rest },
     );
   }
@@ -36,7 +37,7 @@ export function decideRefund(
   return change.finish({ status: 201, body: refund });
 }
 
-/** Gives money back within a change; returns the refund as JSON text. */
+/** Adds a refund to a change. Returns the refund as JSON text. */
 export function addRefund(
   change: PaymentChange,
   amount_minor: number,
@@ -51,7 +52,7 @@ export function addRefund(
   return text;
 }
 
-/** What a refund of the whole payment would look like; for events sent on demand. */
+/** Makes a sample refund of the whole payment, for triggered events. */
 export function sampleRefund(payment: Payment, context: RequestContext): Refund {
   return newRefund(payment, payment.amount_minor, "refunded", {}, context);
 }

@@ -1,6 +1,6 @@
 /**
- * How a payment comes to rest, whoever brings it there: a provider's answer, an advance, an
- * authentication. Each function is one event, with the ledger transaction that belongs to it. Pure.
+ * The steps that settle a payment, for a provider's answer, an advance and an authentication. Each
+ * function adds one event to a change, with its ledger movement (contract §2). Pure.
  */
 
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
@@ -9,7 +9,7 @@ import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 
-/** What an issuer's no means to a person. */
+/** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
   payment_declined: "The card issuer declined the payment",
   insufficient_funds: "The card has insufficient funds",
@@ -17,14 +17,14 @@ const DECLINES: Record<DeclineCode, string> = {
   authentication_failed: "The payer failed to authenticate",
 };
 
-/** What a broken rail means to a person. */
+/** Messages of failures, for people. */
 export const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",
 };
 
-/** The money is in: captured in the ledger. */
+/** Completes the payment and captures the money in the ledger. */
 export function complete(change: PaymentChange, tx_hash?: string): void {
   const { method, amount_minor } = change.subject;
   change.move("capture", amount_minor);
@@ -37,7 +37,7 @@ export function complete(change: PaymentChange, tx_hash?: string): void {
   });
 }
 
-/** The payer has to authenticate. */
+/** Makes the payment wait for the payer's authentication. */
 export function requireAction(change: PaymentChange, base_url: string): void {
   const url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
   change.happen("payment.requires_action", {
@@ -46,7 +46,7 @@ export function requireAction(change: PaymentChange, base_url: string): void {
   });
 }
 
-/** The issuer says no. */
+/** Declines the payment. */
 export function decline(change: PaymentChange, code: DeclineCode): void {
   change.happen("payment.declined", {
     status: "declined",
@@ -56,7 +56,7 @@ export function decline(change: PaymentChange, code: DeclineCode): void {
   });
 }
 
-/** The rail broke. */
+/** Makes the payment fail. The caller reverses the capture of a completed payment. */
 export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
   change.happen("payment.failed", {
     status: "failed",
@@ -67,14 +67,14 @@ export function fail(change: PaymentChange, code: FailureCode, return_code: stri
   });
 }
 
-/** The payer disputes what is left of the payment. */
+/** Charges back the amount that was not refunded. */
 export function chargeBack(change: PaymentChange): void {
   const { amount_minor, amount_refunded } = change.subject;
   change.move("chargeback", amount_minor - amount_refunded);
   change.happen("payment.chargeback", { status: "chargeback" });
 }
 
-/** The 402 of a payment that an issuer declined; it carries the stored payment. */
+/** Makes the 402 of a declined payment, which contains the payment. */
 export function declineAnswer(change: PaymentChange, code: DeclineCode): Answer {
   return {
     status: 402,

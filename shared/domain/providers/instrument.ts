@@ -1,6 +1,7 @@
 /**
- * What a payment is made with: the instrument of a create's body, checked and reduced to what may
- * be kept. A card number, CVC or IBAN goes no further than this module. Pure.
+ * The instrument of a payment or transfer: checks it and reduces it to the parts that may be
+ * stored. Full card numbers, CVCs and full IBANs do not leave this module (security §2, card
+ * numbers). Pure.
  */
 
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
@@ -12,16 +13,16 @@ import type { Capability, CardInput, CreatePaymentBody } from "../../schema/paym
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
 import { type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
-/** An instrument fit to be kept, and what it makes the sandbox do. */
+/** A checked instrument without its secret parts, and its behaviour in the sandbox. */
 export interface Instrument {
   kind: MethodKind;
-  /** What is shown of it; null when the payment names no instrument. */
+  /** The masked instrument that answers show; null if the request has no instrument. */
   method: PaymentMethod | null;
-  /** What a test value does; "approve" for other well-formed accounts and addresses. */
+  /** The behaviour of a test value; "approve" for other valid IBANs and wallet addresses. */
   behaviour: TestBehaviour | null;
 }
 
-/** Reads the instrument of a create. Throws `invalid_parameter` naming the field. */
+/** Reads the instrument of a create. Throws `invalid_parameter` with the field at fault. */
 export function readInstrument(
   body: CreatePaymentBody,
   livemode: boolean,
@@ -50,7 +51,7 @@ export function readInstrument(
   return instrument;
 }
 
-/** The kind that `capability` or `method_kind` asks for, and the field that asks. */
+/** The kind that `capability` or `method_kind` names, and the field that names it. */
 function askedKind(body: CreatePaymentBody) {
   const byCapability = body.capability && kindOf(body.capability);
   if (byCapability && body.method_kind && byCapability !== body.method_kind) {
@@ -68,15 +69,15 @@ function kindOf(capability: Capability): MethodKind {
   return capability.slice(0, -"_payment".length) as MethodKind;
 }
 
-/** The name of a kind in variant A. */
+/** Returns the name of a kind in variant A. */
 export function capabilityOf(kind: MethodKind): Capability {
   return `${kind}_payment`;
 }
 
-/** Refuses a currency that a rail cannot carry. */
+/** Throws `invalid_parameter` for a currency that the rail does not support. */
 export function checkCurrency(kind: MethodKind, currency: string): void {
   if (kind === "sepa" && currency !== "EUR") {
-    throw invalidParameter("currency", `SEPA takes EUR only, not ${currency}`);
+    throw invalidParameter("currency", 'SEPA takes EUR only: send "EUR" as the "currency"');
   }
   if (kind !== "stablecoin" && isStablecoin(currency)) {
     throw invalidParameter(
@@ -96,7 +97,7 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
   }
   const number = normalizeCardNumber(card.number);
   const behaviour = testCard(number);
-  // The number is not repeated: it might be a real one.
+  // The message does not repeat the number, which can be a real one.
   if (!behaviour) throw invalidParameter("card.number", USE_A_TEST_CARD);
   const brand = cardBrand(number);
   if (brand !== "amex" && card.cvc.length !== 3) {
@@ -118,15 +119,16 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
   };
 }
 
-/** What an unset address looks like on EVM chains. */
+/** The zero address, the value of an unset address on EVM chains. */
 const ZERO_ADDRESS = /^0x0{40}$/i;
 
-/** Where an instrument stands in a body, for the field that an error names. */
+/** The place of an instrument in a body, for the field that an error names. */
 interface Place {
+  /** Path before the instrument, with a dot at the end: `destination.`. */
   prefix: string;
 }
 
-/** Reads an account. `asked` is the rail that was named, if any. */
+/** Reads an IBAN. `asked` is the kind that the request names, if any. */
 export function readIban(
   text: string,
   asked: MethodKind | undefined,
@@ -151,7 +153,7 @@ export function readIban(
   };
 }
 
-/** Reads a wallet. */
+/** Reads a wallet. Throws `invalid_parameter` with the field at fault. */
 export function readWallet(
   wallet: NonNullable<CreatePaymentBody["wallet"]>,
   currency: string,
@@ -169,8 +171,8 @@ export function readWallet(
   if (!behaviour && !isValidAddress(network, address)) {
     throw invalidParameter(
       `${prefix}wallet.address`,
-      `This is not a wallet address on ${network}: check each character, or name another "network". ` +
-        "A test wallet is 0x000000000000000000000000000000000000dEaD",
+      `This is not a wallet address on ${network}: check each character, or send another ` +
+        '"network". A test wallet is 0x000000000000000000000000000000000000dEaD',
     );
   }
   const coin = isStablecoin(currency) ? currency : null;

@@ -1,21 +1,21 @@
 /**
- * What stands between a payment and the outside world. The sandbox is the first implementation and
- * a pure function; a live provider does I/O between the claim of the request and its record.
+ * The interface of payment providers. The sandbox provider is the only implementation so far, and
+ * it is pure. A live provider will do I/O before the change is committed.
  */
 
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
 import type { Outcome, Payment } from "../../schema/payment.ts";
 import type { Instrument } from "./instrument.ts";
 
-/** What a provider is asked to authorize. */
+/** A request to authorize a payment. */
 export interface AuthorizationRequest {
   amount_minor: number;
   /** Upper case. */
   currency: string;
   instrument: Instrument;
-  /** A result that overrides the instrument; test keys only. */
+  /** A result that overrides the instrument. Test keys only. */
   outcome: Outcome | null;
-  /** Whether an asynchronous rail is to wait for an advance; test keys only. */
+  /** True: an asynchronous rail waits for an advance. Test keys only. */
   manual: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Capture {
   tx_hash?: string;
 }
 
-/** What a provider answers. */
+/** A provider's answer to an authorization. */
 export type Authorization =
   | Capture
   | { result: "pending" }
@@ -34,15 +34,15 @@ export type Authorization =
   | { result: "declined"; code: DeclineCode }
   | { result: "failed"; code: "bank_return" | "onchain_reverted"; return_code?: string };
 
-/** What a provider is asked to pay out. */
+/** A request to pay out money. */
 export type TransferRequest = Omit<AuthorizationRequest, "outcome">;
 
-/** What a provider answers to a transfer. */
+/** A provider's answer to a transfer. */
 export type TransferResult = Extract<Authorization, { result: "failed" | "pending" }> | {
   result: "completed";
 };
 
-/** A payment provider. Every call throws `ApiError` when it cannot be made. */
+/** A payment provider. Each method throws `ApiError` if the provider cannot run it. */
 export interface Provider {
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization>;
   cancel(payment: Payment): void | Promise<void>;
@@ -50,7 +50,7 @@ export interface Provider {
   transfer(request: TransferRequest): TransferResult | Promise<TransferResult>;
 }
 
-/** The live provider until one is configured: refuses everything, so nothing is stored. */
+/** The provider of live keys until one is configured. It refuses every call with 503. */
 export const unconfiguredProvider: Provider = {
   authorize: refuse,
   cancel: refuse,

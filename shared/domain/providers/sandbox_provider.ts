@@ -1,5 +1,5 @@
 /**
- * The simulated provider: a pure function of what it is asked (interface §4, contract §2). The same
+ * The simulated provider of the sandbox, a pure function (interface §4, contract §2). The same
  * request always has the same result, on any machine and at any time.
  */
 
@@ -19,9 +19,9 @@ import type {
 import { OUTCOME_RESULTS, TEST_RESULTS } from "./test_values.ts";
 
 const EXPIRED_CARD =
-  "This test card stands for an expired card. Use another, such as 4242 4242 4242 4242";
+  "This test card simulates an expired card. Use another, such as 4242 4242 4242 4242";
 
-/** The sandbox. Cancels and refunds always go through; whether they may is the lifecycle's matter. */
+/** The sandbox provider. It accepts all cancels and refunds; the lifecycle has checked them. */
 export const sandboxProvider: Provider = {
   authorize,
   cancel() {},
@@ -31,7 +31,7 @@ export const sandboxProvider: Provider = {
 
 function authorize(request: AuthorizationRequest): Authorization {
   const { instrument, outcome } = request;
-  // An explicit outcome beats every instrument.
+  // An explicit outcome overrides every instrument (contract §2).
   if (outcome) return withHash(request, OUTCOME_RESULTS[outcome]);
   if (!instrument.behaviour) return { result: "pending" };
   if (request.manual && instrument.kind !== "card") return { result: "pending" };
@@ -40,7 +40,7 @@ function authorize(request: AuthorizationRequest): Authorization {
   return withHash(request, answer);
 }
 
-/** A transfer by the test value of its destination; others go through. */
+/** Decides a transfer by the test value of its destination. Other destinations complete. */
 function transfer({ instrument, manual }: TransferRequest): TransferResult {
   if (manual) return { result: "pending" };
   const answer = TEST_RESULTS[instrument.behaviour ?? "approve"];
@@ -61,7 +61,7 @@ function isCapture(answer: Authorization): answer is Capture {
   return ["completed", "refunded", "chargeback"].includes(answer.result);
 }
 
-/** A chain's transaction hash: 32 bytes in hex, a function of what is paid and to where. */
+/** Makes a transaction hash (`0x` and 32 bytes in hex) from amount, currency and wallet. */
 export function transactionHash(amount_minor: number, currency: string, wallet: {
   address: string;
   network: Network;

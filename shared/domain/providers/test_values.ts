@@ -15,7 +15,7 @@ export const TEST_RESULTS = {
   decline: { result: "declined", code: "payment_declined" },
   no_funds: { result: "declined", code: "insufficient_funds" },
   aml_block: { result: "declined", code: "aml_blocked" },
-  /** No payment: the request is refused, and this field is at fault. */
+  /** The service refuses the request with an error for this field, and stores no payment. */
   expired: { result: "refused", param: "card.exp_year" },
   bank_return: { result: "failed", code: "bank_return", return_code: "R01" },
   revert: { result: "failed", code: "onchain_reverted" },
@@ -101,17 +101,17 @@ const cards = byForm(TEST_CARDS, normalizeCardNumber);
 const ibans = byForm(TEST_IBANS, normalizeIban);
 const wallets = byForm(TEST_WALLETS, normalizeAddress);
 
-/** The behaviour of a test card; undefined for another number. */
+/** Returns the behaviour of a test card, or undefined for any other number. */
 export function testCard(number: string): TestBehaviour | undefined {
   return cards.get(normalizeCardNumber(number))?.behaviour;
 }
 
-/** The entry of a test IBAN; undefined for another one. */
+/** Returns the entry of a test IBAN, or undefined for any other IBAN. */
 export function testIban(iban: string): TestIban | undefined {
   return ibans.get(normalizeIban(iban));
 }
 
-/** The behaviour of a test wallet; undefined for another address. */
+/** Returns the behaviour of a test wallet, or undefined for any other address. */
 export function testWallet(address: string): TestBehaviour | undefined {
   return wallets.get(normalizeAddress(address))?.behaviour;
 }

@@ -1,6 +1,6 @@
 /**
- * Deciding transfers: money out of the available balance (contract §3). Whether the balance suffices
- * is the database's answer, at the commit. Pure but for the provider.
+ * Decides transfers: money out of the available balance (contract §3). The database compares the
+ * amount with the balance at the commit. Pure, except for the provider.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -17,7 +17,7 @@ import { ChangeBuilder, type TransferChange } from "../changes/change_builder.ts
 import { transactionHash } from "../providers/sandbox_provider.ts";
 import { FAILURES } from "../payments/settlement.ts";
 
-/** Decides a new transfer. Throws `ApiError` when there is to be none. */
+/** Decides the creation of a transfer. Throws `ApiError` if the request is refused. */
 export async function decideTransfer(
   body: CreateTransferBody,
   context: RequestContext,
@@ -43,7 +43,7 @@ export async function decideTransfer(
   return change.finish({ status: 201, body: change.body });
 }
 
-/** Decides a cancel: while the money is still on its way. */
+/** Decides a cancel. Throws `invalid_state` unless the transfer is pending. */
 export function decideCancelTransfer(transfer: Transfer, context: RequestContext): Change {
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
   const change = new ChangeBuilder(transfer, context);
@@ -52,7 +52,7 @@ export function decideCancelTransfer(transfer: Transfer, context: RequestContext
   return change.finish({ status: 200, body: change.body });
 }
 
-/** Decides an advance to the status `to`; null when the transfer is there already. */
+/** Decides an advance to the status `to`. Returns null if the transfer has it already. */
 export function decideAdvanceTransfer(
   transfer: Transfer,
   to: Transfer["status"],
@@ -88,7 +88,7 @@ function complete(change: TransferChange): void {
   });
 }
 
-/** The money comes back. */
+/** Makes the transfer fail, and moves the money back to the available balance. */
 function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
   change.move("transfer_reversed", change.subject.amount_minor);
   change.happen("transfer.failed", {

@@ -1,5 +1,5 @@
 /**
- * The operations on transfers, over the pure modules that decide them.
+ * The operations on transfers. They connect the store with the pure module that decides.
  */
 
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
@@ -14,7 +14,7 @@ export interface Transfers {
   advance(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
 }
 
-/** The transfers service. */
+/** Creates the operations over a writer of changes. */
 export function createTransfers(changes: ChangeWriter): Transfers {
   return {
     create: (request, body) =>

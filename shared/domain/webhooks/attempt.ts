@@ -1,6 +1,6 @@
 /**
- * One attempt to deliver an event: signed with the time of the attempt, sent, and turned into the
- * record that the merchant may see.
+ * Makes one attempt to deliver an event: signs the payload with the time of the attempt, sends it,
+ * and makes the record that the API shows (contract §4).
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -8,32 +8,32 @@ import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
-/** Sends a signed request; `sendWebhook` but in tests of its callers' own. */
+/** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
 export type Send = (
   request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private">,
 ) => Promise<WebhookResult>;
 
-/** What an attempt sends. */
+/** The input of an attempt. */
 interface AttemptToMake {
   event_id: string;
   /** The payload's text. */
   body: string;
   url: string;
   number: number;
-  /** Texts of the secrets that sign now, newest first. */
+  /** The secrets that sign now, as text, newest first. */
   secrets: string[];
   allow_private: boolean;
 }
 
 /** An attempt that has ended. */
 export interface EndedAttempt {
-  /** The receiver took it: any 2xx. */
+  /** True if the receiver answered with any 2xx. */
   delivered: boolean;
   record: DeliveryAttempt;
   retry_after: string | undefined;
 }
 
-/** The record of an attempt whose process ended before the attempt did (ADR 0032). */
+/** Makes the record of an attempt whose process ended before the attempt (ADR 0032). */
 export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   return {
     delivered: false,
@@ -48,7 +48,7 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   };
 }
 
-/** Makes one attempt, at `at_ms`. */
+/** Makes one attempt. `at_ms` is its time. */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,

@@ -1,7 +1,7 @@
 /**
- * Secrets of webhook endpoints: derived when needed from the master secret in the functions'
- * environment, so that the database alone can sign nothing. What is stored of an answer that shows a
- * secret is a reference to it.
+ * Secrets of webhook endpoints. The service derives them from the master secret in the environment
+ * of the functions, so the database alone can sign nothing. A stored answer contains a reference in
+ * place of the secret (ADR 0009).
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -9,26 +9,27 @@ import { randomHex, type RandomSource } from "../../core/ids.ts";
 import { deriveEndpointSecret } from "../../core/webhook_signature.ts";
 import type { SecretSource } from "../../store/webhook_store.ts";
 
-/** Bytes of a salt. */
+/** Length of a salt in bytes. */
 const SALT_BYTES = 16;
-/** At the end of an answer, where only we write: the merchant's own texts stand before it. */
+/** The reference in an answer. It is the last member, so no text of a merchant can look like it. */
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /**
- * Most secrets of an endpoint that sign at the same time (ADR 0030). Each adds a signature to every
- * delivery, so this limits the headers. API keys have the same limit (pay.max_live_secrets).
+ * Most secrets of an endpoint that sign at the same time (ADR 0030). Each secret adds a signature
+ * to every delivery, so this bounds the headers. API keys have the same limit
+ * (pay.max_live_secrets).
  */
 const MAX_LIVE_SECRETS = 5;
 
-/** The first secret of an endpoint. */
+/** Makes the first secret of an endpoint. */
 export function firstSecret(random: RandomSource): SecretSource {
   return newSecret(1, random);
 }
 
 /**
- * The secrets after a rotation, newest first. Older secrets end after `expires_in_s` or at their
- * own end, whichever is earlier. A rotation that exceeds `MAX_LIVE_SECRETS` ends the oldest at
- * once.
+ * Returns the secrets after a rotation, newest first. An older secret expires after `expires_in_s`
+ * or at its previous expiry, whichever is earlier. A rotation that exceeds `MAX_LIVE_SECRETS` drops
+ * the oldest.
  * @param secrets newest first
  */
 export function rotateSecrets(
@@ -46,7 +47,7 @@ export function rotateSecrets(
   ];
 }
 
-/** The secrets that sign at an instant. Every write of an endpoint drops the others. */
+/** Returns the secrets that sign at a time. Every write of an endpoint drops the others. */
 export function liveSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
   return secrets.filter((source) => endOf(source) > at_ms);
 }
@@ -59,18 +60,18 @@ function endOf({ expires_at }: SecretSource): number {
   return expires_at === null ? Infinity : Date.parse(expires_at);
 }
 
-/** A secret, and when it ceases to sign. */
+/** A secret and the end of its validity. */
 interface DerivedSecret {
   text: string;
   until_ms: number;
 }
 
-/** Endpoints whose secrets are kept at hand. */
-const AT_HAND_MAX = 256;
+/** Endpoints in the cache of secrets. */
+const CACHED_ENDPOINTS_MAX = 256;
 
 /**
- * The secrets that sign deliveries: each derived once, as long as nobody rotates. Holds no more than
- * the master secret already tells whoever can read this memory.
+ * A cache of the secrets that sign deliveries. A reader of this memory learns nothing new from it,
+ * because the master secret is in the same memory.
  */
 export class EndpointSecrets {
   readonly #master_secret: string;
@@ -81,14 +82,14 @@ export class EndpointSecrets {
   }
 
   /**
-   * The texts of the secrets that sign at an instant, newest first.
+   * Returns the secrets that sign at a time, as text, newest first.
    * @param sources JSON text of `SecretSource[]`, newest first
    */
   signing(endpoint_id: string, sources: string, at_ms: number): string[] {
     let kept = this.#by_endpoint.get(endpoint_id);
     if (kept?.sources !== sources) {
       kept = { sources, secrets: this.#derive(endpoint_id, JSON.parse(sources)) };
-      if (this.#by_endpoint.size >= AT_HAND_MAX) this.#by_endpoint.clear();
+      if (this.#by_endpoint.size >= CACHED_ENDPOINTS_MAX) this.#by_endpoint.clear();
       this.#by_endpoint.set(endpoint_id, kept);
     }
     return kept.secrets.filter(({ until_ms }) => until_ms > at_ms).map(({ text }) => text);
@@ -108,12 +109,12 @@ export class EndpointSecrets {
   }
 }
 
-/** What stands for a secret in a kept answer. */
+/** Makes the reference that replaces a secret in a stored answer. */
 export function secretReference({ version, salt }: SecretSource): string {
   return `whsec_reference:${version}:${salt}`;
 }
 
-/** Puts the secret in the place of its reference, if there is one. */
+/** Replaces the reference in an answer with the secret. Other answers stay as they are. */
 export function revealSecret(body: string, master_secret: string): string {
   return body.replace(REFERENCE, (_, version, salt) => {
     const endpoint_id = JSON.parse(body).id;

@@ -1,17 +1,15 @@
 /**
- * The relay: claims due deliveries in the outbox and sends them, with a limit on attempts under way
- * per endpoint, per environment, per account and in total. The database keeps every state; the
- * relay holds only its claims.
+ * The relay claims due deliveries in the outbox and sends them. It limits concurrent attempts for
+ * each endpoint, environment and account, and in total. All state is in the database, except for
+ * the claims of this relay.
  *
- * A turn records what has ended and claims what is due, in one statement. While that statement is
- * under way further results gather for the next, so a busy relay needs few statements and an idle
- * one none. Of endpoints that answer quickly more is claimed than is sent at once, so that a turn has
- * much to do. Guarantees: at least once, and in order per endpoint and subject.
+ * One statement per turn records ended attempts and claims due deliveries. Results that arrive
+ * meanwhile wait for the next turn, so a busy relay needs few statements and an idle one none.
+ * Guarantees: at least one delivery, and the order of events for each endpoint and subject.
  *
- * If a claim expires without a record, its delivery becomes a suspect: it may have killed the
- * process. The relay has one suspect at a time, so a poisonous delivery takes another one with it
- * at most once. The relay records the third lost claim as crashed and does not send the delivery
- * (ADR 0032).
+ * A delivery whose claim expired without a record becomes a suspect, because it may have ended the
+ * process. The relay sends one suspect at a time. It records the third lost claim as crashed and
+ * does not send that delivery (ADR 0025, ADR 0032).
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -27,32 +25,32 @@ import { type Chain, FIRST_CLAIM, MAX_CLAIMED, RelayLanes } from "./relay_lanes.
 import { SuspectTurns } from "./suspect_turns.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
-/** How long a claim lasts: the 15 s of an attempt, and as long as it may wait and be recorded. */
+/** Duration of a claim: 15 s for the attempt, and time to wait for a place and to be recorded. */
 const LEASE_MS = 25_000;
-/** How much of its lease a delivery may wait for a place: 8 s; later it is given back. */
+/** Share of its lease that a delivery may wait for a place: 8 s. Then the relay gives it back. */
 const WAIT_SHARE = 0.32;
-/** Turns begin no closer together than this, unless so many results wait to be recorded. */
+/** Shortest time between the starts of two turns, unless `TURN_RESULTS` results wait. */
 const TURN_SPACING_MS = 5;
 const TURN_RESULTS = 16;
-/** HTTP status with which a receiver says that it is gone for good. */
+/** HTTP status of a receiver that does not want deliveries any more (contract §4). */
 const GONE = 410;
 
-/** What a relay works with. */
+/** The dependencies of a relay. */
 export interface RelayOptions {
   store: WebhookStore;
   settings: WebhookSettings;
   send: Send;
   clock: Clock;
   random: RandomSource;
-  /** How long a claim lasts, where it is not the usual time. */
+  /** Duration of a claim; `LEASE_MS` by default. */
   lease_ms?: number;
-  /** Told of a turn that failed, as when the database is away; the leases run out by themselves. */
+  /** Called if a turn fails, for example without a database. The leases expire by themselves. */
   on_error: (error: unknown) => void;
-  /** Told of each attempt that has ended, for the log. */
+  /** Called for each attempt that has ended, for the log. */
   on_attempt: (delivery: ClaimedDelivery, ended: EndedAttempt) => void;
 }
 
-/** Delivers what is due. */
+/** Claims and sends due deliveries. */
 export class Relay {
   readonly #options: RelayOptions;
   readonly #lanes = new RelayLanes();
@@ -61,13 +59,13 @@ export class Relay {
   readonly #under_way = new Set<ClaimedDelivery>();
   #results: AttemptResult[] = [];
   readonly #suspect_turns = new SuspectTurns();
-  /** A suspect has ended, so the next turn begins at once. */
+  /** True if a suspect has ended: the next turn begins at once. */
   #hurries = false;
   #wanted = false;
   #wake: () => void = () => {};
   #gathered: () => void = () => {};
   #running: Promise<void> | null = null;
-  /** Resolves when the turn under way is over; never rejects. */
+  /** Resolves when the current turn is over; never rejects. */
   #turned: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
@@ -76,7 +74,7 @@ export class Relay {
     this.#secrets = new EndpointSecrets(options.settings.master_secret);
   }
 
-  /** Looks for due deliveries; resolves when nothing is due or under way any more. */
+  /** Looks for due deliveries. Resolves when none is due or under way any more. */
   nudge(): Promise<void> {
     this.#wanted = true;
     this.#wake();
@@ -86,8 +84,8 @@ export class Relay {
 
   /**
    * Stops claiming, gives back the deliveries that wait for a place, and waits for the attempts
-   * under way. When `patience` resolves it gives those back as well, and the next relay sends them
-   * again. Resolves when the database has recorded all of them, so that no claim is lost.
+   * under way. When `patience` resolves, it gives those back too, and another relay sends them
+   * again. Resolves when the database has recorded all of them, so no claim is lost.
    */
   async stop(patience: Promise<void> = new Promise(() => {})): Promise<void> {
     this.#stopped = true;
@@ -113,7 +111,7 @@ export class Relay {
         is_full = await this.#turn();
       } catch (error) {
         this.#options.on_error(error);
-        // Results are kept for the next turn, which the end of an attempt or a nudge begins.
+        // The results stay for the next turn, which the end of an attempt or a nudge starts.
         if (this.#lanes.claimed > 0) await woken;
         else if (!this.#wanted) return this.#rest();
         continue;
@@ -126,7 +124,7 @@ export class Relay {
     }
   }
 
-  /** Lets results gather: for a time, or until they are many. */
+  /** Waits for more results, until the time is over or `TURN_RESULTS` wait. */
   async #gather(longest_ms: number): Promise<void> {
     if (longest_ms <= 0 || this.#hurries || this.#results.length >= TURN_RESULTS) return;
     await new Promise<void>((resolve) => {
@@ -142,19 +140,19 @@ export class Relay {
     if (this.#results.push(result) >= TURN_RESULTS) this.#gathered();
   }
 
-  /** In the same step as the decision to end: a nudge after it begins anew. */
+  /** Marks the relay as idle. Runs without a wait after the decision, so that no nudge is lost. */
   #rest(): void {
     this.#running = null;
   }
 
-  /** Runs a turn after the one that is under way, so that the claims of that one are known. */
+  /** Runs a turn after the current one, because it needs the claims of that one. */
   #turn(): Promise<boolean> {
     const turn = this.#turned.then(() => this.#recordAndClaim());
     this.#turned = turn.catch(() => {});
     return turn;
   }
 
-  /** Records and claims; true when there may be more to claim at once. */
+  /** Records results and claims deliveries. Returns true if more may be due now. */
   async #recordAndClaim(): Promise<boolean> {
     const { store, clock, lease_ms } = this.#options;
     const at_ms = clock();
@@ -189,7 +187,7 @@ export class Relay {
     return claimed.length >= limit && limit > 0;
   }
 
-  /** Sends what has a place. */
+  /** Starts the chains that have a place. */
   #begin(): void {
     for (const chain of this.#lanes.enter()) {
       this.#send(chain).then(() => {
@@ -201,7 +199,7 @@ export class Relay {
     }
   }
 
-  /** Sends one after another, as long as each is taken; what is left is let go. */
+  /** Sends the deliveries of a chain in order, until one fails. Gives back the rest. */
   async #send(chain: Chain): Promise<void> {
     const { clock, on_error, lease_ms = LEASE_MS } = this.#options;
     const { deliveries, claimed_at_ms } = chain;
@@ -216,7 +214,7 @@ export class Relay {
       try {
         goes_on = await this.#attempt(delivery);
       } catch (error) {
-        // Not let go: its lease is what keeps a fault from being met again at once.
+        // Keeps the claim: the lease delays the next attempt, which may hit the same fault.
         on_error(error);
         goes_on = false;
       }
@@ -233,14 +231,14 @@ export class Relay {
     this.#give(delivery);
   }
 
-  /** The next suspect may be claimed. */
+  /** Ends the turn of a suspect, so that the relay can claim the next one. */
   #endSuspect(): void {
     this.#suspect_turns.end(performance.now());
     this.#hurries = true;
     this.#gathered();
   }
 
-  /** The next turn frees the delivery; then any relay can claim it. */
+  /** Queues the release of a delivery. After the next turn any relay can claim it. */
   #give({ environment_id, id, attempt }: ClaimedDelivery): void {
     this.#add({
       environment_id,
@@ -252,18 +250,18 @@ export class Relay {
     });
   }
 
-  /** Makes an attempt, whose result the next turn records; true if the receiver took it. */
+  /** Makes an attempt and queues its result. Returns true if the receiver answered 2xx. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
     const at_ms = this.#options.clock();
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
       : await this.#make(delivery, at_ms);
-    // `stop` has given it back: another relay may have the same attempt number by now.
+    // `stop` gave it back, so another relay may now use the same attempt number.
     if (!this.#under_way.has(delivery)) return false;
     this.#options.on_attempt(delivery, ended);
     let is_off = false;
     try {
-      // Before the result, so that nothing that waits for it is sent to an endpoint that is gone.
+      // Before the result, which would make the deliveries behind this one due.
       const reason = disablingReason(delivery, ended, at_ms);
       if (reason) is_off = await this.#disable(delivery, reason, at_ms);
     } finally {
@@ -313,7 +311,7 @@ export class Relay {
     };
   }
 
-  /** Turns an endpoint off; false when it has been changed in between, or has moved elsewhere. */
+  /** Disables an endpoint. Returns false if it has changed meanwhile or has another URL. */
   async #disable(
     delivery: ClaimedDelivery,
     reason: DisabledReason,
@@ -357,7 +355,7 @@ export class Relay {
   }
 }
 
-/** Why an endpoint is to be turned off after this attempt, if it is. */
+/** Returns the reason to disable the endpoint after this attempt, or null. */
 function disablingReason(
   delivery: ClaimedDelivery,
   ended: EndedAttempt,

@@ -1,53 +1,54 @@
 /**
- * What a relay has claimed, and what of it may be sent now: a lane for each endpoint, in it chains of
- * deliveries that have to go one after another. Pure bookkeeping; the relay sends.
+ * The claimed deliveries of a relay, and the choice of the next ones to send. There is a lane for
+ * each endpoint; a lane holds chains of deliveries that must be sent one after another. Pure: the
+ * relay sends (ADR 0025, ADR 0032).
  *
- * Two limits: attempts under way (places), and claimed deliveries, which may wait here for a place.
- * Both are counted per endpoint, per environment (by its public id, which a reset keeps) and per
- * account. A fast endpoint may have more deliveries waiting: it takes them soon, and a turn that
- * claims many costs little more than a turn that claims one.
+ * Two numbers are limited: attempts under way (places), and claimed deliveries, which can wait here
+ * for a place. Both are counted for each endpoint, environment (by its public id, which a reset
+ * keeps) and account. A fast endpoint may have more waiting deliveries, because a turn that claims
+ * many costs little more than a turn that claims one.
  */
 
 import type { ClaimedDelivery, RelayRooms } from "../../store/webhook_store.ts";
 import { type PlaceBounds, Places, PlacesByName } from "./places.ts";
 
-/** Attempts under way in this isolate. */
+/** Most attempts under way in this isolate. */
 const MAX_UNDER_WAY = 256;
-/** `places` of them are for accounts with fewer than `few` attempts under way. */
+/** `places` of them are reserved for accounts with fewer than `few` attempts under way. */
 const RESERVED = { places: 64, few: 4 };
-/** Attempts under way at one endpoint, and at a failing one. */
+/** Places of an endpoint, and most attempts under way at an endpoint whose last attempt failed. */
 const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
-/** Of one environment. Two for each of 16 endpoints: a silent endpoint must not stop the others. */
+/** Places of an environment: two for each of 16 endpoints, so a silent one stops no other. */
 const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
-/** Of one account: two accounts at their limit leave the reserved places free. */
+/** Places of an account. Two accounts at their limit leave the reserved places free. */
 const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };
 
-/** Claimed deliveries for each place, so that the next one is ready when an attempt ends. */
+/** Claimed deliveries for each place, so that one is ready when an attempt ends. */
 const CLAIMED_PER_PLACE = 2;
-/** An endpoint may have as many claimed deliveries as it takes in this time, up to `AHEAD_MAX`. */
+/** A fast endpoint may have the claimed deliveries of this time, up to `AHEAD_MAX`. */
 const AHEAD_MS = 100;
 const AHEAD_MAX = 512;
-/** Claimed deliveries of this isolate, and of one account, so that others can claim as well. */
+/** Most claimed deliveries of this isolate, and of one account, so that others can claim too. */
 export const MAX_CLAIMED = 1024;
 const MAX_CLAIMED_OF_ACCOUNT = 768;
-/** Deliveries that would wait longer for a place are given back: half of a claim's longest wait. */
+/** Longest expected wait for a place: half of `WAIT_SHARE` of a lease. Longer queues are cut. */
 const LONGEST_QUEUE_MS = 4_000;
 
-/** Limits of a first claim of an endpoint, environment or account. */
+/** Limits of the first claim of an endpoint, environment or account. */
 export const FIRST_CLAIM = {
-  // As for a fast one, which earns its places before the next turn.
+  // The limit of a fast endpoint, because a fast one earns its places before the next turn.
   endpoint: OF_ENDPOINT.most * CLAIMED_PER_PLACE,
   environment: OF_ENVIRONMENT.first * CLAIMED_PER_PLACE,
   account: OF_ACCOUNT.first * CLAIMED_PER_PLACE,
 } as const;
 
-/** Deliveries of one endpoint and subject. */
+/** Deliveries of one endpoint and subject, to be sent in order. */
 export interface Chain {
-  /** In the order to send them in; at least one. */
+  /** In the order of sending; at least one. */
   deliveries: ClaimedDelivery[];
   claimed_at_ms: number;
-  /** When its attempt under way began, by the clock of the lanes. */
+  /** Start of the attempt under way, by the clock of the lanes. */
   began_ms: number;
 }
 
@@ -56,9 +57,10 @@ interface Lane {
   readonly public_id: string;
   readonly account: string;
   readonly places: Places;
-  /** Of the endpoint, its environment and its account. */
+  /** The places of the endpoint, its environment and its account. */
   readonly holders: readonly [Places, Places, Places];
   readonly waiting: Chain[];
+  /** True if the last attempt failed. */
   failing: boolean;
 }
 
@@ -72,7 +74,7 @@ export class RelayLanes {
   #claimed = 0;
   #under_way = 0;
 
-  /** @param now milliseconds of a monotonic clock */
+  /** @param now a monotonic clock in milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
@@ -83,7 +85,8 @@ export class RelayLanes {
   }
 
   /**
-   * Adds the claims of a turn. A chain's deliveries are consecutive; a suspect is its own chain.
+   * Adds the claims of a turn. The deliveries of a chain are consecutive. A suspect is a chain of
+   * its own.
    */
   add(deliveries: readonly ClaimedDelivery[], claimed_at_ms: number): void {
     let chain: Chain | undefined;
@@ -105,15 +108,15 @@ export class RelayLanes {
   }
 
   /**
-   * The chains that may begin now; each has a place until `leave`. Endpoints take turns, also
-   * across calls: an endpoint that gets a place moves to the end. A suspect needs no place: there
-   * is one at a time, and other suspects wait for it.
+   * Yields the chains that may begin now. Each occupies a place until `leave`. Endpoints alternate,
+   * also across calls: an endpoint that gets a place moves to the end. A suspect needs no place,
+   * because a relay has one suspect at a time.
    */
   *enter(): Generator<Chain> {
     for (let chain = this.#suspects.shift(); chain; chain = this.#suspects.shift()) {
       yield this.#begin(this.#laneOf(chain.deliveries[0]!), chain);
     }
-    // This loop visits a lane again after it has been set again.
+    // The loop visits a lane again, because it is deleted and set again.
     for (const [endpoint_id, lane] of this.#lanes) {
       if (lane.waiting.length === 0 || !this.#hasPlace(lane)) continue;
       this.#lanes.delete(endpoint_id);
@@ -122,7 +125,7 @@ export class RelayLanes {
     }
   }
 
-  /** An attempt of a chain has ended; the next delivery of the chain keeps the place. */
+  /** Records that an attempt of a chain has ended. The next delivery keeps the place. */
   end(chain: Chain, delivered: boolean): void {
     const lane = this.#laneOf(chain.deliveries[0]!);
     const now = this.#now();
@@ -136,20 +139,20 @@ export class RelayLanes {
     this.#countClaimed(lane, -1);
   }
 
-  /** Removes a claimed delivery of which no attempt is made. */
+  /** Removes a claimed delivery without an attempt. */
   release(delivery: ClaimedDelivery): void {
     this.#countClaimed(this.#laneOf(delivery), -1);
     this.#forget(delivery.endpoint_id);
   }
 
-  /** All deliveries of a chain have ended: frees its place. */
+  /** Frees the place of a chain after its last delivery. */
   leave({ deliveries: [delivery], began_ms }: Chain): void {
     for (const places of this.#laneOf(delivery!).holders) places.leave(began_ms);
     this.#under_way--;
     this.#forget(delivery!.endpoint_id);
   }
 
-  /** Removes the waiting deliveries of one endpoint or of all; the caller releases each. */
+  /** Removes the waiting deliveries of one endpoint or of all. The caller releases each. */
   empty(endpoint_id?: string): ClaimedDelivery[] {
     const lanes = endpoint_id === undefined
       ? [...this.#lanes.values()]
@@ -158,8 +161,8 @@ export class RelayLanes {
   }
 
   /**
-   * Removes waiting deliveries of endpoints that have become too slow for them; the caller releases
-   * each. Otherwise they would prevent claims of others.
+   * Removes waiting deliveries of endpoints that have become too slow, because they would prevent
+   * claims of other endpoints. The caller releases each.
    */
   surplus(): ClaimedDelivery[] {
     const now = this.#now();
@@ -178,7 +181,7 @@ export class RelayLanes {
     return taken;
   }
 
-  /** How many more deliveries each endpoint, environment and account in these lanes may claim. */
+  /** Returns the deliveries that each endpoint, environment and account may still claim. */
   rooms(): RelayRooms {
     const now = this.#now();
     const endpoints: Record<string, number> = {};
@@ -192,7 +195,7 @@ export class RelayLanes {
       environments[lane.public_id] ??= environment.count(now) * CLAIMED_PER_PLACE -
         environment.claimed;
       accounts[lane.account] ??= account.count(now) * CLAIMED_PER_PLACE - account.claimed;
-      // Plus the deliveries that its fast endpoints may claim ahead.
+      // Fast endpoints may claim ahead beyond the limits of their environment and account.
       const ahead = Math.max(0, most - OF_ENDPOINT.most * CLAIMED_PER_PLACE);
       environments[lane.public_id]! += ahead;
       accounts[lane.account]! += ahead;
@@ -227,7 +230,7 @@ export class RelayLanes {
     this.#claimed += by;
   }
 
-  /** Forgets an idle endpoint. Its environment and account are remembered. */
+  /** Removes an idle endpoint. The places of its environment and account stay. */
   #forget(endpoint_id: string): void {
     if (this.#lanes.get(endpoint_id)?.places.is_idle) this.#lanes.delete(endpoint_id);
   }
@@ -249,7 +252,7 @@ export class RelayLanes {
   }
 }
 
-/** How many deliveries of an endpoint may be claimed at a time. */
+/** Returns the number of deliveries that an endpoint may have claimed at the same time. */
 function mayClaim({ failing, places }: Lane, now_ms: number): number {
   if (failing) return MAX_OF_FAILING;
   const count = places.count(now_ms);

@@ -1,12 +1,12 @@
 /**
- * When a failed delivery is tried again (contract §4). Pure.
+ * The retry schedule of deliveries (contract §4). Pure.
  */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Waits after the first, second, … attempt of a live delivery; each ± 20 %. */
+/** Waits after the first, second, … failed attempt of a live delivery, each ± 20 %. */
 export const LIVE_DELAYS_MS: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,17 +18,17 @@ export const LIVE_DELAYS_MS: readonly number[] = [
   20 * HOUR,
   24 * HOUR,
 ];
-/** Waits of a test delivery, exact: a developer is watching. */
+/** Waits after the failed attempts of a test delivery. They have no jitter, for developers. */
 export const TEST_DELAYS_MS: readonly number[] = [5 * SECOND, MINUTE, 10 * MINUTE];
-/** By how much a live wait varies either way, so that receivers are not hit in step. */
+/** Random variation of a live wait in both directions, which spreads the retries. */
 const JITTER = 0.2;
-/** A live endpoint that does nothing but fail for this long is turned off (contract §4). */
+/** The service disables a live endpoint that only fails for this long (contract §4). */
 export const FAILING_LIMIT_MS = 5 * 24 * HOUR;
 
 /** A failed attempt. */
 interface FailedAttempt {
   livemode: boolean;
-  /** 1 for the first. */
+  /** Number of the attempt, from 1. */
   number: number;
   at_ms: number;
   /** The receiver's `Retry-After`: seconds or an HTTP date. */
@@ -36,9 +36,9 @@ interface FailedAttempt {
 }
 
 /**
- * When the next attempt is due, in milliseconds since 1970; null when there is none.
- * With a `Retry-After` it is never sooner than the schedule's wait, nor later than twice that.
- * @param random 0 up to 1
+ * Returns the time of the next attempt in milliseconds since 1970, or null if there is none.
+ * `Retry-After` can make the wait longer, up to twice the wait of the schedule.
+ * @param random at least 0 and less than 1
  */
 export function nextAttemptAt(failed: FailedAttempt, random: number): number | null {
   const delays = failed.livemode ? LIVE_DELAYS_MS : TEST_DELAYS_MS;
@@ -50,7 +50,7 @@ export function nextAttemptAt(failed: FailedAttempt, random: number): number | n
   return failed.at_ms + Math.round(wait);
 }
 
-/** A `Retry-After` as milliseconds from now (RFC 9110 §10.2.3); null when it is none. */
+/** Parses `Retry-After` to milliseconds from now (RFC 9110 §10.2.3), or null if it is invalid. */
 function readRetryAfter(text: string | undefined, at_ms: number): number | null {
   if (text === undefined) return null;
   if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND;

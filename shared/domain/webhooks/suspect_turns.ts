@@ -1,19 +1,19 @@
 /**
- * Decides which account's suspect is next. A relay sends one suspect at a time, and accounts share its
- * time, not the number of attempts: otherwise an account with silent receivers would delay each suspect
- * of the others by 15 s. Pure bookkeeping; the caller passes the times. Source: ADR 0032.
+ * Chooses the account of the next suspect. A relay sends one suspect at a time. Accounts share the
+ * time and not the number of attempts: otherwise an account with silent receivers would delay each
+ * suspect of the others by 15 s. Pure: the caller passes the times. Source: ADR 0032.
  */
 
-/** Start-time fair queuing: a new account starts level with the account that has had least time. */
+/** Start-time fair queuing: a new account starts level with the one that has used least time. */
 export class SuspectTurns {
-  /** The suspect that has its turn. */
+  /** The suspect that is being sent. */
   #turn: { account: string; since_ms: number } | null = null;
   /** The time that the last suspect's account had used before its turn. */
   #level_ms = 0;
   /** Accounts that have used more than that; all others are level with it. */
   readonly #had_ms = new Map<string, number>();
 
-  /** A suspect of this account has its turn. */
+  /** Starts the turn of a suspect of this account. */
   begin(account: string, now_ms: number): void {
     this.#turn = { account, since_ms: now_ms };
     this.#level_ms = this.#had_ms.get(account) ?? this.#level_ms;
@@ -22,7 +22,7 @@ export class SuspectTurns {
     }
   }
 
-  /** The turn is over. */
+  /** Ends the turn. */
   end(now_ms: number): void {
     if (this.#turn === null) return;
     const { account, since_ms } = this.#turn;
@@ -32,8 +32,8 @@ export class SuspectTurns {
   }
 
   /**
-   * How far accounts are ahead of the accounts that are not listed. The account that is least ahead
-   * comes next. Null while a suspect has its turn.
+   * Returns the time by which each listed account is ahead of the accounts that are not listed. The
+   * account that is least ahead comes next. Null while a suspect is being sent.
    */
   ahead(): Readonly<Record<string, number>> | null {
     if (this.#turn !== null) return null;

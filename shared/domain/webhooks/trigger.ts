@@ -1,6 +1,6 @@
 /**
- * Delivering an event on demand (interface §4): one synchronous attempt, signed with the endpoint's
- * real secret. It changes no payment and is not tried again.
+ * Delivers an event on demand (interface §4): one synchronous attempt, signed with the real secret
+ * of the endpoint. It changes no payment and has no retry.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -20,16 +20,16 @@ import { countedAlready, type Reply, type ServiceRequest } from "../changes/serv
 import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
-/** How long the relay leaves a triggered delivery alone: longer than its one attempt can take. */
+/** Duration of the lease on a triggered delivery: longer than its one attempt can take. */
 const LEASE_MS = 60_000;
 
 /**
- * Delivers an event on demand. Throws `ApiError`: `rate_limited` also if too many triggered
- * attempts are under way. A receiver's failure is an answer, not an error.
+ * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
+ * attempts are under way. If the receiver fails, the answer is still 200 with the delivery.
  */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
-/** The trigger over a store. */
+/** Creates the trigger over a store. */
 export function createTrigger(options: {
   store: Store;
   webhook_store: WebhookStore;
@@ -113,7 +113,7 @@ export function createTrigger(options: {
   }
 }
 
-/** Rejects with a 404 in these words in place of another one. */
+/** Makes an error handler that gives a 404 these words. Other errors pass unchanged. */
 function missing(words: string): (error: unknown) => never {
   return (error) => {
     throw error instanceof ApiError && error.code === "not_found"
@@ -122,7 +122,7 @@ function missing(words: string): (error: unknown) => never {
   };
 }
 
-/** What the event shows: the payment, the endpoint, or a refund of the whole payment. */
+/** Returns the resource of the event: the payment, the endpoint, or a sample refund. */
 function objectOf(
   type: EventType,
   payment: Payment,

@@ -1,7 +1,7 @@
 /**
- * Limits the triggered attempts under way in this isolate: each holds a request and a connection
- * for up to 15 s. Counted by the public id of the environment, which a reset keeps, and by the
- * account (ADR 0032).
+ * Limits the triggered attempts under way in this isolate, because each occupies a request and a
+ * connection for up to 15 s. They are counted by the public id of the environment, which a reset
+ * keeps, and by the account (ADR 0032).
  */
 
 import { tryAgain } from "../../core/errors.ts";
@@ -13,11 +13,11 @@ export interface TriggerOwner {
   account: string;
 }
 
-/** Of one environment: enough for a test suite that triggers in parallel. */
+/** Attempts of one environment: enough for a test suite that triggers in parallel. */
 export const MAX_TRIGGERS_OF_ENVIRONMENT = 16;
-/** Of one account, which can have any number of sandboxes: two at their limit. */
+/** Attempts of one account, which can have any number of sandboxes: two sandboxes at the limit. */
 export const MAX_TRIGGERS_OF_ACCOUNT = 32;
-/** In total: half as many as the relay's attempts under way. */
+/** Attempts in total: half of the relay's limit. */
 const MAX_TRIGGERS = 128;
 
 /** Counts the triggered attempts under way. */
@@ -48,7 +48,7 @@ export class TriggerPlaces {
   }
 }
 
-/** Removes a name whose count becomes 0. */
+/** Adds to the count of a name, and removes the name if the count becomes 0. */
 function add(counts: Map<string, number>, name: string, by: number): void {
   const count = (counts.get(name) ?? 0) + by;
   if (count === 0) counts.delete(name);

@@ -1,6 +1,6 @@
 /**
- * Webhook endpoints: create, update, delete, rotate (contract §4). Decided here, written whole or
- * not at all by the store.
+ * The operations on webhook endpoints: create, update, delete, rotate (contract §4). This module
+ * decides a change, and the store writes it whole or not at all.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -30,16 +30,16 @@ import {
 } from "./endpoint_secret.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
-/** Endpoints of one environment (contract §4). */
+/** Most endpoints of one environment (contract §4). */
 const MAX_ENDPOINTS = 16;
 
-/** What webhooks need to know of where they run. */
+/** The operator's settings of webhooks. */
 export interface WebhookSettings {
-  /** At least 32 bytes; from the functions' environment. */
+  /** At least 32 bytes, from the environment of the functions. */
   master_secret: string;
-  /** Whether http and private addresses are allowed for test keys. */
+  /** True: endpoints of test keys may have http URLs and private addresses. */
   allow_private: boolean;
-  /** Our own hosts, which no endpoint may name. */
+  /** Hosts of this service, which no endpoint may name. */
   own_hosts: readonly string[];
 }
 
@@ -51,14 +51,14 @@ export interface WebhookEndpoints {
   rotate(request: ServiceRequest, id: string, expires_in_s: number): Promise<Reply>;
 }
 
-/** An endpoint as it is stored, and what its secrets are made of. */
+/** A stored endpoint, with the sources of its secrets. */
 interface StoredEndpoint {
   endpoint: WebhookEndpoint;
   revision: number;
   secrets: SecretSource[];
 }
 
-/** The endpoints' service. */
+/** Creates the operations over a store. */
 export function createWebhookEndpoints(
   options: { store: Store; webhook_store: WebhookStore; settings: WebhookSettings },
 ): WebhookEndpoints {
@@ -149,7 +149,7 @@ export function createWebhookEndpoints(
   };
 }
 
-/** The change that brings an endpoint to this state; its answer shows `secret` by reference. */
+/** Makes the change to this state of an endpoint. Its answer has a reference to `secret`. */
 function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource): EndpointChange {
   const { endpoint, revision, secrets } = stored;
   const { id, url, events, created_at } = endpoint;
@@ -183,13 +183,13 @@ function checkUrl(url: string, request: ServiceRequest, settings: WebhookSetting
   }
 }
 
-/** The reply with the secret in place of the reference to it that is kept. */
+/** Returns the reply with the secret in place of its reference. */
 function revealed({ answer, replayed }: Reply, master_secret: string): Reply {
   const { status, body } = answer;
   return { answer: { status, body: revealSecret(body, master_secret) }, replayed };
 }
 
-/** The reply of a written change; null when it has to be decided again. */
+/** Returns the reply of a written change, or null if the change must be decided again. */
 function replyOf(written: Written): Reply | null {
   switch (written.outcome) {
     case "committed":
@@ -200,12 +200,12 @@ function replyOf(written: Written): Reply | null {
     case "calling_off":
       throw tryAgain(
         "service_unavailable",
-        "Deliveries to this endpoint from before it was turned off are still being cancelled: try again",
+        "The older deliveries of this endpoint are still being cancelled: try again",
       );
     case "full":
       throw new ApiError(
         "invalid_parameter",
-        `There are ${MAX_ENDPOINTS} webhook endpoints already, which is the limit: delete one first`,
+        `There are ${MAX_ENDPOINTS} webhook endpoints, which is the limit: delete one first`,
         { param: "url" },
       );
   }

@@ -1,5 +1,5 @@
 /**
- * Webhooks as one part: endpoints, the relay and the trigger over one store and one sender.
+ * Connects the parts of webhooks: endpoints, relay and trigger, over one store and one sender.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -17,19 +17,19 @@ import {
   type WebhookSettings,
 } from "./webhook_endpoints.ts";
 
-/** How long `close` waits for attempts under way; then the relay gives them back. */
+/** Time that `close` waits for attempts under way. Then the relay gives them back. */
 const CLOSE_MS = 3_000;
 
-/** Everything that has to do with webhooks. */
+/** The parts of webhooks. */
 export interface Webhooks {
   endpoints: WebhookEndpoints;
   trigger: Trigger;
   relay: Relay;
-  /** Waits for attempts under way, a few seconds at most, and closes connections. */
+  /** Waits up to 3 s for attempts under way, and closes connections. */
   close(): Promise<void>;
 }
 
-/** Builds the part. `sender` overrides how requests are sent: a resolver, a test seam. */
+/** Builds the parts. `sender` overrides settings of the sender, such as its resolver. */
 export function createWebhooks(options: {
   store: Store;
   webhook_store: WebhookStore;
@@ -39,7 +39,7 @@ export function createWebhooks(options: {
   on_error: (error: unknown) => void;
   on_attempt: RelayOptions["on_attempt"];
   sender?: Partial<WebhookRequest>;
-  /** How long a claim of a delivery lasts, where it is not the usual time. */
+  /** Duration of a claim of a delivery; the relay has a default. */
   lease_ms?: number;
 }): Webhooks {
   const pool = new WebhookConnectionPool();
