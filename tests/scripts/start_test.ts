@@ -169,14 +169,14 @@ Deno.test("start serves, keeps its word through restarts and kill -9, and ends c
     });
   }));
 
-Deno.test("start names PORT when it is taken, before it starts anything", () =>
+Deno.test("start names PORT when it is in use, before it starts anything", () =>
   withTemporaryFolder(async (data_dir) => {
     const listener = Deno.listen({ hostname: "0.0.0.0", port: 0 });
     const { port } = listener.addr as Deno.NetAddr;
     const { code, output } = await runStart({ DATA_DIR: data_dir, PORT: String(port) });
     listener.close();
     assert.equal(code, 1);
-    assert.match(output, new RegExp(`^PORT ${port} is taken .*\\n$`));
+    assert.match(output, new RegExp(`^PORT ${port} is in use .*\\n$`));
     await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
   }));
 
