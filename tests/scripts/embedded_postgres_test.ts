@@ -72,7 +72,7 @@ Deno.test("startPostgres() gives up when the databases are gone", () =>
     const server = await startPostgres({ data_dir, durable: false });
     await Deno.rename(join(server.home, "postgres"), join(server.home, "elsewhere"));
     Deno.kill(server.pid, "SIGKILL");
-    assert.match((await server.exited)?.message ?? "", /are gone/);
+    assert.match((await server.exited)?.message ?? "", /have been deleted/);
   }));
 
 Deno.test("startPostgres() is durable, private and quiet about clients by default", () =>

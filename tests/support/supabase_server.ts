@@ -99,7 +99,7 @@ export async function startSupabaseServer(
       await run.end();
       await meanwhile?.();
       const next = await launch(port);
-      if ("failure" in next) throw new Error(next.words);
+      if ("failure" in next) throw new Error(next.output);
       run = next;
     },
     async close() {
@@ -125,6 +125,6 @@ async function launchOnFreePort(
     listener.close();
     const run = await launch(port);
     if (!("failure" in run)) return [run, port] as const;
-    if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.words);
+    if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.output);
   }
 }
