@@ -46,7 +46,7 @@ Deno.test("a data folder of an older version is upgraded by the start, and by no
       });
 
       const refusal =
-        /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was made by a newer version\. Nothing was changed: start the version that made it, or set DATA_DIR to a new folder$/m;
+        /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was created by a newer version\. Nothing was changed: start the version that created it, or set DATA_DIR to a new folder$/m;
       await t.step("this start refuses it and says what to do", async () => {
         const { code, output } = await runStart(env);
         assert.equal(code, 1);
