@@ -151,7 +151,7 @@ function valueSections(): string[] {
   ];
 }
 
-/** In groups of four, as cards and IBANs are printed. */
+/** Groups of four characters, as on cards and in IBANs; 4-6-5 for American Express. */
 function grouped(text: string): string {
   if (text.length === 15) return text.replace(/^(\d{4})(\d{6})/, "$1 $2 ");
   return text.replace(/(.{4})(?=.)/g, "$1 ");

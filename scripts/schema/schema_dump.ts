@@ -1,8 +1,8 @@
 /**
  * `deno task schema` writes docs/schema.sql, a description of a database with all migrations.
  * `deno task schema --release NAME` also writes the migration for changes in supabase/schemas.
- * `deno task schema --check` writes nothing. It fails if the migrations and supabase/schemas differ,
- * if docs/schema.sql is not current, or if a released migration has changed.
+ * `deno task schema --check` writes nothing. It fails if the migrations and supabase/schemas
+ * differ, if docs/schema.sql is not current, or if a released migration has changed.
  *
  * It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose user must be allowed
  * to create databases.

@@ -64,8 +64,8 @@ export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<Sch
         object.statements.push(statement);
       } else {
         throw new Error(
-          `${file}:${line}: a file of supabase/schemas contains only "create or replace", once for ` +
-            "each function and view, followed by the comments and grants of the object",
+          `${file}:${line}: a file of supabase/schemas contains only "create or replace", once ` +
+            "for each function and view, followed by the comments and grants of the object",
         );
       }
     }

@@ -52,7 +52,8 @@ export async function writeRelease(
 ): Promise<SchemaRelease> {
   if (!NAME.test(name)) {
     throw new SchemaReleaseError(
-      `--release "${name}": the name of a migration must only have the letters a to z, digits and "_"`,
+      `--release "${name}": the name of a migration must only have the letters a to z, digits ` +
+        'and "_"',
     );
   }
   const folder = await readMigrationFolder(folders.migrations);

@@ -144,7 +144,8 @@ async function runWithProcesses(selection: TestSelection, server: TestServer): P
     const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
       .sort();
     console.log(
-      `Not tested, because they inspect the inside of the functions: ${names.length} tests and steps`,
+      "Not tested, because they inspect the inside of the functions: " +
+        `${names.length} tests and steps`,
     );
     for (const name of names) console.log(`  ${name}`);
     return code;
@@ -164,7 +165,7 @@ async function denoTest(
     cwd: ROOT,
     env: { TEST_SERVER: JSON.stringify(server), ...env },
     on_start(child) {
-      // Ctrl-C also reaches the child. This process ignores it, to clean up when the child has ended.
+      // Ctrl-C also reaches the child. This process ignores it and cleans up after the child.
       Deno.addSignalListener("SIGINT", () => {});
       if (Deno.build.os === "windows") return;
       Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));

@@ -52,7 +52,9 @@ const BREACHES: [name: string, change: Record<string, string | null>, problems: 
   ["a later migration", { "3_c.sql": "select 3;" }, []],
   ["an edited one", { "1_a.sql": "select 1; " }, [/^1_a\.sql is released, but has been edited/]],
   ["a missing one", { "2_b.sql": null }, [/^2_b\.sql is released, but is missing: restore it$/]],
-  ["a renamed one", { "2_b.sql": null, "2_c.sql": FILES["2_b.sql"] }, [/^2_b\.sql .* missing: restore it$/]],
+  ["a renamed one", { "2_b.sql": null, "2_c.sql": FILES["2_b.sql"] }, [
+    /^2_b\.sql .* missing: restore it$/,
+  ]],
   [
     "one in between",
     { "11_b.sql": "select 3;" },

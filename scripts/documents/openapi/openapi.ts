@@ -31,8 +31,8 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const committed = await Deno.readTextFile(DOCUMENT_FILE).catch(() => "");
   if (committed !== readable) return refuse(DOCUMENT_FILE, diffLines(committed, readable));
-  // Loaded here only, so that a broken one can be written anew; and compared unpacked: what it is packed
-  // as may differ from one version of zlib to another.
+  // The module is imported here only, so that a broken one can be replaced. The unpacked text is
+  // compared, because versions of zlib can pack it differently.
   const { OPENAPI_GZIP } = await import("../../../shared/http/openapi_document.ts");
   if (await unpackDocument(OPENAPI_GZIP) !== served) return refuse(MODULE_FILE);
   console.log("The OpenAPI document is what the code makes");
