@@ -1,6 +1,6 @@
 /** The error codes of the API (contract §6). */
 
-/** Every code of an error of the API, to its HTTP status and type. */
+/** The HTTP status and the type of every error code of the API. */
 export const ERROR_CODES = {
   invalid_parameter: { status: 400, type: "invalid_request" },
   invalid_json: { status: 400, type: "invalid_request" },
@@ -26,11 +26,11 @@ export const ERROR_CODES = {
   provider_not_configured: { status: 503, type: "api" },
 } as const;
 
-/** A code of an error. A newer service may send one that is not listed here. */
+/** The code of an error. A newer version of the service can send codes that are not listed here. */
 export type ErrorCode = keyof typeof ERROR_CODES;
-/** The family of a code. */
+/** The type of an error, which groups codes. */
 export type ErrorType = typeof ERROR_CODES[ErrorCode]["type"];
-/** Codes of a payment that was stored as `declined`: the error carries it. */
+/** Codes of errors that contain a payment, which the API has stored as `declined`. */
 export type DeclineCode =
   | "payment_declined"
   | "insufficient_funds"
