@@ -1,4 +1,7 @@
-/** Making a payment: a test value or a forced outcome, in either variant, with the body in sight. */
+/**
+ * The page "Create a payment": a test value or a forced outcome, either variant of the body, and a
+ * preview of the request.
+ */
 
 import { useState } from "preact/hooks";
 import { ApiError, type Payment } from "../client/mod.ts";
@@ -13,10 +16,10 @@ import { go, href } from "./route.ts";
 import { CARDS, IBANS, METHOD_KINDS, OUTCOMES, type TestValue, WALLETS } from "./test_values.ts";
 import { statusLabel } from "./text.tsx";
 
-/** Currencies that are offered; any other can be typed. */
+/** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", "USDC", "USDT"];
 const NETWORKS = ["ethereum", "base", "polygon", "arbitrum", "optimism", "solana", "tron"];
-/** What each instrument is usually paid in. */
+/** The usual currency of each kind of test value. */
 const CURRENCY_OF: Record<Instrument, string> = {
   card: "EUR",
   iban: "EUR",
@@ -50,7 +53,7 @@ const FIRST_DRAFT: Draft = {
 
 type Change = (change: Partial<Draft>) => void;
 
-/** The form and, beside it, what it is going to send. */
+/** The form and, beside it, the request that it sends. */
 export function CreatePage() {
   const [draft, setDraft] = useState(FIRST_DRAFT);
   const change: Change = (changed) => setDraft((last) => ({ ...last, ...changed }));
@@ -107,7 +110,7 @@ export function CreatePage() {
                 value={draft.amount}
                 set={set("amount")}
                 inputMode="decimal"
-                hint={`${currencyDigits(draft.currency)} decimals at most`}
+                hint={`At most ${currencyDigits(draft.currency)} decimals`}
               />
               <TextField
                 label="Currency"
@@ -317,14 +320,14 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
               params={["wallet.network"]}
               value={draft.network}
               set={set("network")}
-              options={[["", "By the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+              options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
             />
             <SelectField
               label="Asset"
               params={["wallet.asset"]}
               value={draft.asset}
               set={set("asset")}
-              options={[["", "By the currency"], ["USDC", "USDC"], ["USDT", "USDT"]]}
+              options={[["", "From the currency"], ["USDC", "USDC"], ["USDT", "USDT"]]}
             />
           </div>
           <Settlement draft={draft} change={change} />
@@ -346,7 +349,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
             value={draft.method_kind}
             set={set("method_kind")}
             options={METHOD_KINDS}
-            hint="Made by the sandbox function: it answers 201 whatever the outcome."
+            hint="The sandbox function creates the payment and answers 201 for every outcome."
           />
         </>
       );
@@ -360,12 +363,12 @@ function Settlement({ draft, change }: { draft: Draft; change: Change }) {
       params={["settlement"]}
       value={draft.settlement}
       set={(settlement) => change({ settlement })}
-      options={[["", "Instant"], ["manual", "Manual: pending until it is advanced"]]}
+      options={[["", "Instant"], ["manual", "Manual: pending until you advance it"]]}
     />
   );
 }
 
-/** Test values to pick from; what is picked can still be changed in the fields below. */
+/** A choice of test values. The user can change the chosen value in the fields below. */
 function Values<V extends TestValue>(props: {
   label: string;
   name: string;
@@ -394,7 +397,7 @@ function Values<V extends TestValue>(props: {
   );
 }
 
-/** Both ends of a long value. */
+/** A long value, shortened to its first and last characters. */
 function shortValue(value: string): string {
   return value.startsWith("0x")
     ? `${value.slice(0, 6)}…${value.slice(-4)}`

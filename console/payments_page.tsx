@@ -13,7 +13,7 @@ import { go, href } from "./route.ts";
 import { METHOD_KINDS } from "./test_values.ts";
 import { Money, Status, statusLabel, Time } from "./text.tsx";
 
-/** Rows of a page. */
+/** Number of payments on a page. */
 const PAGE_SIZE = 20;
 
 /** Statuses that can be filtered by, in the order of the lifecycle. */
@@ -100,7 +100,7 @@ function NoPayments({ is_filtered }: { is_filtered: boolean }) {
   );
 }
 
-/** The fields hold local times; the API takes instants. */
+/** Converts the local times of the fields to RFC 3339 in UTC. */
 function instants(filters: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     ["created_after", "created_before"].flatMap((name) => {

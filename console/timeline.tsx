@@ -9,7 +9,7 @@ import { Mention } from "./mention.tsx";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 
-/** As many as a page of the API holds. */
+/** The maximum of a page of the API. */
 const ALL = 100;
 
 /** What each kind means, where its name does not say it. */
@@ -27,7 +27,7 @@ const TITLES: Readonly<Record<string, string>> = {
   "refund.completed": "Refund completed",
 };
 
-/** What happened to a payment. */
+/** The events of a payment. */
 export function Timeline({ payment_id }: { payment_id: string }) {
   const live = useLive(call("events", "list", { payment_id, limit: ALL }));
   return (
@@ -49,7 +49,7 @@ export function Timeline({ payment_id }: { payment_id: string }) {
   );
 }
 
-/** Events as a line in time; those shown elsewhere than with their payment say what they are about. */
+/** A list of events. With `is_elsewhere` each event shows its amount and a link to its payment. */
 export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean }) {
   const { events, is_elsewhere = false } = props;
   return (

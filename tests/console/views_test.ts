@@ -77,7 +77,7 @@ consoleCase("every view is accessible and fits", async (step, { open, start, ori
   await view("connect-refused", async () => {
     await page.getByLabel("Test key").last().fill("sk_test_wrong");
     await button("Open the sandbox").click();
-  }, () => page.getByText("This is not a whole test key").waitFor());
+  }, () => page.getByText("This is not a complete test key").waitFor());
   await view(
     "payments-empty",
     () => pasteKey(page, start.test_key),
@@ -200,8 +200,8 @@ consoleCase("every view is accessible and fits", async (step, { open, start, ori
   );
   for (
     const [name, title] of [["Edit…", "Edit the endpoint"], [
-      "Roll secret…",
-      "Roll the signing secret",
+      "Rotate secret…",
+      "Rotate the signing secret",
     ], ["Delete…", "Delete the endpoint?"]] as const
   ) {
     await view(
