@@ -1,8 +1,8 @@
 /**
  * `<DATA_DIR>/operator_url` (mode 600): the URL by which the operator's commands reach the embedded
  * server of a running start. The start writes the file when its database is ready, and removes it
- * when it ends. A killed start leaves the file behind. Its reader knows that, because no process
- * holds `start.lock` then.
+ * when it ends. A killed start leaves the file behind, so the URL is valid only while a process
+ * holds `start.lock`.
  */
 
 import { join } from "node:path";

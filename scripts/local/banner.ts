@@ -4,7 +4,7 @@ import type { Credentials } from "../data_dir/credentials.ts";
 
 /** The values that the banner shows. */
 interface BannerFacts extends Credentials {
-  /** Path of credentials.json, relative to the current folder if it is below it. */
+  /** Path of credentials.json, relative if the file is inside the current folder. */
   credentials_path: string;
   /** Path of the log file, or null if log lines go to standard output. */
   log_path: string | null;

@@ -11,7 +11,7 @@ import { CONNECTION_LIMITS, type ConnectionLimits, serveConnections } from "./ht
 import { SettingsError } from "../data_dir/settings.ts";
 import type { SiteHandler } from "../sites/static_site.ts";
 
-/** One of the two functions. It answers every request, and answers errors too. */
+/** One of the two functions. It returns a response to every request, also for errors. */
 export type EdgeFunction = (request: Request) => Response | Promise<Response>;
 
 /** The functions by name. */

@@ -1,7 +1,7 @@
 /**
- * `deno task keys` creates, lists, rotates and revokes API keys for the operator. No other command
- * or request creates keys for live environments, except the demo key of a local start. A secret is
- * printed once, alone on standard output, so that a script can read it. Other messages go to
+ * `deno task keys` creates, lists, rotates and revokes API keys for the operator. Only this command
+ * creates keys of live environments; the one exception is the demo key of a local start. A secret
+ * is printed once, alone on standard output, so that a script can read it. Other messages go to
  * standard error.
  *
  * key_command.ts parses the arguments, operator_database.ts opens the database.
