@@ -112,11 +112,10 @@ async function findUnreleased(folder: MigrationFolder, { releases }: SchemaFolde
     if (HEAD.test(await folder.read(migration.file))) found.push(migration);
   }
   if (found.length > 1) {
+    const files = found.map(({ file }) => file).join(" and ");
     throw new SchemaReleaseError(
-      `${
-        found.map(({ file }) => file).join(" and ")
-      } are generated and unreleased, but there must ` +
-        "be only one: delete all but the first, then try again",
+      `${files} are generated and unreleased, but there must be only one: delete all but the ` +
+        "first, then try again",
     );
   }
   return found[0] ?? null;
