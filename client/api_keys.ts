@@ -1,5 +1,5 @@
 /**
- * API keys of the caller's own sandbox (contract §5). Live keys are the operator's.
+ * API keys of the caller's sandbox (contract §5). Only the operator manages live keys.
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
@@ -11,41 +11,42 @@ import type { Scope } from "./vocabulary.ts";
 export interface CreateApiKeyInput {
   /** 1 to 100 characters. */
   name: string;
-  /** Everything that the caller's key may, unless given. */
+  /** By default the scopes of the caller's key. The new key cannot have others. */
   scopes?: Scope[] | undefined;
-  /** RFC 3339, at the latest the end of the caller's key; by default that end, or never. */
+  /** RFC 3339. By default, and at the latest, the expiry of the caller's key. */
   expires_at?: string | undefined;
 }
 
 /** `POST /v1/api_keys/{id}/rotate` */
 export interface RotateApiKeyInput {
   /**
-   * Seconds for which the older secrets still work, 0 to 604800; a day by default. 0 ends all of
-   * them at once. At most 5 secrets work: a rotation that would make a sixth ends the oldest.
+   * Seconds until the older secrets expire, 0 to 604800 (7 days). By default 86400, one day. 0 ends
+   * them at once. A key has at most 5 valid secrets: a rotation that would add a sixth ends the
+   * oldest.
    */
   expires_in?: number | undefined;
 }
 
-/** A key, without its secrets' texts. */
+/** A key, without the text of its secrets. Times are RFC 3339 in UTC. */
 export interface ApiKey {
   /** `key_…` */
   id: string;
   object: "api_key";
   name: string;
-  /** Null: every scope. */
+  /** Null stands for all scopes. */
   scopes: Scope[] | null;
   livemode: boolean;
-  /** The secrets that work now, newest first. They end at the latest with the key. */
+  /** The valid secrets, newest first. A secret expires at the latest with its key. */
   secrets: { prefix: string; last4: string; created_at: string; expires_at: string | null }[];
-  /** Exact to the hour. */
+  /** Exact to the hour. Null if the key was never used. */
   last_used_at: string | null;
   created_at: string;
-  /** When the key ends; null: never. */
+  /** Null if the key never expires. */
   expires_at: string | null;
   revoked_at: string | null;
 }
 
-/** A key with its new secret: shown on creation and rotation, and never again. */
+/** A key with its new secret. The API shows a secret only once: store it. */
 export interface ApiKeyWithSecret extends ApiKey {
   /** `sk_test_…` */
   secret: string;
@@ -53,7 +54,7 @@ export interface ApiKeyWithSecret extends ApiKey {
 
 const API_KEYS = "/api-v1-payments/v1/api_keys";
 
-/** Operations on keys. Each throws a `PaymentsError`. */
+/** Operations on keys. A failed one throws a `PaymentsError`. */
 export class ApiKeys {
   readonly #transport: Transport;
 
@@ -61,12 +62,12 @@ export class ApiKeys {
     this.#transport = transport;
   }
 
-  /** Makes a test key that may do no more than the caller's. */
+  /** Creates a test key. Its scopes and its expiry cannot exceed those of the caller's key. */
   create(input: CreateApiKeyInput, options?: RequestOptions): Promise<ApiKeyWithSecret> {
     return this.#transport.send({ method: "POST", path: [API_KEYS], body: input }, options);
   }
 
-  /** Gets a key. */
+  /** Retrieves a key. */
   retrieve(id: string, options?: ReadOptions): Promise<ApiKey> {
     return this.#transport.send({ method: "GET", path: [API_KEYS, id] }, options);
   }
@@ -76,7 +77,7 @@ export class ApiKeys {
     return listOf(this.#transport, [API_KEYS], params, options);
   }
 
-  /** Gives a key a new secret. */
+  /** Adds a secret to a key. The older secrets expire after `expires_in` seconds. */
   rotate(
     id: string,
     input: RotateApiKeyInput = {},
@@ -86,7 +87,7 @@ export class ApiKeys {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Revokes a key with all its secrets. */
+  /** Revokes a key with all its secrets at once. */
   revoke(id: string, options?: RequestOptions): Promise<ApiKey> {
     return this.#transport.send({ method: "DELETE", path: [API_KEYS, id] }, options);
   }

@@ -1,5 +1,5 @@
 /**
- * The client: the operations of both functions, by resource.
+ * The client, with the operations of both functions by resource.
  */
 
 import { ApiKeys } from "./api_keys.ts";
@@ -18,27 +18,28 @@ import { RUNTIME, type Runtime } from "./runtime.ts";
 import { Transport } from "./transport.ts";
 import { Events, WebhookDeliveries, WebhookEndpoints } from "./webhooks.ts";
 
-/** What a client is made of. */
+/** Options of a client. */
 export interface PaymentsClientOptions {
   /** `sk_test_…` or `sk_live_…` */
   apiKey: string;
-  /** Where the functions are served: `https://<ref>.supabase.co/functions/v1`. */
+  /** URL of the functions: `https://<ref>.supabase.co/functions/v1`. */
   baseUrl: string;
-  /** The global one unless given. */
+  /** By default the global `fetch`. */
   fetch?: Fetch | undefined;
-  /** How often a request is sent again; 2 unless given, 0 is never. */
+  /** Maximum of retries of a request. By default 2; 0 turns retries off. */
   maxRetries?: number | undefined;
-  /** Milliseconds of one attempt; 30 000 unless given. */
+  /** Timeout of one attempt in milliseconds. By default 30 000. */
   timeoutMs?: number | undefined;
-  /** Called after each attempt, before the next. What it throws is ignored. */
+  /** Called after each attempt, before the next. Errors that it throws are ignored. */
   onExchange?: ((exchange: Exchange) => void) | undefined;
-  /** Time and chance, for tests. */
+  /** Clock, randomness and waiting. Tests can replace them. */
   runtime?: Partial<Runtime> | undefined;
 }
 
 /**
- * A client of the payments API. Fields are those of the wire. Every change is sent with an
- * idempotency key, and again after a failure of the connection, 429, 5xx or a twin in progress.
+ * A client of the payments API. Objects have the fields of the API. The client sends every change
+ * with an idempotency key. It retries after a failed connection, a timeout, 408, 429, 5xx and
+ * `idempotency_in_progress`.
  * @example
  * ```ts
  * const client = new PaymentsClient({ apiKey, baseUrl });
@@ -61,12 +62,15 @@ export class PaymentsClient {
   readonly apiKeys: ApiKeys;
   readonly sandbox: Sandbox;
 
-  /** Sends nothing. Throws `TypeError` for options that cannot work. */
+  /**
+   * Creates a client. Sends no request.
+   * @throws {TypeError} if an option is invalid
+   */
   constructor(options: PaymentsClientOptions) {
     const transport = new Transport({
       apiKey: checkedKey(options.apiKey),
       baseUrl: checkedBaseUrl(options.baseUrl),
-      // Not the function itself: browsers want to be called on their global object.
+      // Browsers throw if `fetch` is not called as a method of the global object.
       fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
       maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
       timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
@@ -86,12 +90,12 @@ export class PaymentsClient {
   }
 }
 
-/** Never shows the key: messages end up in logs. */
+/** The error does not contain the key, because messages end up in logs. */
 function checkedKey(apiKey: unknown): string {
   if (typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
   throw new TypeError(
-    "apiKey is empty, or has white space or other characters that no key has. Is the setting " +
-      "that holds it filled in here?",
+    "apiKey is empty, or contains white space or other characters that an API key cannot have. " +
+      "Does this environment have the setting with your key?",
   );
 }
 
@@ -99,12 +103,12 @@ function checkedBaseUrl(baseUrl: unknown): string {
   const text = String(baseUrl).replace(/(?<!\/)\/+$/, "");
   if (/^https?:\/\/[^\s?#]+$/.test(text) && isUrl(text)) return text;
   throw new TypeError(
-    `baseUrl ${JSON.stringify(baseUrl)} is not the address that the functions are served under, ` +
-      "like https://<ref>.supabase.co/functions/v1",
+    `baseUrl ${JSON.stringify(baseUrl)} is not a URL of the functions, such as ` +
+      "https://<ref>.supabase.co/functions/v1",
   );
 }
 
-/** `URL.canParse` and `URL.parse` are younger than what the client runs on. */
+/** Some supported runtimes have neither `URL.canParse` nor `URL.parse`. */
 function isUrl(text: string): boolean {
   try {
     return new URL(text) !== undefined;

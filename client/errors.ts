@@ -1,14 +1,15 @@
 /**
- * What can go wrong with a request, as classes: the API said no (`ApiError`), something that is not
- * the API answered (`UnexpectedResponseError`), nothing answered (`ConnectionError`), or not in time
- * (`TimeoutError`). All are a `PaymentsError`. An aborted signal rejects with its own reason, as
- * `fetch` does; wrong arguments are a `TypeError`. Source: contract §6.
+ * The error classes of requests. All extend `PaymentsError`: the API answers with an error
+ * (`ApiError`), the answer is not from the API (`UnexpectedResponseError`), there is no answer
+ * (`ConnectionError`), or none in time (`TimeoutError`). After an abort the promise rejects with
+ * the reason of the signal, as with `fetch`. Invalid arguments throw a `TypeError`. Source:
+ * contract §6.
  */
 
 import type { Payment } from "./payment.ts";
 import type { DeclineCode, ErrorCode, ErrorType } from "./vocabulary.ts";
 
-/** `error` of an error's body, as on the wire. */
+/** The member `error` of the body of an error. */
 export interface ErrorBody {
   type: ErrorType;
   code: ErrorCode;
@@ -16,42 +17,42 @@ export interface ErrorBody {
   /** The field at fault, as a path: `card.number`. */
   param?: string;
   request_id: string;
-  /** Where the code is explained, relative to the project's repository. */
+  /** Place in the project's repository that explains the code. */
   doc_url: string;
   /** With a `DeclineCode`: the stored payment. */
   payment?: Payment;
-  /** With `invalid_state`: the status that does not allow it. */
+  /** With `invalid_state`: the current status of the resource. */
   current_status?: string;
-  /** With `invalid_state`: the statuses that can follow. */
+  /** With `invalid_state`: the statuses that can follow the current one. */
   allowed?: string[];
-  /** With a refund of too much: minor units that are left. */
+  /** If a refund is too large: the amount that can be refunded, in minor units. */
   amount_refundable?: number;
   /** With `permission_denied`: the scope that the key lacks. */
   required_scope?: string;
 }
 
-/** Facts about the request that failed. */
+/** A failed request. */
 export interface FailedRequest {
-  /** For example `POST /api-v1-payments/v1/payments`. */
+  /** Method and path, such as `POST /api-v1-payments/v1/payments`. */
   operation: string;
-  /** What the request was sent with, null for a read. Call again with it to ask for the result. */
+  /** The idempotency key of the request. Null for a read. */
   idempotencyKey: string | null;
-  /** How often it was sent, the first time included. */
+  /** Number of attempts, with the first one. */
   attempts: number;
 }
 
-/** A request that did not give a result. */
+/** The base class: a request failed. */
 export class PaymentsError extends Error {
   override readonly name: string = "PaymentsError";
-  /** For example `POST /api-v1-payments/v1/payments`. */
+  /** Method and path, such as `POST /api-v1-payments/v1/payments`. */
   readonly operation: string;
   /**
-   * The key that the request was sent with, null for a read. After a `ConnectionError`, a
-   * `TimeoutError` or a status of 500 and more it is not known whether the request had an effect:
-   * the same call with this key tells, and does nothing twice, for 24 hours.
+   * The idempotency key of the request. Null for a read. After a `ConnectionError`, a
+   * `TimeoutError` or a status of 500 or more you do not know whether the request had an effect.
+   * Make the same call with this key within 24 hours to get its result: it has no effect twice.
    */
   readonly idempotencyKey: string | null;
-  /** How often the request was sent, the first time included. */
+  /** Number of attempts, with the first one. */
   readonly attempts: number;
 
   constructor(message: string, request: FailedRequest, options?: { cause?: unknown }) {
@@ -62,7 +63,7 @@ export class PaymentsError extends Error {
   }
 }
 
-/** An error of the API. `is` tells it by its code. */
+/** The API answered with an error. Use `is` to compare its code. */
 export class ApiError extends PaymentsError {
   override readonly name = "ApiError";
   /** HTTP status. */
@@ -71,13 +72,13 @@ export class ApiError extends PaymentsError {
   readonly type: ErrorType;
   /** The field at fault, as a path: `card.number`. */
   readonly param: string | undefined;
-  /** What the service's operator finds the request by. */
+  /** Id of the request. The operator of the service can find the request with it. */
   readonly requestId: string;
-  /** Where the code is explained, relative to the project's repository. */
+  /** Place in the project's repository that explains the code. */
   readonly docUrl: string;
-  /** `error` of the body, with all its members. */
+  /** The member `error` of the body. */
   readonly body: ErrorBody;
-  /** How long the service asked to wait, in milliseconds. */
+  /** The header `Retry-After` in milliseconds, if the answer has it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -96,13 +97,14 @@ export class ApiError extends PaymentsError {
     this.retryAfterMs = answer.retryAfterMs;
   }
 
-  /** The stored payment of a decline. */
+  /** The stored payment, if the payment was declined. */
   get payment(): Payment | undefined {
     return this.body.payment;
   }
 
   /**
-   * Whether the error has one of the codes; narrows `code`, and `payment` for a `DeclineCode`.
+   * Whether the error has one of the codes. Narrows the types of `code`, and of `payment` for a
+   * `DeclineCode`.
    * @example
    * ```ts
    * if (error instanceof ApiError && error.is("insufficient_funds")) {
@@ -115,7 +117,7 @@ export class ApiError extends PaymentsError {
   }
 }
 
-/** An `ApiError` of certain codes. */
+/** An `ApiError` with one of certain codes. */
 export type ApiErrorOf<Code extends ErrorCode> =
   & ApiError
   & { readonly code: Code }
@@ -124,7 +126,7 @@ export type ApiErrorOf<Code extends ErrorCode> =
     ? { readonly body: { current_status: string; allowed: string[] } }
     : unknown);
 
-/** An answer that the API does not give: a proxy's page, a redirect, a wrong `baseUrl`. */
+/** The answer is not from the API: a page of a proxy, a redirect, or `baseUrl` is wrong. */
 export class UnexpectedResponseError extends PaymentsError {
   override readonly name = "UnexpectedResponseError";
   /** HTTP status. */
@@ -134,36 +136,36 @@ export class UnexpectedResponseError extends PaymentsError {
 
   constructor(answer: { status: number; body: string }, request: FailedRequest) {
     const hint = answer.status >= 300 && answer.status < 400
-      ? "a redirect, which is not followed. Is baseUrl the functions' own address?"
-      : "without a body of the payments API. Is baseUrl right, or did a proxy answer?";
-    super(`${request.operation} was answered with ${answer.status}, ${hint}`, request);
+      ? "a redirect, which the client does not follow. Is baseUrl the address of the functions?"
+      : "without a body of the payments API. Is baseUrl correct, or did a proxy answer?";
+    super(`${request.operation} got an answer with status ${answer.status}, ${hint}`, request);
     this.status = answer.status;
     this.body = answer.body;
   }
 }
 
-/** No answer: the service cannot be reached, or the connection broke. `cause` says why. */
+/** There is no answer: the connection failed or was closed. `cause` is the error of `fetch`. */
 export class ConnectionError extends PaymentsError {
   override readonly name = "ConnectionError";
 
   constructor(request: FailedRequest, cause: unknown) {
-    super(`${request.operation} was not answered: ${reasonOf(cause)}`, request, { cause });
+    super(`${request.operation} got no answer: ${reasonOf(cause)}`, request, { cause });
   }
 }
 
-/** No answer in time. */
+/** There is no complete answer within the timeout. */
 export class TimeoutError extends PaymentsError {
   override readonly name = "TimeoutError";
-  /** How long each attempt was waited for. */
+  /** Timeout of each attempt in milliseconds. */
   readonly timeoutMs: number;
 
   constructor(request: FailedRequest, timeoutMs: number) {
-    super(`${request.operation} was not answered within ${timeoutMs} ms`, request);
+    super(`${request.operation} got no answer within ${timeoutMs} ms`, request);
     this.timeoutMs = timeoutMs;
   }
 }
 
-/** Node says no more than "fetch failed", and the reason in the cause of it. */
+/** In Node the message of the error is only "fetch failed". Its cause has the reason. */
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   const { code, message } = (cause.cause ?? {}) as { code?: unknown; message?: unknown };

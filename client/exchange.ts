@@ -1,8 +1,9 @@
 /**
- * One attempt of a request over the wire: sent, read to its end, timed, reported.
+ * Makes one attempt of a request: sends it, reads the whole answer within the timeout, and reports
+ * both to `onExchange`. Retries belong to transport.ts.
  */
 
-/** The part of `fetch` that is used: the global one, or any like it. */
+/** The part of `fetch` that the client uses. The global `fetch` has this type. */
 export type Fetch = (url: string, init: {
   method: string;
   headers: Record<string, string>;
@@ -18,46 +19,50 @@ export type Fetch = (url: string, init: {
   text(): Promise<string>;
 }>;
 
-/** One attempt, as it went over the wire. Bodies are whole: what they hold may be secret. */
+/**
+ * One attempt, as it was sent and received. Bodies are complete, so they can contain secrets and
+ * personal data.
+ */
 export interface Exchange {
   request: {
     method: string;
     url: string;
-    /** As sent, but the key in `Authorization` masked. */
+    /** The headers that were sent, but with a masked key in `Authorization`. */
     headers: Record<string, string>;
     body: string | null;
   };
-  /** Null when there was no answer; then `error` says why. */
+  /** Null if there was no answer. `error` is set then. */
   response: {
     status: number;
-    /** Names in lower case. In a browser only what the service exposes. */
+    /** Names are in lower case. A browser only shows headers that the service exposes. */
     headers: Record<string, string>;
     body: string;
   } | null;
+  /** The reason if there was no answer. */
   error?: Error;
-  /** Until the whole answer was read. */
+  /** Time from the start until the whole answer was read. */
   duration_ms: number;
-  /** 1 for the first. */
+  /** Number of the attempt, from 1. */
   attempt: number;
 }
 
-/** How an attempt is made. */
+/** Options of an attempt. */
 export interface ExchangeOptions {
   fetch: Fetch;
-  /** From sending to the end of the answer. */
+  /** Timeout until the end of the answer. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
   onExchange: ((exchange: Exchange) => void) | undefined;
-  /** 1 for the first. */
+  /** Number of the attempt, from 1. */
   attempt: number;
 }
 
-/** What came back, or why nothing did. */
+/** The answer, or the failure if there is none. */
 export type Outcome =
   | { answer: NonNullable<Exchange["response"]> }
   | { failure: unknown; timed_out: boolean };
 
-/** Makes one attempt. Never rejects: a failure is an outcome. */
+/** Makes one attempt. Never rejects: it returns a failure as an outcome. */
 export async function exchange(
   { method, url, headers, body }: Exchange["request"],
   options: ExchangeOptions,
@@ -78,7 +83,8 @@ export async function exchange(
       method,
       headers,
       ...(body !== null && { body }),
-      // Followed, a POST would become a GET and a list look like its result.
+      // `fetch` would follow some redirects of a POST with a GET. The answer of that GET, such as a
+      // list, would look like the result of the POST.
       redirect: "manual",
       signal: controller.signal,
     });
@@ -107,18 +113,18 @@ export async function exchange(
   return outcome;
 }
 
-/** An `Authorization` that says no more than the key's mode. */
+/** Returns the header `Authorization` with only the prefix and the mode of the key. */
 function masked(authorization: string | undefined): string {
   const [, start = ""] = /^Bearer ([A-Za-z0-9]+_(?:test|live)_)/.exec(authorization ?? "") ?? [];
   return `Bearer ${start}…`;
 }
 
-/** Tells the listener. What it throws must not make a payment that was made look failed. */
+/** Calls the listener and ignores its errors. */
 function report(listener: (exchange: Exchange) => void, exchange: Exchange): void {
   try {
     listener(exchange);
   } catch {
-    // The listener's own affair.
+    // Otherwise a call would fail although the API has created its payment.
   }
 }
 

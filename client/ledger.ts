@@ -1,5 +1,5 @@
 /**
- * The ledger and what it adds up to (contract §3).
+ * The ledger and the balance (contract §3).
  */
 
 import { type List, listOf, type ListParams } from "./list.ts";
@@ -7,15 +7,16 @@ import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { LedgerAccount } from "./vocabulary.ts";
 
-/** One side of a ledger transaction. Never changes. */
+/** One side of a ledger transaction. An entry never changes. */
 export interface LedgerEntry {
   /** `le_…` */
   id: string;
   object: "ledger_entry";
-  /** `txn_…`; the debits and credits of one are equal. */
+  /** `txn_…`. The debits and credits of a transaction are equal. */
   transaction_id: string;
   account: LedgerAccount;
   direction: "debit" | "credit";
+  /** Minor units of the currency. */
   amount_minor: number;
   currency: string;
   payment_id: string | null;
@@ -26,7 +27,7 @@ export interface LedgerEntry {
 
 /** `GET /v1/ledger_entries` */
 export interface ListLedgerEntriesParams extends ListParams {
-  /** Not together with `transfer_id`. */
+  /** Cannot be combined with `transfer_id`. */
   payment_id?: string | undefined;
   transfer_id?: string | undefined;
   transaction_id?: string | undefined;
@@ -34,8 +35,8 @@ export interface ListLedgerEntriesParams extends ListParams {
 }
 
 /**
- * `GET /v1/balance`: the sums of each account of each currency. The service's sums are exact. The
- * client parses them as JavaScript numbers, which rounds sums above `Number.MAX_SAFE_INTEGER`.
+ * `GET /v1/balance`: the sums of each account in each currency, in minor units. The API answers
+ * exact sums. As JavaScript numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded.
  */
 export interface Balance {
   object: "balance";
@@ -45,12 +46,12 @@ export interface Balance {
     account: LedgerAccount;
     debits_minor: number;
     credits_minor: number;
-    /** Credits less debits: of `available`, what can be transferred. */
+    /** Credits less debits. For the account `available` this amount can be transferred. */
     amount_minor: number;
   }[];
 }
 
-/** The ledger. Throws a `PaymentsError`. */
+/** Operations on the ledger. A failed one throws a `PaymentsError`. */
 export class LedgerEntries {
   readonly #transport: Transport;
 
@@ -64,7 +65,7 @@ export class LedgerEntries {
   }
 }
 
-/** The balance. Throws a `PaymentsError`. */
+/** Operations on the balance. A failed one throws a `PaymentsError`. */
 export class Balances {
   readonly #transport: Transport;
 
@@ -72,7 +73,7 @@ export class Balances {
     this.#transport = transport;
   }
 
-  /** Gets the balance. */
+  /** Retrieves the balance. */
   retrieve(options?: ReadOptions): Promise<Balance> {
     return this.#transport.send({ method: "GET", path: ["/api-v1-payments/v1/balance"] }, options);
   }

@@ -1,5 +1,5 @@
 /**
- * Lists: awaited, a page; iterated, every item of every page.
+ * Lists. `await` gives one page, `for await` gives every item of every page.
  */
 
 import type { ReadOptions } from "./request_options.ts";
@@ -13,25 +13,26 @@ export interface Page<T> {
   object: "list";
   url: string;
   data: T[];
-  /** Whether the list continues. The number of items does not show its end. */
+  /** Whether the list continues. The number of items does not tell that. */
   has_more: boolean;
-  /** `starting_after` of the next page. Not always the id of the page's last item. */
+  /** The `starting_after` of the next page. It can differ from the id of the last item. */
   next_cursor: string | null;
 }
 
-/** What every list takes. */
+/** Parameters of every list. */
 export interface ListParams {
   /**
-   * Most items of a page, 1 to 100; 10 by default. 100 makes the fewest requests when iterating.
+   * Maximum of items of a page, 1 to 100. By default 10. An iteration makes the fewest requests
+   * with 100.
    */
   limit?: number | undefined;
-  /** An id: the page begins after it. */
+  /** `next_cursor` of the page before, or the id of an item. The page begins after it. */
   starting_after?: string | undefined;
 }
 
 /**
- * A list that has been asked for. Nothing is sent before it is awaited or iterated; the first page
- * is fetched once.
+ * A list. The client sends the first request when you await or iterate the list, and requests the
+ * first page only once.
  * @example
  * ```ts
  * const page = await client.payments.list({ limit: 20 });
@@ -46,7 +47,10 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     this.#fetch = fetch;
   }
 
-  /** The page after `starting_after`, by default the first. It can be short: see `Page`. */
+  /**
+   * Resolves to the page after `starting_after`, by default the first. The page can have fewer
+   * items than `limit`: see `Page`.
+   */
   then<Value = Page<T>, Failure = never>(
     resolved?: ((page: Page<T>) => Value | PromiseLike<Value>) | null,
     rejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
@@ -54,19 +58,19 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     return this.#firstPage().then(resolved, rejected);
   }
 
-  /** As of a promise. */
+  /** Handles a failure, like `catch` of a promise. */
   catch<Failure = never>(
     rejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
   ): Promise<Page<T> | Failure> {
     return this.#firstPage().catch(rejected);
   }
 
-  /** As of a promise. */
+  /** Runs a callback at the end, like `finally` of a promise. */
   finally(settled?: (() => void) | null): Promise<Page<T>> {
     return this.#firstPage().finally(settled);
   }
 
-  /** Every page from here on, each fetched when it is asked for. */
+  /** Iterates over all pages from the first one. Each page is requested when it is needed. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     let page = await this.#firstPage();
     yield page;
@@ -76,7 +80,7 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
     }
   }
 
-  /** Every item from here on. */
+  /** Iterates over the items of all pages from the first one. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for await (const page of this.pages()) yield* page.data;
   }
@@ -86,7 +90,7 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   }
 }
 
-/** The list at a path. */
+/** Returns the list at a path. */
 export function listOf<T>(
   transport: Transport,
   path: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * A client of the payments API, and the verification of its webhooks. No dependencies; Web APIs
- * only: Deno, Node 20+, Bun, browsers and edge runtimes.
+ * A client of the payments API, with verification of its webhooks. It has no dependencies and uses
+ * Web APIs only, so it runs on Deno, Node 20+, Bun, browsers and edge runtimes.
  *
  * @module
  */

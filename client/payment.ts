@@ -9,7 +9,7 @@ import type {
   PaymentStatus,
 } from "./vocabulary.ts";
 
-/** The instrument as the API shows it. */
+/** The card, bank account or wallet, with masked numbers. */
 export type PaymentMethod =
   | { type: "card"; card: { brand: string; last4: string; exp_month: number; exp_year: number } }
   | { type: "sepa" | "swift"; iban: MaskedIban }
@@ -21,12 +21,12 @@ export interface Payment {
   id: string;
   object: "payment";
   status: PaymentStatus;
-  /** Minor units of the currency. */
+  /** Minor units of the currency: 1999 is 19.99 EUR. */
   amount: number;
   /** The same as `amount`. */
   amount_minor: number;
   currency: string;
-  /** Minor units that were given back. */
+  /** Sum of the refunds in minor units. */
   amount_refunded: number;
   capability: Capability;
   method_kind: MethodKind;
@@ -37,15 +37,15 @@ export interface Payment {
   description: string | null;
   reference: string | null;
   metadata: Metadata;
-  /** What the payer has to do next: 3-D Secure. */
+  /** With `requires_action`: the page of 3-D Secure, where the payer authenticates. */
   next_action: { type: "authenticate"; url: string } | null;
-  /** Why it was declined or failed. */
+  /** The reason if the payment was declined or failed. */
   failure_code: DeclineCode | FailureCode | null;
   failure_message: string | null;
-  /** A bank's reason for sending money back, for example `R01`. */
+  /** The reason of the bank if it returned the money, such as `R01`. */
   return_code: string | null;
   livemode: boolean;
-  /** Counts the events of this payment. */
+  /** Number of events of this payment. */
   sequence: number;
   created_at: string;
   updated_at: string;

@@ -16,9 +16,9 @@ import type {
   Settlement,
 } from "./vocabulary.ts";
 
-/** A card: in the sandbox one of the published test cards. */
+/** A card. The sandbox accepts the published test cards only. */
 export interface CardInput {
-  /** Spaces and dashes do not matter. */
+  /** Can contain spaces and dashes. */
   number: string;
   exp_month: number;
   exp_year: number;
@@ -26,13 +26,13 @@ export interface CardInput {
   postal_code?: string | undefined;
 }
 
-/** What a payment is made of. Without instrument and outcome it is `pending`. */
+/** Fields of a new payment. Without `card`, `iban`, `wallet` and `outcome` it stays `pending`. */
 export interface PaymentFields {
   /** ISO 4217 code, `USDC` or `USDT`. */
   currency: string;
-  /** Inferred from the instrument, else `card_payment`. */
+  /** By default derived from `card`, `iban` or `wallet`; without any of them `card_payment`. */
   capability?: Capability | undefined;
-  /** The same as `capability`, in other words. */
+  /** The same as `capability`, with other names. */
   method_kind?: MethodKind | undefined;
   customer?: Person | undefined;
   /** The same as `customer`. */
@@ -42,16 +42,16 @@ export interface PaymentFields {
   wallet?: string | WalletInput | undefined;
   /** At most 500 characters. */
   description?: string | undefined;
-  /** Your own name for it, at most 255 characters; payments can be listed by it. */
+  /** Your own reference, at most 255 characters. Payments can be listed by it. */
   reference?: string | undefined;
   metadata?: Metadata | undefined;
-  /** Test keys only; beats the instrument. */
+  /** Test keys only. Overrides the result of the card, IBAN or wallet. */
   outcome?: Outcome | undefined;
-  /** Test keys only: `manual` leaves a bank or wallet payment `pending` until it is advanced. */
+  /** Test keys only. `manual` leaves a bank or wallet payment `pending` until you advance it. */
   settlement?: Settlement | undefined;
 }
 
-/** `POST /v1/payments`: amounts are integers in minor units, 1050 is 10.50 EUR. */
+/** `POST /v1/payments`. Amounts are integers in minor units: 1050 is 10.50 EUR. */
 export type CreatePaymentInput = PaymentFields & AmountInput;
 
 /** `GET /v1/payments` */
@@ -66,7 +66,7 @@ export interface ListPaymentsParams extends ListParams {
   created_before?: string | undefined;
 }
 
-/** `POST /v1/payments/{id}/refund`: without an amount, the rest. */
+/** `POST /v1/payments/{id}/refund`. Without an amount the API refunds the rest of the payment. */
 export interface CreateRefundInput {
   /** Minor units. */
   amount?: number | undefined;
@@ -76,13 +76,13 @@ export interface CreateRefundInput {
   metadata?: Metadata | undefined;
 }
 
-/** A refund. Never changes. */
+/** A refund. It never changes. */
 export interface Refund {
   /** `re_…` */
   id: string;
   object: "refund";
   payment_id: string;
-  /** Of the payment, after this refund. */
+  /** Status of the payment after this refund. */
   payment_status: PaymentStatus;
   /** Minor units of the currency. */
   amount: number;
@@ -104,7 +104,7 @@ export interface ListRefundsParams extends ListParams {
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const REFUNDS = "/api-v1-payments/v1/refunds";
 
-/** Operations on payments. Each throws a `PaymentsError`. */
+/** Operations on payments. A failed one throws a `PaymentsError`. */
 export class Payments {
   readonly #transport: Transport;
 
@@ -113,14 +113,14 @@ export class Payments {
   }
 
   /**
-   * Creates a payment. A decline is an `ApiError` of status 402 with the stored `payment`; other
-   * results, `failed` included, are the payment's status.
+   * Creates a payment. If it is declined, the call throws an `ApiError` with status 402 and the
+   * stored `payment`. Other results, also `failed`, are returned as the status of the payment.
    */
   create(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
     return this.#transport.send({ method: "POST", path: [PAYMENTS], body: input }, options);
   }
 
-  /** Gets a payment. */
+  /** Retrieves a payment. */
   retrieve(id: string, options?: ReadOptions): Promise<Payment> {
     return this.#transport.send({ method: "GET", path: [PAYMENTS, id] }, options);
   }
@@ -130,13 +130,13 @@ export class Payments {
     return listOf(this.#transport, [PAYMENTS], params, options);
   }
 
-  /** Cancels a payment for which no money has moved; else 409 `invalid_state`. */
+  /** Cancels a `pending` or `requires_action` payment. In another status: 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Payment> {
     const path = [PAYMENTS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 
-  /** Gives a part of a payment back, or the rest. */
+  /** Refunds a part of a payment, or the rest of it. */
   refund(id: string, input: CreateRefundInput = {}, options?: RequestOptions): Promise<Refund> {
     const path = [PAYMENTS, id, "refund"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
@@ -148,7 +148,10 @@ export class Payments {
   }
 }
 
-/** Refunds of all payments; made by `payments.refund`. Each operation throws a `PaymentsError`. */
+/**
+ * Operations on the refunds of all payments. A failed one throws a `PaymentsError`.
+ * `payments.refund` creates refunds.
+ */
 export class Refunds {
   readonly #transport: Transport;
 
@@ -156,7 +159,7 @@ export class Refunds {
     this.#transport = transport;
   }
 
-  /** Gets a refund. */
+  /** Retrieves a refund. */
   retrieve(id: string, options?: ReadOptions): Promise<Refund> {
     return this.#transport.send({ method: "GET", path: [REFUNDS, id] }, options);
   }

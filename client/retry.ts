@@ -1,19 +1,20 @@
 /**
- * When a request is sent again, and after how long. Pure; time and chance are arguments.
+ * Decides whether the client retries a request, and after which delay. The functions are pure: time
+ * and randomness are arguments.
  *
- * Every request that changes something carries an idempotency key, and the service rolls back what
- * it answers with 5xx: so sending again is always safe. What is decided here is whether it can help.
- * Source: contract §5 and §6.
+ * A retry is always safe, because every change has an idempotency key and the service rolls back a
+ * request that it answers with 5xx. So the only question is whether a retry can succeed. Source:
+ * contract §5 and §6.
  */
 
-/** The first wait, before jitter; it doubles with each attempt. */
+/** The first delay before jitter. It doubles with each attempt. */
 export const BASE_DELAY_MS = 500;
-/** The longest wait that is chosen here. */
+/** The maximum delay without `Retry-After`. */
 export const MAX_DELAY_MS = 8_000;
-/** The longest wait that a server is obeyed in; if it asks for more, the error is thrown at once. */
+/** The maximum of `Retry-After`. If it is longer, the client throws the error at once. */
 export const MAX_RETRY_AFTER_MS = 60_000;
 
-/** An answer, as far as it matters here. */
+/** The parts of an answer that decide. */
 export interface RetryFacts {
   /** HTTP status. */
   status: number;
@@ -21,21 +22,22 @@ export interface RetryFacts {
   code: string | undefined;
 }
 
-/** Whether the same request may be answered otherwise in a while. */
+/** Whether a retry of the request can succeed. */
 export function isTransient({ status, code }: RetryFacts): boolean {
   if (code === "idempotency_in_progress") return true;
-  // Permanent until an operator acts.
+  // Only the operator can change this.
   if (code === "provider_not_configured") return false;
   return status === 408 || status === 429 || status >= 500;
 }
 
 /**
- * How long to wait before the next attempt, in milliseconds; null: not worth waiting for.
- * Exponential, the upper half of each wait by chance; a server's wish is never undercut.
+ * Returns the delay before the next attempt in milliseconds, or null if the client must not retry.
+ * The delay doubles with each attempt and is random between a half and the whole of that. It is
+ * never shorter than `Retry-After`.
  *
- * @param attempt how often the request was sent, 1 or more
- * @param retryAfterMs what the server asked for
- * @param random 0 to below 1
+ * @param attempt number of attempts so far, 1 or more
+ * @param retryAfterMs the header `Retry-After`
+ * @param random a random number, 0 or more and less than 1
  */
 export function retryDelayMs(
   attempt: number,
@@ -46,16 +48,19 @@ export function retryDelayMs(
   const jittered = backoff / 2 + random * backoff / 2;
   if (retryAfterMs === undefined) return jittered;
   if (retryAfterMs > MAX_RETRY_AFTER_MS) return null;
-  // Those who were told the same time do not come back at the same instant.
+  // The random part spreads clients that got the same `Retry-After` at the same time.
   return Math.max(jittered, retryAfterMs + random * BASE_DELAY_MS);
 }
 
-/** A `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110 §10.2.3). */
+/**
+ * Parses a `Retry-After`, which is a number of seconds or an HTTP date (RFC 9110 §10.2.3).
+ * @returns milliseconds from now, or undefined if the header is missing or malformed
+ */
 export function parseRetryAfter(value: string | null, now_ms: number): number | undefined {
   if (value === null) return undefined;
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text) * 1000;
-  // Not every text that Date.parse takes: "-1" and "1.5" would be dates.
+  // Date.parse alone would accept "-1" and "1.5" as dates.
   if (!/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;
   const at_ms = Date.parse(text);
   return Number.isNaN(at_ms) ? undefined : Math.max(0, at_ms - now_ms);

@@ -1,18 +1,18 @@
 /**
- * Time and chance as the client uses them.
+ * The clock, the randomness and the waiting of the client.
  */
 
-/** Time and chance, for tests. */
+/** Clock, randomness and waiting. Tests can replace them. */
 export interface Runtime {
-  /** Milliseconds since 1970. */
+  /** Returns milliseconds since 1970. */
   now(): number;
-  /** 0 to below 1. */
+  /** Returns a number of 0 or more and less than 1. */
   random(): number;
-  /** Waits; rejects with the signal's reason when it aborts. */
+  /** Resolves after the delay. Rejects with the reason of the signal when it is aborted. */
   sleep(delay_ms: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** The machine's. */
+/** The runtime of the machine. */
 export const RUNTIME: Runtime = {
   now: Date.now,
   random: Math.random,

@@ -1,5 +1,5 @@
 /**
- * The sandbox: payments in any state, on demand (interface §4). Test keys only.
+ * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
 import type { Payment } from "./payment.ts";
@@ -24,7 +24,7 @@ export interface AdvanceTransferInput {
 
 /** `POST /payments/{id}/authenticate` */
 export interface AuthenticateInput {
-  /** What the payer's bank says; `success` unless given. */
+  /** The result of the payer's bank. By default `success`. */
   result?: "success" | "failure" | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface TriggerInput {
   payment_id: string;
 }
 
-/** What a reset has deleted. */
+/** The number of deleted rows of a reset. */
 export interface SandboxReset {
   object: "sandbox_reset";
   deleted: {
@@ -52,7 +52,7 @@ export interface SandboxReset {
 
 const SANDBOX = "/api-v1-sandbox";
 
-/** Operations of the sandbox. Each throws a `PaymentsError`. */
+/** Operations of the sandbox. A failed one throws a `PaymentsError`. */
 export class Sandbox {
   readonly #transport: Transport;
 
@@ -60,19 +60,25 @@ export class Sandbox {
     this.#transport = transport;
   }
 
-  /** Creates a payment in a chosen state: a decline is a result here, not an error. */
+  /**
+   * Creates a payment, in a chosen state with `outcome`. A declined payment is returned like any
+   * other; `payments.create` throws an error for it.
+   */
   createPayment(input: CreatePaymentInput, options?: RequestOptions): Promise<Payment> {
     const path = [`${SANDBOX}/payments`];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Moves a payment to another status; one that cannot follow: 409 `invalid_state`. */
+  /** Moves a payment to another status. If that cannot follow: 409 `invalid_state`. */
   advance(id: string, input: AdvanceInput, options?: RequestOptions): Promise<Payment> {
     const path = [`${SANDBOX}/payments`, id, "advance"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** 3-D Secure as the payer's bank answers it; `failure`: 402 `authentication_failed`. */
+  /**
+   * Completes 3-D Secure with a result of the payer's bank. With `failure` the payment is declined
+   * and the call throws an `ApiError` with status 402 and code `authentication_failed`.
+   */
   authenticate(
     id: string,
     input: AuthenticateInput = {},
@@ -82,7 +88,7 @@ export class Sandbox {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Moves a waiting transfer to another status. */
+  /** Moves a pending transfer to another status. */
   advanceTransfer(
     id: string,
     input: AdvanceTransferInput,
@@ -92,13 +98,16 @@ export class Sandbox {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Sends an event to an endpoint, once and now; a receiver's failure is in the attempt. */
+  /**
+   * Sends an event to an endpoint, once and before it returns. If the receiver fails, the attempt
+   * of the returned delivery shows that.
+   */
   trigger(input: TriggerInput, options?: RequestOptions): Promise<WebhookDelivery> {
     const path = [`${SANDBOX}/webhooks/trigger`];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Deletes all payments and what belongs to them. Keys and endpoints stay. */
+  /** Deletes all payments and transfers with their data. API keys and endpoints stay. */
   reset(options?: RequestOptions): Promise<SandboxReset> {
     return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);
   }

@@ -15,11 +15,11 @@ import type {
 } from "./values.ts";
 import type { FailureCode, Settlement, TransferStatus } from "./vocabulary.ts";
 
-/** What a transfer is made of. */
+/** Fields of a new transfer. */
 export interface TransferFields {
   /** ISO 4217 code, `USDC` or `USDT`. */
   currency: string;
-  /** One of the two. */
+  /** Either `iban` or `wallet`. */
   destination: {
     iban?: string | IbanInput | undefined;
     wallet?: string | WalletInput | undefined;
@@ -27,14 +27,14 @@ export interface TransferFields {
   /** At most 500 characters. */
   description?: string | undefined;
   metadata?: Metadata | undefined;
-  /** Test keys only: `manual` leaves it `pending` until it is advanced or cancelled. */
+  /** Test keys only. `manual` leaves the transfer `pending` until you advance or cancel it. */
   settlement?: Settlement | undefined;
 }
 
-/** `POST /v1/transfers`: amounts are integers in minor units. */
+/** `POST /v1/transfers`. Amounts are integers in minor units: 1050 is 10.50 EUR. */
 export type CreateTransferInput = TransferFields & AmountInput;
 
-/** Where the money goes, as far as it is shown. */
+/** The destination of the money, with a masked IBAN. */
 export type TransferDestination =
   | { type: "iban"; iban: MaskedIban }
   | { type: "wallet"; wallet: Wallet };
@@ -53,13 +53,13 @@ export interface Transfer {
   destination: TransferDestination;
   description: string | null;
   metadata: Metadata;
-  /** Why it failed. */
+  /** The reason if the transfer failed. */
   failure_code: FailureCode | null;
   failure_message: string | null;
-  /** A bank's reason for sending money back, for example `R01`. */
+  /** The reason of the bank if it returned the money, such as `R01`. */
   return_code: string | null;
   livemode: boolean;
-  /** Counts the events of this transfer. */
+  /** Number of events of this transfer. */
   sequence: number;
   created_at: string;
   updated_at: string;
@@ -79,7 +79,7 @@ export interface ListTransfersParams extends ListParams {
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 
-/** Operations on transfers. Each throws a `PaymentsError`. */
+/** Operations on transfers. A failed one throws a `PaymentsError`. */
 export class Transfers {
   readonly #transport: Transport;
 
@@ -87,12 +87,12 @@ export class Transfers {
     this.#transport = transport;
   }
 
-  /** Moves money out. More than is available: 402 `balance_insufficient`. */
+  /** Creates a transfer. If the available balance is too low: 402 `balance_insufficient`. */
   create(input: CreateTransferInput, options?: RequestOptions): Promise<Transfer> {
     return this.#transport.send({ method: "POST", path: [TRANSFERS], body: input }, options);
   }
 
-  /** Gets a transfer. */
+  /** Retrieves a transfer. */
   retrieve(id: string, options?: ReadOptions): Promise<Transfer> {
     return this.#transport.send({ method: "GET", path: [TRANSFERS, id] }, options);
   }
@@ -102,7 +102,7 @@ export class Transfers {
     return listOf(this.#transport, [TRANSFERS], params, options);
   }
 
-  /** Cancels a transfer that is `pending`; else 409 `invalid_state`. */
+  /** Cancels a `pending` transfer. In another status: 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Transfer> {
     const path = [TRANSFERS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);

@@ -1,6 +1,6 @@
 /**
- * Sends requests: key, idempotency key, timeout, retries, and errors as classes. Knows HTTP and
- * nothing of payments.
+ * Sends requests with the API key, an idempotency key, a timeout and retries, and throws the error
+ * classes. It does not depend on the resources.
  */
 
 import {
@@ -22,7 +22,7 @@ import { isTransient, parseRetryAfter, retryDelayMs } from "./retry.ts";
 import type { Runtime } from "./runtime.ts";
 import { userAgentHeader } from "./user_agent.ts";
 
-/** What a transport is made of. */
+/** Options of a transport. */
 export interface TransportOptions {
   apiKey: string;
   /** Without a slash at the end. */
@@ -34,10 +34,10 @@ export interface TransportOptions {
   runtime: Runtime;
 }
 
-/** A request of the API. */
+/** A request to the API. */
 export interface ApiRequest {
   method: "GET" | "POST" | "PUT" | "DELETE";
-  /** After the base URL: a collection as it is, then segments such as an id. */
+  /** The path after the base URL: first that of a collection, then segments such as an id. */
   path: readonly string[];
   query?: object | undefined;
   body?: object | undefined;
@@ -52,8 +52,11 @@ export class Transport {
   }
 
   /**
-   * Sends a request, again where that can help, and returns the parsed body of a 2xx.
-   * Errors: every `PaymentsError`; the reason of the caller's signal.
+   * Sends a request, with retries if they can succeed.
+   * @returns the parsed body of a 2xx answer
+   * @throws {PaymentsError} if the request fails
+   * @throws {TypeError} if an option or an id is invalid
+   * @throws the reason of `options.signal` if it is aborted
    */
   async send<T>(request: ApiRequest, options: RequestOptions = {}): Promise<T> {
     const { baseUrl, fetch, onExchange, runtime } = this.#options;
@@ -74,7 +77,7 @@ export class Transport {
     for (let attempt = 1;; attempt++) {
       signal?.throwIfAborted();
       const outcome = await exchange(sent, { fetch, timeoutMs, signal, onExchange, attempt });
-      // The caller's own doing is not an error of the connection.
+      // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
       const result = this.#judge(outcome, failed, timeoutMs);
@@ -96,7 +99,7 @@ export class Transport {
     };
   }
 
-  /** Tells a result from an error, and whether another attempt can help. */
+  /** Returns the result, or the error and whether a retry can succeed. */
   #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number):
     | { value: unknown }
     | { error: Error; transient: boolean; retryAfterMs?: number | undefined } {
@@ -121,11 +124,11 @@ export class Transport {
   }
 }
 
-/** Joins a path. Throws `TypeError` for an id that would lead elsewhere. */
+/** Joins a path. Throws a `TypeError` for an id that would lead to another path. */
 function pathOf([collection, ...segments]: readonly string[]): string {
   for (const segment of segments) {
     if (typeof segment === "string" && !/^\.{0,2}$/.test(segment)) continue;
-    throw new TypeError(`id is ${JSON.stringify(segment)}, which is none of ${collection}`);
+    throw new TypeError(`id is ${JSON.stringify(segment)}, which cannot be an id of ${collection}`);
   }
   return [collection, ...segments.map(encodeURIComponent)].join("/");
 }

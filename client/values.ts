@@ -1,13 +1,13 @@
 /**
- * Values that several resources share, as on the wire (contract §2).
+ * Values that several resources share, with the fields of the API (contract §2).
  */
 
 import type { Network, Stablecoin } from "./vocabulary.ts";
 
-/** Your own data on a resource: at most 50 texts. */
+/** Your own data on a resource: at most 50 names of 40 characters, with values of 500. */
 export type Metadata = Record<string, string>;
 
-/** Who pays. */
+/** The payer. */
 export interface Person {
   email: string;
   name?: string | undefined;
@@ -15,7 +15,7 @@ export interface Person {
 
 /** A bank account. */
 export interface IbanInput {
-  /** Spaces do not matter. */
+  /** Can contain spaces. */
   iban: string;
   /** 8 or 11 characters. */
   bic?: string | undefined;
@@ -29,21 +29,22 @@ export interface WalletInput {
   asset?: Stablecoin | undefined;
 }
 
-/** What is shown of a bank account. */
+/** The part of an IBAN that the API shows. */
 export interface MaskedIban {
   country: string;
   last4: string;
 }
 
-/** A wallet as it is shown. */
+/** A wallet of a payment or transfer. */
 export interface Wallet {
   address: string;
   network: Network;
   asset: Stablecoin;
+  /** Hash of the transaction on the network, if there is one. */
   tx_hash: string | null;
 }
 
-/** An amount under one of its two names, or under both if they are equal. */
+/** An amount in minor units, under either of its names. If you send both, they must be equal. */
 export type AmountInput =
   | { amount: number; amount_minor?: number | undefined }
   | { amount_minor: number; amount?: number | undefined };

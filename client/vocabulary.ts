@@ -16,44 +16,44 @@ export type PaymentStatus =
   | "refunded"
   | "chargeback";
 
-/** How a payment is made. */
+/** The kind of payment method. */
 export type MethodKind = "card" | "sepa" | "swift" | "stablecoin";
 
-/** How a payment is made, in the words of the other variant. */
+/** The kind of payment method, under its other name: `card_payment` is `card`, and so on. */
 export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "stablecoin_payment";
 
-/** A result that the sandbox can be asked for. */
+/** A forced result of a sandbox payment. */
 export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
 
-/** When the money moves; `manual` only with a test key and for bank and wallet. */
+/** The time when the money moves: at once, or when you advance it. `manual` is for test keys. */
 export type Settlement = "instant" | "manual";
 
-/** Networks of a wallet. */
+/** The network of a wallet. */
 export type Network = "ethereum" | "base" | "polygon" | "arbitrum" | "optimism" | "solana" | "tron";
 
-/** Assets of a wallet; each has 6 decimals. */
+/** The asset of a wallet. Each has 6 decimals: 1500000 is 1.5 USDC. */
 export type Stablecoin = "USDC" | "USDT";
 
-/** Codes of a payment that was stored as `declined`: the error carries it. */
+/** The code of a decline. The error has the payment, which is stored as `declined`. */
 export type DeclineCode =
   | "payment_declined"
   | "insufficient_funds"
   | "aml_blocked"
   | "authentication_failed";
 
-/** Why a rail failed after the payment or transfer was accepted. */
+/** The reason why a payment or transfer failed after it was accepted. */
 export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
 
-/** Why money is given back. */
+/** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
 /** Status of a transfer. */
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
-/** Accounts of the ledger. */
+/** An account of the ledger. */
 export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";
 
-/** Permissions that a key can have. */
+/** A permission of a key. */
 export type Scope =
   | "payments:read"
   | "payments:write"
@@ -70,16 +70,16 @@ export type Scope =
 /** Status of a webhook endpoint. */
 export type EndpointStatus = "enabled" | "disabled";
 
-/** Why an endpoint is disabled. `gone`: it answered 410. `failing`: only failures for five days. */
+/** The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures. */
 export type DisabledReason = "manual" | "gone" | "failing";
 
 /** Status of a delivery. */
 export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
 
-/** Why an attempt has no answer. */
+/** The reason why an attempt got no answer. */
 export type AttemptError = "timeout" | "connection_failed" | "crashed";
 
-/** Event types that show a payment. */
+/** An event type that shows a payment. */
 export type PaymentEventType =
   | "payment.created"
   | "payment.requires_action"
@@ -92,20 +92,20 @@ export type PaymentEventType =
   | "payment.refunded"
   | "payment.chargeback";
 
-/** Event types that show a refund. */
+/** An event type that shows a refund. */
 export type RefundEventType = "refund.completed";
 
-/** Event types that show a transfer. */
+/** An event type that shows a transfer. */
 export type TransferEventType =
   | "transfer.created"
   | "transfer.completed"
   | "transfer.failed"
   | "transfer.cancelled";
 
-/** Event types that show a webhook endpoint. */
+/** An event type that shows a webhook endpoint. */
 export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 
-/** Patterns that stand for several event types. */
+/** A pattern that matches several event types. */
 export type EventPattern = "*" | "payment.*" | "refund.*" | "transfer.*" | "webhook_endpoint.*";
 
 /** Every code of an error of the API, to its HTTP status and type. */

@@ -1,32 +1,33 @@
 /**
- * Verifies that a webhook comes from this payments API and is fresh. One file without imports, on
- * Web Crypto alone: copy it into Node 20+, Deno, Bun, a browser or an edge runtime.
+ * Verifies that a webhook is from this payments API and is recent. The file has no imports and uses
+ * only Web Crypto: you can copy it to Node 20+, Deno, Bun, a browser or an edge runtime.
  *
- * Guarantees: an event is returned only when the signature over the raw bytes matches under the
- * given secret and the timestamp is fresh; everything else is a `WebhookVerificationError`. Left to
- * the receiver: ignoring an event id seen before (deliveries are at least once). Source:
- * interface §6, contract §4; `client/test_vectors/webhook_signatures.json` pins every rule.
+ * `verifyWebhook` returns an event only if the signature of the raw bytes matches the secret and
+ * the timestamp is recent. Otherwise it throws a `WebhookVerificationError`. The receiver must
+ * ignore event ids that it has seen before, because a delivery can arrive more than once. Source:
+ * interface §6, contract §4. `client/test_vectors/webhook_signatures.json` tests every rule.
  */
 
-/** The request header that carries the signature; header names are case-insensitive. */
+/** The request header with the signature. Header names are case-insensitive. */
 export const WEBHOOK_SIGNATURE_HEADER = "Payment-Signature";
 
-/** A timestamp this far from the receiver's clock, or farther, is refused (interface §6.4). */
+/** A timestamp that is off the clock by this many seconds or more is refused (interface §6.4). */
 export const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * A canonical count of seconds: no sign, no leading zero, no fraction. Twelve digits reach the year
- * 33658; a count of milliseconds has thirteen and is refused here.
+ * Unix seconds without sign, leading zero or fraction. Twelve digits last until the year 33658.
+ * Milliseconds have thirteen digits, so they are refused.
  */
 const TIMESTAMP = /^(?:0|[1-9][0-9]{0,11})$/;
-/** A signature as it is sent: HMAC-SHA256 in lower-case hex (interface §6.3). */
+/** HMAC-SHA256 in lower-case hex (interface §6.3). */
 const SIGNATURE = /^[0-9a-f]{64}$/;
-/** What an endpoint secret looks like; used only to word a hint, never to decide. */
+/** The form of an endpoint's secret. It only selects a hint in a message, and decides nothing. */
 const SECRET_SHAPE = /^whsec_[A-Za-z0-9+/]+=*$/;
 
 /**
- * Why a webhook was refused. When several hold, the first of this list is reported, except that
- * `invalid_payload` comes before `no_matching_signature` for a body that is neither text nor bytes.
+ * The reason why a webhook is refused. If there are several, the first one of this list is given.
+ * One exception: if the body is neither text nor bytes, `invalid_payload` comes before
+ * `no_matching_signature`.
  */
 export type WebhookRefusal =
   | "missing_secret"
@@ -36,62 +37,62 @@ export type WebhookRefusal =
   | "no_matching_signature"
   | "invalid_payload";
 
-/** A refused webhook: answer 400 and do nothing else. The message is for the log. */
+/** A webhook is refused. Answer 400 and do nothing else. The message is for your log. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError";
 
   /**
-   * @param reason for programs
-   * @param message for the integrator: the probable mistake; holds no secret and no payload
+   * @param reason the reason, for programs
+   * @param message the probable mistake, for people. It contains no secret and no payload
    */
   constructor(readonly reason: WebhookRefusal, message: string) {
     super(`Webhook refused: ${message}`);
   }
 }
 
-/** The payload of a delivery (contract §4). Later versions may add members. */
+/** The payload of a delivery (contract §4). Later versions can add members. */
 export interface WebhookEvent {
-  /** `evt_…`; the same in every delivery and redelivery of one event. */
+  /** `evt_…`. The same in every delivery of the event. */
   id: string;
   object: "event";
-  /** For example `payment.completed`. */
+  /** The event type, such as `payment.completed`. */
   type: string;
   api_version: string;
   /** RFC 3339 in UTC. */
   created_at: string;
   livemode: boolean;
-  /** Rises by one with each event of one resource. */
+  /** Number of the event among those of its resource, from 1. */
   sequence: number;
-  /** The resource as of the event. */
+  /** The resource at the time of the event. */
   data: { object: Record<string, unknown> };
-  /** The request that caused the event; members are null when no request did. */
+  /** The request that caused the event. Its members are null if no request did. */
   request: { id: string | null; idempotency_key: string | null };
-  /** Present on a delivery that the sandbox was asked for: no payment changed. */
+  /** True if `sandbox.trigger` sent the event. No payment has changed then. */
   triggered?: true;
 }
 
 /** Options of `verifyWebhook`. */
 export interface VerifyWebhookOptions {
-  /** Seconds; a difference of this or more is refused, either way. Default 300. */
+  /** A timestamp that is off by this many seconds or more, either way, is refused. Default 300. */
   tolerance_seconds?: number;
-  /** The receiver's time in milliseconds since 1970, for tests. Default: the machine's clock. */
+  /** The present time in milliseconds since 1970, for tests. Default: the machine's clock. */
   now_ms?: number;
 }
 
 /**
  * Verifies one delivery and returns its event.
  *
- * The header is `t=<unix seconds>,v1=<64 lower-case hex>[,v1=…]`, taken literally: exactly one `t`,
- * and at least one well-formed `v1`. Parts with other names, and `v1` parts of another form
- * (upper case, another length, white space), are ignored. During a rotation of the secret there is
- * one `v1` per live secret and any match suffices.
+ * The header is `t=<unix seconds>,v1=<64 lower-case hex>[,v1=…]`, with exactly one `t` and at least
+ * one valid `v1`. Parts with other names, and `v1` parts of another form (upper case, another
+ * length, white space), are ignored. During a rotation of the secret the header has a `v1` for each
+ * valid secret, and one match is sufficient.
  *
- * @param rawBody the request body exactly as received, before any JSON parser touched it
+ * @param rawBody the request body exactly as received, not parsed JSON
  * @param signatureHeader value of the `Payment-Signature` header
- * @param secret the endpoint's secret, whole text, `whsec_…`
- * @typeParam Event what the caller knows of its shape, such as the client's `Event`
- * @returns the payload, parsed; that it is a JSON object is checked, its members are not
- * @throws {WebhookVerificationError} with `reason` for every refusal; nothing else
+ * @param secret the whole text of the endpoint's secret, `whsec_…`
+ * @typeParam Event the type of the payload, such as `Event` of the client
+ * @returns the parsed payload. It is a JSON object; its members are not checked
+ * @throws {WebhookVerificationError} if the webhook is refused; `reason` names the reason
  * @example
  * ```ts
  * const event = await verifyWebhook(
@@ -115,16 +116,17 @@ export async function verifyWebhook<Event extends { id: string; type: string } =
   const signed = signedContent(timestamp, rawBody);
   const expected = await hmacHex(secret, signed);
   let matched = false;
-  // Every candidate is compared to its end: time tells neither which matched nor how far.
+  // Every candidate is compared to its end, so that the time shows neither which one matches nor
+  // how many characters do.
   for (const candidate of signatures) matched = equalInConstantTime(candidate, expected) || matched;
   if (!matched) {
     throw new WebhookVerificationError("no_matching_signature", noMatchHint(secret));
   }
-  // Parsed from the bytes that were verified, not from the caller's buffer, which may change.
+  // The event is parsed from the verified copy, because the caller's buffer can change meanwhile.
   return parseEvent(signed.subarray(timestamp.length + 1)) as Event;
 }
 
-/** What `signWebhook` signs. */
+/** The arguments of `signWebhook`. */
 export interface WebhookToSign {
   body: string | Uint8Array;
   /** `whsec_…` */
@@ -134,15 +136,16 @@ export interface WebhookToSign {
 }
 
 /**
- * Makes the `Payment-Signature` value of a body, for tests of a receiver.
+ * Returns the value of `Payment-Signature` for a body, for tests of a receiver.
  *
- * @throws {RangeError} for a timestamp that is not a whole number of seconds of at most 12 digits
- * @throws {WebhookVerificationError} `missing_secret`
+ * @throws {RangeError} if the timestamp is not a whole number of seconds of at most 12 digits
+ * @throws {WebhookVerificationError} with reason `missing_secret` if the secret is empty, or
+ * `invalid_payload` if the body is neither text nor bytes
  */
 export async function signWebhook(webhook: WebhookToSign): Promise<string> {
   const timestamp = String(webhook.timestamp_seconds);
   if (!TIMESTAMP.test(timestamp)) {
-    throw new RangeError(`Signing a webhook at "${timestamp}": not whole Unix seconds`);
+    throw new RangeError(`timestamp_seconds is ${timestamp}, but must be whole Unix seconds`);
   }
   requireSecret(webhook.secret);
   const signed = signedContent(timestamp, webhook.body);
@@ -153,7 +156,8 @@ function requireSecret(secret: unknown): void {
   if (typeof secret === "string" && secret !== "") return;
   throw new WebhookVerificationError(
     "missing_secret",
-    "the secret is empty. Is the setting that holds the endpoint's whsec_… secret filled in here?",
+    "the secret is empty. Does this environment have the setting with the endpoint's secret " +
+      "(whsec_…)?",
   );
 }
 
@@ -162,10 +166,10 @@ function parseHeader(header: unknown): { timestamp: string; signatures: string[]
     throw new WebhookVerificationError(
       "missing_header",
       `there is no ${WEBHOOK_SIGNATURE_HEADER} header. Either the request is not from the ` +
-        "payments API, or something in front of this code drops or renames headers.",
+        "payments API, or a proxy or framework before this code drops or renames headers.",
     );
   }
-  if (typeof header !== "string") throw malformed("the value is not text; pass one header's value");
+  if (typeof header !== "string") throw malformed("the value is not a string; pass one value");
   const timestamps: string[] = [];
   const signatures: string[] = [];
   for (const part of header.split(",")) {
@@ -177,7 +181,7 @@ function parseHeader(header: unknown): { timestamp: string; signatures: string[]
   const [timestamp] = timestamps;
   if (timestamp === undefined) throw malformed("no t part");
   if (timestamps.length > 1) throw malformed("more than one t part");
-  if (!TIMESTAMP.test(timestamp)) throw malformed("t is not a plain count of Unix seconds");
+  if (!TIMESTAMP.test(timestamp)) throw malformed("t is not a whole number of Unix seconds");
   if (signatures.length === 0) throw malformed("no v1 part of 64 lower-case hex digits");
   return { timestamp, signatures };
 }
@@ -186,25 +190,26 @@ function malformed(problem: string): WebhookVerificationError {
   return new WebhookVerificationError(
     "malformed_header",
     `the ${WEBHOOK_SIGNATURE_HEADER} header is malformed: ${problem}. Expected ` +
-      "t=<unix seconds>,v1=<64 lower-case hex>; pass the header's value unchanged.",
+      "t=<unix seconds>,v1=<64 lower-case hex>: pass the value of the header unchanged.",
   );
 }
 
 function requireFresh(timestamp: number, tolerance_seconds: number, now_ms: number): void {
   const age_seconds = now_ms / 1000 - timestamp;
-  // Asked this way round, a tolerance or clock that is not a number refuses instead of accepting.
+  // In this form NaN as tolerance or clock makes the check refuse, not accept.
   if (Math.abs(age_seconds) < tolerance_seconds) return;
   throw new WebhookVerificationError(
     "timestamp_outside_tolerance",
-    `signed at ${timestamp}, ${age_seconds} s before this machine's clock, where less than ` +
-      `${tolerance_seconds} s either way is accepted. Is the clock right (NTP), did the request ` +
-      "wait in a queue before it was verified, or is this a replay?",
+    `the timestamp ${timestamp} is ${Math.abs(age_seconds)} s ` +
+      `${age_seconds < 0 ? "after" : "before"} this machine's clock, but the difference must be ` +
+      `less than ${tolerance_seconds} s. Is the clock correct (NTP), did the request wait in a ` +
+      "queue before its verification, or is this a replay?",
   );
 }
 
 /**
- * A fresh copy of `<timestamp>.<body>` as bytes. The type is inferred: Web Crypto's own type for
- * such bytes cannot be written so that TypeScript before and after 5.7 accepts it.
+ * Returns `<timestamp>.<body>` as new bytes. The return type is inferred, because no written type
+ * suits Web Crypto in TypeScript both before and since 5.7.
  */
 function signedContent(timestamp: string, body: unknown) {
   const head = new TextEncoder().encode(`${timestamp}.`);
@@ -217,14 +222,14 @@ function signedContent(timestamp: string, body: unknown) {
 
 function bodyBytes(body: unknown): Uint8Array {
   if (typeof body === "string") return new TextEncoder().encode(body);
-  // Not instanceof: test runners and workers have a Uint8Array of their own.
+  // instanceof would fail for bytes of test runners and workers with a Uint8Array of their own.
   if (ArrayBuffer.isView(body)) {
     return new Uint8Array(body.buffer, body.byteOffset, body.byteLength);
   }
   throw new WebhookVerificationError(
     "invalid_payload",
-    "the body is neither text nor bytes. Was it parsed as JSON before it came here? Pass the raw " +
-      "body: new Uint8Array(await request.arrayBuffer()), or req.body behind express.raw().",
+    "the body is neither text nor bytes. Was it parsed as JSON before? Pass the raw body: " +
+      "new Uint8Array(await request.arrayBuffer()), or req.body after express.raw().",
   );
 }
 
@@ -249,10 +254,10 @@ function equalInConstantTime(left: string, right: string): boolean {
 function noMatchHint(secret: string): string {
   const shape = SECRET_SHAPE.test(secret)
     ? ""
-    : " The secret given does not look like one: whsec_ and base64, nothing before or after.";
-  return "no signature matches. Usual causes: the body was parsed and written again instead of " +
-    "passed as raw bytes, or the secret is another endpoint's, another mode's or one from before " +
-    `a rotation.${shape}`;
+    : " The secret does not look like one: it must be whsec_ and base64, nothing before or after.";
+  return "no signature matches. Usual causes: the body was parsed and serialized again, so its " +
+    "bytes differ, or the secret is that of another endpoint, of the other mode (test or live), " +
+    `or from before a rotation.${shape}`;
 }
 
 function parseEvent(payload: Uint8Array): unknown {
@@ -268,6 +273,6 @@ function parseEvent(payload: Uint8Array): unknown {
   }
   throw new WebhookVerificationError(
     "invalid_payload",
-    "the signature is genuine, but the body is not a JSON object in UTF-8.",
+    "the signature matches, but the body is not a JSON object in UTF-8.",
   );
 }

@@ -28,31 +28,31 @@ export type EventObjects =
   & Record<TransferEventType, Transfer>
   & Record<EndpointEventType, WebhookEndpoint>;
 
-/** Kind of an event. A newer service may send one that is not listed here. */
+/** The type of an event. A newer version of the service can send types that are not listed here. */
 export type EventType = keyof EventObjects;
 
-/** What an endpoint can ask for: kinds, all kinds of a resource, or everything. */
+/** A subscription of an endpoint: an event type, all types of a resource, or all types. */
 export type Subscription = EventType | EventPattern;
 
-/** What happened, with the resource as of then. */
+/** An event of a certain type. It shows the resource at the time of the event. */
 export interface EventOf<Type extends EventType> {
-  /** `evt_…`; the same in every delivery. */
+  /** `evt_…`. The same in every delivery of the event. */
   id: string;
   object: "event";
   type: Type;
   api_version: "v1";
   created_at: string;
   livemode: boolean;
-  /** Rises by one with each event of one resource. */
+  /** Number of the event among those of its resource, from 1. */
   sequence: number;
-  /** On an event that the sandbox was asked for: nothing has changed. */
+  /** True if `sandbox.trigger` sent the event. Nothing has changed then. */
   triggered?: true | undefined;
   data: { object: EventObjects[Type] };
-  /** The request that caused it; members are null when no request did. */
+  /** The request that caused the event. Its members are null if no request did. */
   request: { id: string | null; idempotency_key: string | null };
 }
 
-/** An event of any kind; `type` tells what `data.object` is. */
+/** An event of any type. A comparison of `type` narrows the type of `data.object`. */
 export type Event = { [Type in EventType]: EventOf<Type> }[EventType];
 
 /** `GET /v1/events` */
@@ -63,16 +63,16 @@ export interface ListEventsParams extends ListParams {
 
 /** `POST /v1/webhook_endpoints` */
 export interface CreateWebhookEndpointInput {
-  /** `https` on a public host; the operator may allow others for test keys. */
+  /** An `https` URL of a public host. The operator can allow other URLs for test keys. */
   url: string;
-  /** Everything unless given. */
+  /** By default all event types. */
   events?: Subscription[] | undefined;
   /** At most 500 characters. */
   description?: string | undefined;
   metadata?: Metadata | undefined;
 }
 
-/** `PUT /v1/webhook_endpoints/{id}`: what is given is changed. */
+/** `PUT /v1/webhook_endpoints/{id}`. Only the given fields change. */
 export interface UpdateWebhookEndpointInput {
   url?: string | undefined;
   events?: Subscription[] | undefined;
@@ -84,8 +84,8 @@ export interface UpdateWebhookEndpointInput {
 /** `POST /v1/webhook_endpoints/{id}/rotate_secret` */
 export interface RotateSecretInput {
   /**
-   * Seconds for which the older secrets still sign, 0 to 604800. 0, the default, ends all at once.
-   * At most 5 secrets sign: a rotation that would make a sixth ends the oldest.
+   * Seconds until the older secrets expire, 0 to 604800 (7 days). The default 0 ends them at once.
+   * An endpoint has at most 5 valid secrets: a rotation that would add a sixth ends the oldest.
    */
   expires_in?: number | undefined;
 }
@@ -106,30 +106,33 @@ export interface WebhookEndpoint {
   updated_at: string;
 }
 
-/** An endpoint with its new secret: shown on creation and rotation, and never again. */
+/** An endpoint with its new secret. The API shows a secret only once: store it. */
 export interface WebhookEndpointWithSecret extends WebhookEndpoint {
   /** `whsec_…`, for `verifyWebhook`. */
   secret: string;
 }
 
-/** An endpoint that is no more. */
+/** A deleted endpoint. */
 export interface DeletedWebhookEndpoint {
   id: string;
   object: "webhook_endpoint";
   deleted: true;
 }
 
-/** One HTTP try of a delivery. */
+/** One HTTP request of a delivery. */
 export interface DeliveryAttempt {
+  /** Number of the attempt, from 1. */
   number: number;
   at: string;
+  /** Null if there was no answer. */
   response_status: number | null;
-  /** Rounded up to 100. */
+  /** Rounded up to a multiple of 100. */
   duration_ms: number;
+  /** Null if there was an answer. `crashed`: the service stopped three times while it sent this. */
   error: AttemptError | null;
 }
 
-/** An event on its way to one endpoint. */
+/** The delivery of an event to an endpoint, with all attempts. */
 export interface WebhookDelivery {
   /** `whd_…` */
   id: string;
@@ -156,7 +159,7 @@ const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const DELIVERIES = "/api-v1-payments/v1/webhook_deliveries";
 const EVENTS = "/api-v1-payments/v1/events";
 
-/** Operations on webhook endpoints. Each throws a `PaymentsError`. */
+/** Operations on webhook endpoints. A failed one throws a `PaymentsError`. */
 export class WebhookEndpoints {
   readonly #transport: Transport;
 
@@ -164,7 +167,7 @@ export class WebhookEndpoints {
     this.#transport = transport;
   }
 
-  /** Registers an address. Keep the secret. */
+  /** Creates an endpoint. Store its secret, because the API does not show it again. */
   create(
     input: CreateWebhookEndpointInput,
     options?: RequestOptions,
@@ -172,7 +175,7 @@ export class WebhookEndpoints {
     return this.#transport.send({ method: "POST", path: [ENDPOINTS], body: input }, options);
   }
 
-  /** Gets an endpoint. */
+  /** Retrieves an endpoint. */
   retrieve(id: string, options?: ReadOptions): Promise<WebhookEndpoint> {
     return this.#transport.send({ method: "GET", path: [ENDPOINTS, id] }, options);
   }
@@ -182,7 +185,7 @@ export class WebhookEndpoints {
     return listOf(this.#transport, [ENDPOINTS], params, options);
   }
 
-  /** Changes what is given. */
+  /** Changes the given fields of an endpoint. */
   update(
     id: string,
     input: UpdateWebhookEndpointInput,
@@ -195,14 +198,15 @@ export class WebhookEndpoints {
   }
 
   /**
-   * Deletes an endpoint; what is still to be sent to it is cancelled. To delete many, await a page of
-   * 100 and delete what it holds: a list that is iterated cannot go on from an endpoint that is gone.
+   * Deletes an endpoint and cancels its pending deliveries. To delete many endpoints, await a page
+   * with `limit: 100`, delete its items, and repeat. An iteration cannot continue after an endpoint
+   * that has been deleted.
    */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhookEndpoint> {
     return this.#transport.send({ method: "DELETE", path: [ENDPOINTS, id] }, options);
   }
 
-  /** Gives an endpoint a new secret. */
+  /** Adds a secret to an endpoint. The older secrets expire after `expires_in` seconds. */
   rotateSecret(
     id: string,
     input: RotateSecretInput = {},
@@ -213,7 +217,7 @@ export class WebhookEndpoints {
   }
 }
 
-/** Operations on deliveries. Each throws a `PaymentsError`. */
+/** Operations on deliveries. A failed one throws a `PaymentsError`. */
 export class WebhookDeliveries {
   readonly #transport: Transport;
 
@@ -221,7 +225,7 @@ export class WebhookDeliveries {
     this.#transport = transport;
   }
 
-  /** Gets a delivery with its attempts. */
+  /** Retrieves a delivery with its attempts. */
   retrieve(id: string, options?: ReadOptions): Promise<WebhookDelivery> {
     return this.#transport.send({ method: "GET", path: [DELIVERIES, id] }, options);
   }
@@ -231,14 +235,14 @@ export class WebhookDeliveries {
     return listOf(this.#transport, [DELIVERIES], params, options);
   }
 
-  /** Sends the event again. */
+  /** Sends the event of a delivery again. The event keeps its id. */
   redeliver(id: string, options?: RequestOptions): Promise<WebhookDelivery> {
     const path = [DELIVERIES, id, "redeliver"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 }
 
-/** Operations on events. Each throws a `PaymentsError`. */
+/** Operations on events. A failed one throws a `PaymentsError`. */
 export class Events {
   readonly #transport: Transport;
 
@@ -246,7 +250,7 @@ export class Events {
     this.#transport = transport;
   }
 
-  /** Gets an event. */
+  /** Retrieves an event. */
   retrieve(id: string, options?: ReadOptions): Promise<Event> {
     return this.#transport.send({ method: "GET", path: [EVENTS, id] }, options);
   }

@@ -1,4 +1,4 @@
-/** The frame: navigation, the page of the current place, and the calls that were made. */
+/** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { BalancePage } from "./balance_page.tsx";
@@ -19,7 +19,7 @@ import { href, place, type Route, route } from "./route.ts";
 import { endSession, maskedKey, session } from "./session.ts";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 
-/** Sections, in the order of the navigation. */
+/** The sections, in the order of the navigation. */
 const SECTIONS = [
   ["payments", "Payments"],
   ["balance", "Balance"],
@@ -27,7 +27,7 @@ const SECTIONS = [
   ["webhooks", "Webhooks"],
 ] as const;
 
-/** The console. */
+/** The console: the page for the key, or the frame if there is a session. */
 export function App() {
   return session.value === null ? <Connect /> : <Frame api_key={session.value.api_key} />;
 }
@@ -40,12 +40,12 @@ function Frame({ api_key }: { api_key: string }) {
   const [resetting, setResetting] = useState(false);
   const is_first = useRef(true);
 
-  // Before the first heading gets the focus.
+  // This effect must run before the next one, which focuses the first heading.
   useLayoutEffect(() => keepFocus(frame.current!), []);
-  // With the page, not a frame later: a Tab that is pressed in between would be lost.
+  // A layout effect runs before the browser paints. Later, it could undo a Tab of the user.
   useLayoutEffect(() => {
     document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
-    // A screen reader and the keyboard go on at the new page's heading.
+    // Screen readers and the keyboard continue at the heading of the new page.
     main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
     if (!is_first.current) scrollTo(0, 0);
     is_first.current = false;
@@ -115,7 +115,7 @@ function Page({ route: { steps, query } }: { route: Route }) {
     default:
       return (
         <>
-          <h1 tabIndex={-1}>Nothing is here</h1>
+          <h1 tabIndex={-1}>Page not found</h1>
           <Empty title="No such page">
             <a href={href(["payments"])}>Go to the payments</a>
           </Empty>
@@ -124,7 +124,7 @@ function Page({ route: { steps, query } }: { route: Route }) {
   }
 }
 
-/** The address is the console's place: a skip link must not change it. */
+/** Focuses the content. The default of the link would change the hash, which is the route. */
 function focusMain(event: Event, main: HTMLElement | null) {
   event.preventDefault();
   main?.focus();

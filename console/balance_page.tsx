@@ -1,4 +1,4 @@
-/** What each account of each currency holds. */
+/** The page "Balance": the accounts of each currency. */
 
 import type { Balance } from "../client/mod.ts";
 import { call } from "./calls.ts";
@@ -7,7 +7,7 @@ import { formatMinor } from "./money.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Money } from "./text.tsx";
 
-/** The balance, currency by currency. */
+/** The balance by currency. */
 export function BalancePage() {
   const live = useLive(call("balance", "retrieve"), { logged: true });
   return (
@@ -20,7 +20,7 @@ export function BalancePage() {
           balances.length === 0
             ? (
               <Empty title="No money has moved">
-                <p>A completed payment is the first entry of the ledger.</p>
+                <p>The first completed payment creates ledger entries.</p>
               </Empty>
             )
             : [...Map.groupBy(balances, ({ currency }) => currency)].map(([currency, accounts]) => (

@@ -1,4 +1,4 @@
-/** What the reader's actions have sent: request, answer, curl and TypeScript, to read and to copy. */
+/** The panel of API calls, with the request, the answer, curl and TypeScript of each call. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Exchange } from "../client/mod.ts";
@@ -10,13 +10,13 @@ import { CopyButton } from "./text.tsx";
 const TABS = ["Request", "Answer", "curl", "TypeScript"] as const;
 type Tab = typeof TABS[number];
 
-/** A bar with the newest call, which opens into all that are kept. */
+/** A bar with the newest call. It opens a list of the logged calls. */
 export function CallPanel() {
   const calls = call_log.value;
   const [open, setOpen] = useState(false);
   const [picked, setPicked] = useState<number | null>(null);
   const newest = calls[0];
-  // A new call is the one to look at.
+  // A new call is selected.
   useEffect(() => setPicked(null), [newest?.number]);
   if (!newest) return null;
   const shown = calls.find(({ number }) => number === picked) ?? newest;
@@ -73,14 +73,14 @@ function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
   );
 }
 
-/** The path behind the function's name, with both ends of its ids. */
+/** The path after the name of the function, with shortened ids. */
 function shortPath(url: string): string {
   return pathOf(url)
     .replace(/^\/api-v1-[a-z]+/, "")
     .replace(/([a-z]+_)[0-9a-z]{22}([0-9a-z]{4})/g, "$1…$2");
 }
 
-/** The path behind the functions' mount. */
+/** The path after the base URL. */
 function pathOf(url: string): string {
   const { pathname, search } = new URL(url);
   return pathname.slice(Math.max(0, pathname.indexOf("/api-v1-"))) + search;
@@ -126,7 +126,7 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
         <code>{text}</code>
       </pre>
       {(tab === "curl" || tab === "TypeScript") && (
-        <p class="quiet">The key is read from the environment variable API_KEY.</p>
+        <p class="quiet">It reads the key from the environment variable API_KEY.</p>
       )}
     </div>
   );
@@ -138,7 +138,7 @@ function textOf(tab: Tab, { request, response, error }: Exchange, typescript: st
       return message(`${request.method} ${pathOf(request.url)}`, request.headers, request.body);
     case "Answer":
       return response === null
-        ? `No answer: ${error?.message ?? "the connection broke"}`
+        ? `No answer: ${error?.message ?? "the connection failed"}`
         : message(`HTTP ${response.status}`, response.headers, response.body);
     case "curl":
       return curlOf(request);

@@ -1,6 +1,6 @@
 /**
- * Calls of the API. A call is described once, as data; from that one description it is made, and
- * written down for the reader as request, answer, curl and TypeScript.
+ * Calls of the API. Each call is described as data. This module makes the call from that
+ * description and logs it, and the call panel shows the same description as curl and TypeScript.
  */
 
 import { batch, signal } from "@preact/signals";
@@ -26,28 +26,28 @@ type MethodOf<R extends keyof Resources, M extends keyof Resources[R]> = Extract
   AnyFunction
 >;
 
-/** A described call and, for the compiler, what it answers. */
+/** A described call. The type `T` of its answer exists only for the compiler. */
 export interface Call<T> extends DescribedCall {
   readonly answers?: T;
 }
 
-/** A call that was made for the reader, newest last exchange included. */
+/** A logged call. */
 export interface LoggedCall {
   number: number;
   call: DescribedCall;
   base_url: string;
-  /** The last request of the call and its answer; null until there is one. */
+  /** The last attempt with its answer. Null until the first attempt has ended. */
   exchange: Exchange | null;
 }
 
-/** What the reader's actions have sent, newest first. */
+/** The calls that the user has caused, newest first. */
 export const call_log = signal<readonly LoggedCall[]>([]);
-/** Rises with every change that was made here: what is on the screen is read again. */
+/** Increases with every change, so that the visible data is read again. */
 export const revision = signal(0);
 
-/** Calls that are kept for reading. */
+/** Maximum of logged calls. */
 const MAX_LOGGED = 25;
-/** What is read again and again fails at once: the next turn is its retry. */
+/** Repeated reads need no retries of the client, because the next read is the retry. */
 const NO_RETRIES = 0;
 
 let last_number = 0;
@@ -61,7 +61,7 @@ export function call<R extends keyof Resources, M extends keyof Resources[R] & s
   return { resource, method, args };
 }
 
-/** Makes a call that the reader asked for: it is logged, and retried by the client. */
+/** Makes a call that the user has caused. It is logged, and the client retries it. */
 export async function perform<T>(described: Call<T>): Promise<T> {
   const { base_url } = session.value!;
   const number = ++last_number;
@@ -76,7 +76,7 @@ export async function perform<T>(described: Call<T>): Promise<T> {
   });
 }
 
-/** Makes a call that changes something, and has everything on the screen read again. */
+/** Makes a call that changes something. Then the visible data is read again. */
 export async function change<T>(described: Call<T>): Promise<T> {
   try {
     return await perform(described);
@@ -85,12 +85,12 @@ export async function change<T>(described: Call<T>): Promise<T> {
   }
 }
 
-/** Makes a call that nobody asked for: not logged, not retried. */
+/** Makes a call that the console repeats by itself. It is not logged and not retried. */
 export function readQuietly<T>(described: Call<T>): Promise<T> {
   return run(described, { maxRetries: NO_RETRIES });
 }
 
-/** Forgets what was sent. */
+/** Empties the log. */
 export function clearLog(): void {
   call_log.value = [];
 }
@@ -105,7 +105,7 @@ async function run<T>(
     const api = client as unknown as Record<string, Record<string, (...args: unknown[]) => T>>;
     return await api[resource]![method]!(...args);
   } catch (error) {
-    // The key was revoked or has expired: nothing here can be read with it any more.
+    // The key has been revoked or has expired, so the session ends.
     if (error instanceof ApiError && error.status === 401 && session.value?.api_key === api_key) {
       batch(() => endSession(error));
     }

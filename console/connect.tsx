@@ -1,4 +1,4 @@
-/** The first page: a test key, judged before anything is sent. */
+/** The first page. It asks for a test key and checks its form before it sends anything. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { PaymentsClient } from "../client/mod.ts";
@@ -8,7 +8,7 @@ import { FieldFault } from "./form.tsx";
 import { Logo } from "./logo.tsx";
 import { judgeKey, session, session_end } from "./session.ts";
 
-/** Asks for the key, and asks the API whether it is one. */
+/** Asks for the key, and opens the session if the API accepts it. */
 export function Connect() {
   const base_url = apiBaseUrl();
   const [text, setText] = useState("");
@@ -26,7 +26,7 @@ export function Connect() {
     const refusal = refusalOf(api_key);
     setFailure(refusal);
     if (refusal) {
-      // A live key stays on no screen.
+      // A live key must not stay visible.
       if (refusal.code === "test_key_required") setText("");
       return;
     }
@@ -37,7 +37,7 @@ export function Connect() {
       open(api_key);
     } catch (error) {
       const found = failureOf(error);
-      // A key without the right to read payments is a key all the same.
+      // A key without the scope to read payments is valid too.
       if (found.code === "permission_denied") open(api_key);
       else setFailure(found);
     } finally {
@@ -79,19 +79,19 @@ export function Connect() {
             />
             <div role="alert">{failure && <FieldFault id="key-error" failure={failure} />}</div>
             <p class="hint" id="key-hint">
-              It stays in the memory of this page: a reload forgets it. Live keys are refused before
-              anything is sent.
+              The key stays in the memory of this page until you reload it. The page refuses live
+              keys and does not send them.
             </p>
           </div>
           <button type="submit" class="primary wide" aria-disabled={asking}>
-            {asking ? "Asking the API…" : "Open the sandbox"}
+            {asking ? "Checking the key…" : "Open the sandbox"}
           </button>
         </form>
         <p class="quiet">
           {isLocal(base_url)
             ? (
               <>
-                The local start prints a test key, and keeps it in{" "}
+                <code>deno task start</code> prints a test key and stores it in{" "}
                 <code>.local/credentials.json</code>.
               </>
             )
@@ -115,7 +115,7 @@ function refusalOf(api_key: string): Failure | null {
       return {
         ...failure,
         code: "test_key_required",
-        message: "This is a live key. The console takes test keys only; nothing was sent.",
+        message: "This is a live key. The console takes test keys only. It has sent nothing.",
       };
     case "malformed":
       return {
@@ -123,7 +123,7 @@ function refusalOf(api_key: string): Failure | null {
         code: null,
         message: api_key === ""
           ? "Paste a test key first."
-          : "This is not a whole test key: sk_test_ and 49 letters and digits.",
+          : "This is not a complete test key: it must be sk_test_ and 49 letters and digits.",
       };
   }
 }
@@ -132,7 +132,7 @@ function isLocal(base_url: string): boolean {
   return /^https?:\/\/(127\.0\.0\.1|localhost)(:|\/)/.test(base_url);
 }
 
-/** The API's address, which the build has written into the page. */
+/** The base URL of the API, which the build has written into the page. */
 function apiBaseUrl(): string {
   const { content } = document.querySelector<HTMLMetaElement>('meta[name="api-base-url"]')!;
   return new URL(content, location.origin).href;

@@ -1,6 +1,6 @@
 /**
- * From what was typed to the body of a create, in either variant. Only what cannot be written as
- * JSON of the right type is refused here; all else is the API's to judge.
+ * Builds the body of a new payment from the fields of the form, in either variant. It only refuses
+ * a text that cannot become JSON of the right type. The API checks everything else.
  */
 
 import type {
@@ -16,10 +16,10 @@ import type {
 import { FieldError } from "./failure.ts";
 import { parseAmount } from "./money.ts";
 
-/** What a payment is to be made with. */
+/** The kind of test value that decides the result of the payment. */
 export type Instrument = "card" | "iban" | "wallet" | "outcome";
 
-/** A create as it is typed: every field a text, empty for absent. */
+/** The fields of the form. Each is a text; an empty one is left out. */
 export interface Draft {
   variant: "A" | "B";
   instrument: Instrument;
@@ -44,7 +44,10 @@ export interface Draft {
   metadata: readonly (readonly [name: string, value: string])[];
 }
 
-/** The body that is sent. Throws `FieldError` for a text that cannot be written as JSON. */
+/**
+ * Builds the body.
+ * @throws {FieldError} if a text cannot become JSON of the right type
+ */
 export function createBody(draft: Draft): CreatePaymentInput {
   const { variant } = draft;
   const amount = amountOf(draft);
@@ -107,7 +110,7 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
 
 function integerOf(param: string, text: string): number {
   if (/^\d{1,9}$/.test(text.trim())) return Number(text);
-  throw new FieldError(param, text.trim() === "" ? "A number is needed" : "Not a whole number");
+  throw new FieldError(param, text.trim() === "" ? "Enter a number" : "Enter a whole number");
 }
 
 function metadataOf({ metadata }: Draft): Pick<PaymentFields, "metadata"> {
@@ -115,7 +118,7 @@ function metadataOf({ metadata }: Draft): Pick<PaymentFields, "metadata"> {
   if (rows.length === 0) return {};
   const entries: Record<string, string> = Object.create(null);
   for (const [name, value] of rows) {
-    if (name in entries) throw new FieldError("metadata", `"${name}" is there twice`);
+    if (name in entries) throw new FieldError("metadata", `The name "${name}" occurs twice`);
     entries[name] = value;
   }
   return { metadata: entries };

@@ -1,4 +1,7 @@
-/** Making a payment: a test value or a forced outcome, in either variant, with the body in sight. */
+/**
+ * The page "Create a payment": a test value or a forced outcome, either variant of the body, and a
+ * preview of the request.
+ */
 
 import { useState } from "preact/hooks";
 import { ApiError, type Payment } from "../client/mod.ts";
@@ -22,7 +25,7 @@ import { currencyDigits } from "./money.ts";
 import { go, href } from "./route.ts";
 import { label, METHOD_NAMES } from "./words.ts";
 
-/** Currencies that are offered; any other can be typed. */
+/** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
 /** Method kinds, to be picked. */
 const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
@@ -40,7 +43,7 @@ const OUTCOME_TILES = OUTCOMES.map((value) => ({
   result: OUTCOME_RESULTS[value].result,
 }));
 
-/** What each instrument is usually paid in. */
+/** The usual currency of each kind of test value. */
 const CURRENCY_OF: Record<Instrument, string> = {
   card: "EUR",
   iban: "EUR",
@@ -74,7 +77,7 @@ const FIRST_DRAFT: Draft = {
 
 type Change = (change: Partial<Draft>) => void;
 
-/** The form and, beside it, what it is going to send. */
+/** The form and, beside it, the request that it sends. */
 export function CreatePage() {
   const [draft, setDraft] = useState(FIRST_DRAFT);
   const change: Change = (changed) => setDraft((last) => ({ ...last, ...changed }));
@@ -131,7 +134,7 @@ export function CreatePage() {
                 value={draft.amount}
                 set={set("amount")}
                 inputMode="decimal"
-                hint={`${currencyDigits(draft.currency)} decimals at most`}
+                hint={`At most ${currencyDigits(draft.currency)} decimals`}
               />
               <TextField
                 label="Currency"
@@ -341,7 +344,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
               params={["wallet.network"]}
               value={draft.network}
               set={set("network")}
-              options={[["", "By the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+              options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
             />
             <SelectField
               label="Asset"
@@ -349,7 +352,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
               value={draft.asset}
               set={set("asset")}
               options={[
-                ["", "By the currency"],
+                ["", "From the currency"],
                 ...STABLECOINS.map((coin) => [coin, coin] as const),
               ]}
             />
@@ -373,7 +376,7 @@ function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
             value={draft.method_kind}
             set={set("method_kind")}
             options={RAILS}
-            hint="Made by the sandbox function: it answers 201 whatever the outcome."
+            hint="The sandbox function creates the payment and answers 201 for every outcome."
           />
         </>
       );
@@ -387,7 +390,7 @@ function Settlement({ draft, change }: { draft: Draft; change: Change }) {
       params={["settlement"]}
       value={draft.settlement}
       set={(settlement) => change({ settlement })}
-      options={[["", "Instant"], ["manual", "Manual: pending until it is advanced"]]}
+      options={[["", "Instant"], ["manual", "Manual: pending until you advance it"]]}
     />
   );
 }
@@ -396,7 +399,7 @@ function tileOf({ value, name, behaviour }: TestValue): Tile {
   return { value, name, result: TEST_RESULTS[behaviour].result };
 }
 
-/** Test values to pick from; what is picked can still be changed in the fields below. */
+/** A choice of test values. The user can change the chosen value in the fields below. */
 function Values<V extends Tile>(props: {
   label: string;
   name: string;
@@ -425,7 +428,7 @@ function Values<V extends Tile>(props: {
   );
 }
 
-/** Both ends of a long value. */
+/** A long value, shortened to its first and last characters. */
 function shortValue(value: string): string {
   return value.startsWith("0x")
     ? `${value.slice(0, 6)}…${value.slice(-4)}`

@@ -1,4 +1,4 @@
-/** Deliveries with their attempts. */
+/** A list of webhook deliveries with their attempts. */
 
 import { useState } from "preact/hooks";
 import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
@@ -11,10 +11,10 @@ import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
 import { href } from "./route.ts";
 import { Status, Time } from "./text.tsx";
 
-/** What a delivery is told by, besides its event: the other end of it. */
+/** The resource that the list shows for each delivery, because the page is about the other one. */
 type OtherEnd = "endpoint" | "payment";
 
-/** The deliveries of a reading. */
+/** The list. */
 export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: OtherEnd }) {
   const { live, shows } = props;
   return (
@@ -25,8 +25,9 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
             <NoItems page={page}>
               <Empty title="No deliveries">
                 <p>
-                  Events are sent to <a href={href(["webhooks"])}>webhook endpoints</a>{" "}
-                  that exist when they happen.
+                  The API sends an event to the <a href={href(["webhooks"])}>webhook endpoints</a>
+                  {" "}
+                  that exist at that time.
                 </p>
               </Empty>
             </NoItems>
@@ -48,7 +49,7 @@ function Delivery({ delivery, shows }: { delivery: WebhookDelivery; shows: Other
     setFailure(null);
     try {
       await change(call("webhookDeliveries", "redeliver", delivery.id));
-      say("The event is sent again.");
+      say("The API sends the event again.");
     } catch (error) {
       setFailure(failureOf(error));
     }
@@ -95,7 +96,7 @@ function isTaken({ response_status }: DeliveryAttempt): boolean {
   return response_status !== null && response_status >= 200 && response_status < 300;
 }
 
-/** How an attempt ended: its status, or why there was none. */
+/** The result of an attempt: the status of the answer, or the reason why there is none. */
 export function resultOf({ response_status, error }: DeliveryAttempt): string {
   return response_status === null
     ? (error ?? "no answer").replaceAll("_", " ")

@@ -1,9 +1,9 @@
-/** A question in front of the page. The browser keeps the keyboard inside. */
+/** A modal dialog in front of the page. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-/** A modal dialog that is open as long as it is rendered; Escape and the cancel button close it. */
+/** The dialog is open while it is rendered. It keeps the focus inside; Escape closes it. */
 export function Dialog(props: {
   title: string;
   close: () => void;
@@ -17,10 +17,10 @@ export function Dialog(props: {
     const opener = document.activeElement;
     element.showModal();
     return () => {
-      // Its event comes later, when the next dialog may be open already: that one is not meant.
+      // The event `close` arrives later. It must not close a dialog that has opened meanwhile.
       gone.current = true;
       element.close();
-      // The browser gives the focus back only where it has closed the dialog itself.
+      // The browser only restores the focus if it has closed the dialog itself.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
     };
   }, []);

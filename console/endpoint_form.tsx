@@ -1,4 +1,4 @@
-/** The fields of a webhook endpoint, for making one and for changing one. */
+/** The fields of a webhook endpoint, for a new and for an existing one. */
 
 import type { CreateWebhookEndpointInput, Subscription, WebhookEndpoint } from "../client/mod.ts";
 import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
@@ -6,19 +6,19 @@ import { useContext } from "preact/hooks";
 import { concerns } from "./failure.ts";
 import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
 
-/** An endpoint as it is typed. */
+/** The values of the fields. */
 interface EndpointDraft {
   url: string;
   description: string;
-  /** Everything, or what is ticked. */
+  /** All event types, or those in `events`. */
   wants: "all" | "some";
   events: readonly string[];
 }
 
-/** What is ticked when the reader begins to choose. */
+/** The checked event types when the user begins to choose. */
 const FIRST_CHOICE = ["payment.completed"];
 
-/** A draft of an endpoint that exists, or of a new one. */
+/** Returns the values of an existing endpoint, or of a new one. */
 export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
   if (!endpoint) return { url: "", description: "", wants: "all", events: FIRST_CHOICE };
   const wants_all = endpoint.events.includes("*");
@@ -30,7 +30,7 @@ export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
   };
 }
 
-/** The body that the draft stands for. */
+/** Returns the body of the request. */
 export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
   return {
     url: draft.url.trim(),
@@ -54,7 +54,7 @@ export function EndpointFields(props: {
         set={(url) => change({ url })}
         inputMode="url"
         placeholder="https://example.com/webhooks"
-        hint="https on a public host. The local start takes http and private addresses too."
+        hint="An https URL of a public host. The local start also allows http and private hosts."
         mono
       />
       <TextField
@@ -86,7 +86,7 @@ function EventBoxes({ draft, change }: {
 }) {
   const failure = useContext(FormFailure);
   const fault = concerns(failure, ["events"]) ? failure : null;
-  // What an endpoint of the API has beside the kinds, such as payment.*, stays to be seen.
+  // An endpoint that was created with the API can also have patterns, such as payment.*.
   const patterns = draft.events.filter((name) =>
     !(EVENT_TYPES as readonly string[]).includes(name)
   );
@@ -96,7 +96,7 @@ function EventBoxes({ draft, change }: {
     });
   return (
     <fieldset class="boxes">
-      <legend>Kinds of events</legend>
+      <legend>Event types</legend>
       {[...patterns, ...EVENT_TYPES].map((name) => (
         <label key={name}>
           <input

@@ -1,4 +1,4 @@
-/** One webhook endpoint: its settings, its secret, what was sent to it. */
+/** The page of a webhook endpoint: its settings, its new secret and its deliveries. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { DeliveryStatus, WebhookEndpoint } from "../client/mod.ts";
@@ -19,14 +19,14 @@ import { Fact, Facts, Id, Status, Time } from "./text.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
 import { label } from "./words.ts";
 
-/** Deliveries of a page. */
+/** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
-/** For how long the older secret can go on signing. */
+/** Seconds until the older secrets expire, with labels. */
 const OVERLAPS: readonly (readonly [string, string])[] = [
-  ["0", "It ends now"],
-  ["3600", "One hour"],
-  ["86400", "One day"],
-  ["604800", "One week"],
+  ["0", "Now"],
+  ["3600", "After one hour"],
+  ["86400", "After one day"],
+  ["604800", "After one week"],
 ];
 
 type Open = "edit" | "rotate" | "delete" | "trigger" | null;
@@ -94,7 +94,7 @@ function EndpointView(props: {
           <button type="button" onClick={() => setStatus(is_on ? "disabled" : "enabled")}>
             {is_on ? "Disable" : "Enable"}
           </button>
-          <button type="button" onClick={() => setOpen("rotate")}>Roll secret…</button>
+          <button type="button" onClick={() => setOpen("rotate")}>Rotate secret…</button>
           <button type="button" class="danger" onClick={() => setOpen("delete")}>Delete…</button>
         </div>
       </div>
@@ -195,9 +195,9 @@ function EditDialog({ endpoint, close }: EndpointDialog) {
 function RotateDialog({ endpoint, close }: EndpointDialog) {
   const [expires_in, setExpiresIn] = useState("0");
   return (
-    <Dialog title="Roll the signing secret" close={close}>
+    <Dialog title="Rotate the signing secret" close={close}>
       <Form
-        label="Roll the signing secret"
+        label="Rotate the signing secret"
         build={(idempotencyKey) =>
           call(
             "webhookEndpoints",
@@ -209,24 +209,24 @@ function RotateDialog({ endpoint, close }: EndpointDialog) {
         done={({ id, secret }) => {
           told_secret.value = { endpoint_id: id, secret };
           close();
-          say("There is a new signing secret.");
+          say("Signing secret rotated.");
         }}
         actions={(sending) => (
           <>
             <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Rolling…" : "Roll secret"}
+              {sending ? "Rotating…" : "Rotate secret"}
             </button>
             <button type="button" onClick={close}>Cancel</button>
           </>
         )}
       >
         <SelectField
-          label="The older secret"
+          label="Older secrets expire"
           params={["expires_in"]}
           value={expires_in}
           set={setExpiresIn}
           options={OVERLAPS}
-          hint="Deliveries carry its signature too until it ends. At most 5 secrets sign."
+          hint="Until then each delivery is signed with them too. At most 5 secrets are valid."
         />
       </Form>
     </Dialog>
@@ -247,7 +247,7 @@ function DeleteDialog({ endpoint, close }: EndpointDialog) {
         }}
         actions={(sending) => (
           <>
-            <button type="button" onClick={close} autoFocus>Keep it</button>
+            <button type="button" onClick={close} autoFocus>Keep endpoint</button>
             <button type="submit" class="danger" aria-disabled={sending}>
               {sending ? "Deleting…" : "Delete endpoint"}
             </button>
@@ -255,7 +255,7 @@ function DeleteDialog({ endpoint, close }: EndpointDialog) {
         )}
       >
         <p>
-          Nothing more is sent to <code>{endpoint.url}</code>, and what is under way is cancelled.
+          The API cancels pending deliveries and sends nothing more to <code>{endpoint.url}</code>.
         </p>
       </Form>
     </Dialog>

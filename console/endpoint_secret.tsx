@@ -1,24 +1,24 @@
-/** A signing secret, shown once, in the moment that the API tells it. */
+/** A new signing secret. The API shows it only once, so the page shows it until it is dismissed. */
 
 import { signal } from "@preact/signals";
 import { CopyButton } from "./text.tsx";
 
-/** The secret that was told last; forgotten when the reader puts it away or leaves. */
+/** The newest secret. It is removed when the user dismisses it or leaves the page. */
 export const told_secret = signal<{ endpoint_id: string; secret: string } | null>(null);
 
-/** The secret of this endpoint, while it is there. */
+/** Shows the secret if it is that of this endpoint. */
 export function ToldSecret({ endpoint_id }: { endpoint_id: string }) {
   const told = told_secret.value;
   if (told?.endpoint_id !== endpoint_id) return null;
   return (
     <section class="card callout" aria-labelledby="secret">
       <h2 id="secret">Signing secret</h2>
-      <p>Keep it where your receiver finds it. It is shown only now.</p>
+      <p>Store it in the settings of your receiver. It is shown only once.</p>
       <p class="secret">
         <code>{told.secret}</code>
         <CopyButton text={told.secret} label="Copy the signing secret" />
       </p>
-      <button type="button" onClick={() => told_secret.value = null}>I have kept it</button>
+      <button type="button" onClick={() => told_secret.value = null}>I have stored it</button>
     </section>
   );
 }

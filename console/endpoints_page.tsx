@@ -1,4 +1,4 @@
-/** Webhook endpoints: the list, and making one. */
+/** The list of webhook endpoints, and the page for a new one. */
 
 import { useState } from "preact/hooks";
 import type { WebhookEndpoint } from "../client/mod.ts";
@@ -27,7 +27,7 @@ export function EndpointsPage() {
           data.length === 0
             ? (
               <Empty title="No endpoints yet">
-                <p>An endpoint is an address of yours that every event is sent to, signed.</p>
+                <p>An endpoint is a URL of yours. The API sends signed events to it.</p>
                 <a class="button" href={href(["webhooks", "new"])}>Add the first endpoint</a>
               </Empty>
             )
@@ -63,7 +63,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
                 ? "All events"
                 : endpoint.events.length === 1
                 ? <code>{endpoint.events[0]}</code>
-                : `${endpoint.events.length} kinds`}
+                : `${endpoint.events.length} types`}
             </td>
             <td class="when wide-only">
               <Time at={endpoint.created_at} />
@@ -75,7 +75,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
   );
 }
 
-/** Making an endpoint. */
+/** The page for a new endpoint. */
 export function NewEndpointPage() {
   const [draft, setDraft] = useState(draftOf());
   return (

@@ -1,4 +1,4 @@
-/** All events of the sandbox. */
+/** The page "Events": all events of the sandbox. */
 
 import type { EventType } from "../client/mod.ts";
 import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
@@ -9,10 +9,10 @@ import { Pager } from "./pager.tsx";
 import { go } from "./route.ts";
 import { Events } from "./timeline.tsx";
 
-/** Rows of a page. */
+/** Number of events on a page. */
 const PAGE_SIZE = 20;
 
-/** Events with a filter by kind. */
+/** The events with a filter by type. */
 export function EventsPage({ query }: { query: Readonly<Record<string, string>> }) {
   const { type, starting_after } = query;
   const live = useLive(
@@ -35,7 +35,7 @@ export function EventsPage({ query }: { query: Readonly<Record<string, string>> 
         onSubmit={(event) => event.preventDefault()}
       >
         <label>
-          <span>Kind</span>
+          <span>Type</span>
           <select
             value={type ?? ""}
             onChange={(event) => go(["events"], { type: event.currentTarget.value }, true)}
@@ -51,7 +51,7 @@ export function EventsPage({ query }: { query: Readonly<Record<string, string>> 
             {page.data.length === 0
               ? (
                 <NoItems page={page}>
-                  <Empty title={type ? "No event of this kind" : "No events yet"} />
+                  <Empty title={type ? "No event of this type" : "No events yet"} />
                 </NoItems>
               )
               : (

@@ -1,30 +1,33 @@
 /**
- * What went wrong, in the words of the page: an answer of the API with its code and field, no answer
- * at all, or something typed that cannot be sent.
+ * Converts errors to failures that a page can show: an error of the API with its code and field, a
+ * missing answer, or a value that cannot be sent.
  */
 
 import { ApiError, ConnectionError, TimeoutError } from "../client/mod.ts";
 
-/** A text in a field that cannot become a request. */
+/** The text of a field cannot become part of a request. */
 export class FieldError extends Error {
   constructor(readonly param: string, message: string) {
     super(message);
   }
 }
 
-/** A failure as it is shown. */
+/** A failure for the page. */
 export interface Failure {
-  /** `unanswered`: it is not known whether the request had an effect. */
+  /**
+   * `refused`: the API answered with an error. `unanswered`: the request may have had an effect.
+   * `unsent`: the console has sent nothing.
+   */
   kind: "refused" | "unanswered" | "unsent";
   message: string;
-  /** The API's code. */
+  /** The error code of the API. */
   code: string | null;
   /** The field at fault, as the API names it: `card.number`. */
   param: string | null;
   request_id: string | null;
 }
 
-/** Puts an error into words. */
+/** Converts an error to a failure. */
 export function failureOf(error: unknown): Failure {
   const failure = { code: null, param: null, request_id: null };
   if (error instanceof ApiError) {
@@ -52,12 +55,12 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** Whether the answer leaves open what became of the request, or of an earlier try under its key. */
+/** Whether the request, or an earlier attempt with the same key, may have had an effect. */
 function isUndecided(error: ApiError): boolean {
   return error.status >= 500 || error.is("idempotency_in_progress", "rate_limited");
 }
 
-/** Whether the failure is about the field, or about something inside it. */
+/** Whether the failure is about one of the fields, or about a member of it. */
 export function concerns(failure: Failure | null, params: readonly string[]): failure is Failure {
   const at_fault = failure?.param;
   return at_fault != null && params.some((param) => {

@@ -1,4 +1,4 @@
-/** The result of the last action, shown on the page that it led to. */
+/** The message about the last action, on the page that the action has opened. */
 
 import { signal } from "@preact/signals";
 import type { ApiError } from "../client/mod.ts";
@@ -11,30 +11,30 @@ interface FlashText {
   code?: string;
 }
 
-/** What is to be said, and where: elsewhere it is old. */
+/** The message and its page. On other pages it is not shown. */
 const flash = signal<(FlashText & { place: string }) | null>(null);
 
-/** Says on the page of the current place how an action ended. */
+/** Shows a message on the current page. */
 export function say(text: string, kind: FlashText["kind"] = "good", code?: string): void {
   flash.value = { kind, text, place: place(route.value), ...(code !== undefined && { code }) };
 }
 
-/** Says how a decline ended, whose payment is stored. */
+/** Shows the message about a declined payment, which the API has stored. */
 export function sayDecline({ message, code }: ApiError): void {
   say(`${message}. The payment is stored.`, "bad", code);
 }
 
-/** Takes back what was said. */
+/** Removes the message. */
 export function hush(): void {
   flash.value = null;
 }
 
-/** Forgets what was said of another place. */
+/** Removes the message if it belongs to another page. */
 export function hushElsewhere(): void {
   if (flash.value?.place !== place(route.value)) hush();
 }
 
-/** The message, if there is one for this place. */
+/** The message of the current page, if there is one. */
 export function Flash() {
   const said = flash.value?.place === place(route.value) ? flash.value : null;
   return (

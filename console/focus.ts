@@ -1,9 +1,12 @@
 /**
- * The focus when what had it is gone: an action has taken its own button away, data has replaced the
- * heading that stood for it. Left to the browser, a screen reader would begin again at the top.
+ * Restores the focus when the focused element is removed: an action removes its own button, or
+ * loaded data replaces a heading. Without this, screen readers would start again at the top.
  */
 
-/** Leads the focus to the page's heading whenever its element leaves the frame; returns the end of it. */
+/**
+ * Moves the focus to the heading of the page whenever the focused element is removed from the
+ * frame. Returns a function that ends this.
+ */
 export function keepFocus(frame: HTMLElement): () => void {
   let last: EventTarget | null = null;
   const note = (event: FocusEvent) => {

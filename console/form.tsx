@@ -1,6 +1,7 @@
 /**
- * Forms that send one call: errors at their fields, nothing typed is lost, and sending again after
- * no answer is safe, because it carries the same idempotency key.
+ * Forms that send one call. An error is shown at its field, and the fields keep their values. If
+ * there is no answer, the user can send the form again safely, because the request then has the
+ * same idempotency key.
  */
 
 import { type ComponentChildren, createContext } from "preact";
@@ -9,22 +10,22 @@ import { type Call, change } from "./calls.ts";
 import { concerns, type Failure, failureOf } from "./failure.ts";
 import { FailureNotice } from "./notice.tsx";
 
-/** The failure of the form around a field. */
+/** The failure of the form that contains a field. */
 export const FormFailure = createContext<Failure | null>(null);
 
-/** The attributes that a field gives to its control. */
+/** The attributes of the control of a field. */
 interface ControlAttributes {
   id: string;
   "aria-invalid"?: "true";
   "aria-describedby"?: string;
 }
 
-/** A form; `build` describes the call, with the idempotency key to send it with. */
+/** A form. `build` returns the call with the given idempotency key. */
 export function Form<T>(props: {
   label: string;
   build: (idempotency_key: string) => Call<T>;
   done: (answer: T) => void;
-  /** Failures that are a result for this form; true when they are dealt with. */
+  /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
   actions: (sending: boolean) => ComponentChildren;
   children: ComponentChildren;
@@ -73,10 +74,10 @@ export function Form<T>(props: {
   );
 }
 
-/** A labelled control with its hint, and the API's error about it. */
+/** A labelled control with its hint and its error. */
 function Field(props: {
   label: string;
-  /** The names by which the API speaks of it. */
+  /** The names of the field in errors of the API. */
   params: readonly string[];
   hint?: ComponentChildren;
   optional?: boolean;
@@ -104,7 +105,7 @@ function Field(props: {
   );
 }
 
-/** The error under a field. */
+/** The error below a field. */
 export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
   return (
     <p class="fault" id={id}>
@@ -114,7 +115,7 @@ export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
   );
 }
 
-/** A text field whose value is kept by the caller. */
+/** A text field. The caller stores its value. */
 export function TextField(props: {
   label: string;
   params: readonly string[];
@@ -148,7 +149,7 @@ export function TextField(props: {
   );
 }
 
-/** A choice among a few values; an empty value is no choice. */
+/** A select field. The empty value means that nothing is chosen. */
 export function SelectField(props: {
   label: string;
   params: readonly string[];
@@ -176,7 +177,7 @@ export function SelectField(props: {
   );
 }
 
-/** One of a few choices, all of them in sight. */
+/** A group of radio buttons. */
 export function Choices<V extends string>(props: {
   label: string;
   name: string;

@@ -1,4 +1,4 @@
-/** What a payment was made with, in a few words: "Visa ···· 4242". */
+/** Names the card, bank account or wallet of a payment: "Visa ···· 4242". */
 
 import type { Payment } from "../client/mod.ts";
 import { METHOD_NAMES } from "./words.ts";
@@ -10,7 +10,7 @@ const BRANDS: Readonly<Record<string, string>> = {
   discover: "Discover",
 };
 
-/** The instrument; the rail where none was given. */
+/** Returns the name, or that of the rail if the payment has no instrument. */
 export function instrumentText({ method, method_kind }: Payment): string {
   if (method === null) return METHOD_NAMES[method_kind];
   switch (method.type) {

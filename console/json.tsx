@@ -1,6 +1,6 @@
-/** JSON as people read it. */
+/** Formatted JSON. */
 
-/** A value, or a text that already is JSON, with line breaks; anything else as it is. */
+/** Shows a value as JSON with line breaks. See `jsonText` for texts. */
 export function Json(props: { value: unknown; label: string }) {
   return (
     <pre class="json" tabIndex={0} role="region" aria-label={props.label}>
@@ -9,7 +9,7 @@ export function Json(props: { value: unknown; label: string }) {
   );
 }
 
-/** The text of a value; a text of JSON is set anew, any other stays. */
+/** Returns a value as formatted JSON. A text that is JSON is formatted too, any other is kept. */
 export function jsonText(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value, null, 2);
   try {

@@ -1,4 +1,4 @@
-/** The ledger transactions of a payment, drawn as bookkeepers do: debits left, credits right. */
+/** The ledger transactions of a payment as T-accounts: debits on the left, credits on the right. */
 
 import type { LedgerEntry, Payment } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
@@ -8,7 +8,7 @@ import { formatMinor } from "./money.ts";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 
-/** What moved, newest first. */
+/** The ledger transactions, newest first. */
 export function Ledger({ payment }: { payment: Payment }) {
   const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: MAX_PAGE }));
   return (
@@ -32,7 +32,7 @@ export function Ledger({ payment }: { payment: Payment }) {
   );
 }
 
-/** One ledger transaction: its entries, debits first, and both sums. */
+/** A ledger transaction: its entries, debits first, and both sums. */
 function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
   const { currency, created_at, transaction_id } = entries[0]!;
   const sum = (direction: LedgerEntry["direction"]) =>
@@ -81,12 +81,12 @@ function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
   );
 }
 
-/** The entries by their transaction, in the order of the list. */
+/** Groups the entries by transaction, in the order of the list. */
 function transactionsOf(entries: readonly LedgerEntry[]): LedgerEntry[][] {
   return [...Map.groupBy(entries, ({ transaction_id }) => transaction_id).values()];
 }
 
-/** What a transaction is, told by its accounts (contract §3). */
+/** Returns the name of a transaction, which follows from its accounts (contract §3). */
 function nameOf(entries: readonly LedgerEntry[]): string {
   const debited = entries.find(({ direction }) => direction === "debit")?.account;
   const credited = entries.find(({ direction }) => direction === "credit")?.account;

@@ -1,31 +1,31 @@
 /**
- * Reading what is on the screen again and again while it is open, so that it fills by itself: every
- * two seconds, slower while the API is away or asks to wait, and not at all while nobody looks.
+ * Keeps visible data current. It reads the data every two seconds, less often while the API fails
+ * or asks to wait, and not at all while the tab is hidden.
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../client/mod.ts";
 import { type Call, perform, readQuietly, revision } from "./calls.ts";
 
-/** What was read, and why the last reading failed. */
+/** The data of the last successful read, and the error of the last read. */
 export interface Live<T> {
   /** Null before the first answer. */
   data: T | null;
-  /** Null when the last reading was answered. */
+  /** Null if the last read succeeded. */
   error: unknown;
-  /** The data belongs to what was asked for before, and the answer is on its way. */
+  /** Whether the data is that of an earlier call, and the answer to the present one is pending. */
   is_stale: boolean;
 }
 
-/** Milliseconds between two readings: one key may make 100 requests a second. */
+/** Milliseconds between two reads. A key can make 100 requests a second. */
 const INTERVAL_MS = 2_000;
-/** Longest wait between two readings that fail. */
+/** Maximum delay between two failed reads, unless the API asks for a longer one. */
 const MAX_INTERVAL_MS = 15_000;
 
 /**
- * Keeps the answer of a reading call current while the component is shown.
- * @param call what to read; null reads nothing
- * @param options.logged whether the first reading is one that the reader asked for
+ * Repeats a call while the component is shown, and returns its newest answer.
+ * @param call the call, or null for none
+ * @param options.logged whether the first call is logged, because the user has caused it
  */
 export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } = {}): Live<T> {
   const key = JSON.stringify(call);
@@ -45,7 +45,7 @@ export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } =
 
     const read = async () => {
       timer = undefined;
-      // The tab's return begins the next turn.
+      // `wake` starts the next read when the tab is visible again.
       if (document.hidden) return;
       const is_asked_for = options.logged === true && logged_key.current !== key;
       logged_key.current = key;

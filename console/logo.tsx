@@ -1,6 +1,6 @@
-/** The product's sign and name. */
+/** The logo. */
 
-/** The sign beside the name. */
+/** The symbol and the name of the product. */
 export function Logo() {
   return (
     <span class="logo">

@@ -1,4 +1,4 @@
-/** The console's entry: puts the page into the document. */
+/** The entry point of the console. It renders the page. */
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 

@@ -2,7 +2,7 @@
 
 import { href } from "./route.ts";
 
-/** A link to a resource, by the beginning and the end of its id. */
+/** A link to a resource with its shortened id. */
 export function Mention({ section, id }: { section: "payments" | "webhooks"; id: string }) {
   return (
     <a class="mention" href={href([section, id])}>

@@ -1,4 +1,4 @@
-/** The merchant's own names and values, row by row. */
+/** The fields for metadata: rows of names and values. */
 
 import { useContext } from "preact/hooks";
 import { concerns } from "./failure.ts";
@@ -6,7 +6,7 @@ import { FieldFault, FormFailure } from "./form.tsx";
 
 type Row = readonly [name: string, value: string];
 
-/** Rows of metadata; the fault of one of them stands under all. */
+/** The rows. The error of any row is shown below all of them. */
 export function MetadataFields(
   props: { rows: readonly Row[]; set: (rows: readonly Row[]) => void },
 ) {

@@ -1,11 +1,11 @@
 /**
- * Amounts between people and the API: decimal text on the screen, integer minor units on the wire,
- * never a float in between.
+ * Converts amounts between decimal text on the screen and integer minor units of the API, without
+ * floats.
  */
 
 import { CURRENCIES, normalizeCurrency } from "../shared/core/currency.ts";
 
-/** Decimals of a code nobody knows: the API refuses the code, so any number serves. */
+/** Decimals of an unknown currency code. Any number will do, because the API refuses the code. */
 const UNKNOWN_DIGITS = 2;
 
 /** Decimals of the currency's minor unit. */
@@ -22,14 +22,14 @@ export function formatMinor(amount_minor: number, currency: string): string {
   return `${amount_minor < 0 ? "−" : ""}${whole}${fraction}`;
 }
 
-/** The same without groups, as a person would type it into a field. */
+/** The same without groups, for a text field. */
 export function plainMinor(amount_minor: number, currency: string): string {
   return formatMinor(amount_minor, currency).replaceAll(",", "");
 }
 
 /**
- * What was typed, as minor units: `19.99` EUR → 1999, `19` → 1900.
- * @throws {RangeError} naming what is wrong with the text; limits are the API's to judge
+ * Parses an amount as minor units: `19.99` EUR → 1999, `19` → 1900. The API checks limits.
+ * @throws {RangeError} if the text is not an amount of this currency; the message is for the user
  */
 export function parseAmount(text: string, currency: string): number {
   const trimmed = text.trim();
@@ -37,19 +37,19 @@ export function parseAmount(text: string, currency: string): number {
   if (!parts || !/\d/.test(trimmed)) {
     throw new RangeError(
       trimmed === ""
-        ? "An amount is needed"
+        ? "Enter an amount"
         : `"${trimmed}" is not an amount: write it like ${plainMinor(1999, currency)}`,
     );
   }
   const [, sign, whole, fraction = ""] = parts;
   const digits = currencyDigits(currency);
   if (fraction.length > digits) {
-    const decimals = digits === 0 ? "no decimals" : `${digits} decimals at most`;
-    throw new RangeError(`"${trimmed}" is too fine: ${currency} has ${decimals}`);
+    const decimals = digits === 0 ? "no decimals" : `at most ${digits} decimals`;
+    throw new RangeError(`"${trimmed}" has too many decimals: ${currency} has ${decimals}`);
   }
   const amount_minor = Number(`${sign}${whole}${fraction.padEnd(digits, "0")}`);
   if (!Number.isSafeInteger(amount_minor)) {
-    throw new RangeError(`"${trimmed}" is too large to be written exactly`);
+    throw new RangeError(`"${trimmed}" is too large`);
   }
   return amount_minor === 0 ? 0 : amount_minor;
 }

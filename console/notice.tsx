@@ -1,10 +1,10 @@
-/** Messages on the page: failures with their code, results, and places that are empty or waiting. */
+/** Messages on a page: failures, results, empty lists, and data that is loading. */
 
 import type { ComponentChildren } from "preact";
 import type { Page } from "../client/mod.ts";
 import { type Failure, failureOf } from "./failure.ts";
 
-/** A failure, to be found by keyboard and read out at once. */
+/** A failure. It can get the focus, and screen readers read it at once. */
 export function FailureNotice({ failure, retries }: { failure: Failure; retries?: boolean }) {
   return (
     <div class="notice bad" role="alert" tabIndex={-1}>
@@ -14,8 +14,8 @@ export function FailureNotice({ failure, retries }: { failure: Failure; retries?
       </p>
       {retries && failure.kind === "unanswered" && (
         <p>
-          Nothing that you typed is lost. Send it again: it carries the same idempotency key, so it
-          takes effect once at most.
+          Nothing that you typed is lost. Send it again: the request has the same idempotency key,
+          so it takes effect at most once.
         </p>
       )}
       {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
@@ -23,12 +23,12 @@ export function FailureNotice({ failure, retries }: { failure: Failure; retries?
   );
 }
 
-/** Something that went as it should. */
+/** The result of an action. */
 export function Notice(props: { kind: "good" | "bad"; children: ComponentChildren }) {
   return <div class={`notice ${props.kind}`} role="status">{props.children}</div>;
 }
 
-/** A place with nothing in it yet. */
+/** A place without content. */
 export function Empty(props: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -38,26 +38,26 @@ export function Empty(props: { title: string; children?: ComponentChildren }) {
   );
 }
 
-/** Says that a list which is shown without pages goes on. */
+/** Tells that a list without a pager shows only its newest items. */
 export function Cut({ page: { data, has_more } }: { page: Page<unknown> }) {
   if (!has_more) return null;
-  return <p class="quiet">The newest {data.length} are shown. The API has more.</p>;
+  return <p class="quiet">The newest {data.length} are shown. There are more.</p>;
 }
 
 /**
- * A page without items: the list is empty, or the API has read as many rows as it reads for one
+ * A page without items. Either the list is empty, or the API has read its maximum of rows for a
  * page and found no match.
  */
 export function NoItems(props: { page: Page<unknown>; children: ComponentChildren }) {
   if (!props.page.has_more) return props.children;
   return (
     <Empty title="None found yet">
-      <p>The API has looked through the newest ones. Go on with the older ones.</p>
+      <p>The API has searched the newest ones. Continue with the older ones.</p>
     </Empty>
   );
 }
 
-/** Rows that stand where data will be. */
+/** Placeholder rows while data is loading. */
 function Loading({ rows = 3, label }: { rows?: number; label: string }) {
   return (
     <div class="loading" role="status" aria-label={`Loading ${label}`}>
@@ -67,8 +67,8 @@ function Loading({ rows = 3, label }: { rows?: number; label: string }) {
 }
 
 /**
- * What stands for a reading: its data, bones while it loads, its failure. Data that is there stays
- * while later readings fail.
+ * Shows the data of `useLive`, placeholders while it loads, and its failure. If a later read fails,
+ * the data stays visible.
  */
 export function Reading<T>(props: {
   label: string;
@@ -89,14 +89,18 @@ export function Reading<T>(props: {
 
 function ReadingFailure({ label, error }: { label: string; error: unknown }) {
   const failure = failureOf(error);
-  const goes_on = failure.kind === "unanswered";
+  const is_repeated = failure.kind === "unanswered";
   return (
-    <div class={`notice ${goes_on ? "warn" : "bad"}`} role="alert">
+    <div class={`notice ${is_repeated ? "warn" : "bad"}`} role="alert">
       <p>
         <strong>{failure.message}</strong>
         {failure.code && <code>{failure.code}</code>}
       </p>
-      <p>{goes_on ? `Asking again for ${label} until it answers.` : `Cannot show ${label}.`}</p>
+      <p>
+        {is_repeated
+          ? `The console requests ${label} again until the API answers.`
+          : `Cannot show ${label}.`}
+      </p>
       {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
     </div>
   );

@@ -1,12 +1,12 @@
-/** The way through a list by the API's cursors. */
+/** Links between the pages of a list. */
 
 import type { Page } from "../client/mod.ts";
 import { href } from "./route.ts";
 
-/** Each cursor that was offered here, to the page that offered it: the API knows no way back. */
-const offered_on = new Map<string, string>();
+/** The cursor of the previous page, by cursor. The API has cursors in one direction only. */
+const previous_of = new Map<string, string>();
 
-/** Links to the pages around this one. */
+/** Links to the newest, the newer and the older page. */
 export function Pager<T>(props: {
   page: Page<T>;
   steps: readonly string[];
@@ -16,8 +16,8 @@ export function Pager<T>(props: {
   const { starting_after = "", ...query } = props.query;
   const older = has_more && next_cursor !== null ? next_cursor : null;
   if (older === null && starting_after === "") return null;
-  if (older !== null) offered_on.set(older, starting_after);
-  const newer = offered_on.get(starting_after);
+  if (older !== null) previous_of.set(older, starting_after);
+  const newer = previous_of.get(starting_after);
   return (
     <nav class="pager" aria-label="Pages">
       {starting_after !== "" && <a class="button" href={href(steps, query)}>Newest</a>}

@@ -24,7 +24,7 @@ const REASONS: readonly (readonly [RefundReason | "", string])[] = [
   ...REFUND_REASONS.map((reason) => [reason, label(reason)] as const),
 ];
 
-/** Runs actions of buttons: one at a time, with the failure of the last. */
+/** Runs the actions of buttons, one at a time, and keeps the failure of the last one. */
 function useAction() {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [running, setRunning] = useState(false);
@@ -46,7 +46,7 @@ function useAction() {
   return { failure, running, run };
 }
 
-/** Refund and cancel, as far as the status allows them. */
+/** The buttons to refund and to cancel, if the status allows it. */
 export function PaymentActions({ payment }: { payment: Payment }) {
   const [refunding, setRefunding] = useState(false);
   const { failure, running, run } = useAction();
@@ -76,7 +76,7 @@ export function PaymentActions({ payment }: { payment: Payment }) {
   );
 }
 
-/** The question of the payer's bank, answered by the reader. */
+/** The buttons that answer 3-D Secure for the payer. */
 export function AuthenticationCall({ payment }: { payment: Payment }) {
   const { failure, running, run } = useAction();
   const answer = (result: "success" | "failure") =>
@@ -106,7 +106,7 @@ export function AuthenticationCall({ payment }: { payment: Payment }) {
   );
 }
 
-/** The moves that the sandbox can make on demand. */
+/** The buttons that advance the payment to another status. */
 export function Moves({ payment }: { payment: Payment }) {
   const { failure, running, run } = useAction();
   const moves = advancesOf(payment);

@@ -1,4 +1,4 @@
-/** One payment: where it stands, what happened, what moved, who was told, and what can be done. */
+/** The page of a payment: status, actions, timeline, ledger, refunds and webhook deliveries. */
 
 import { useState } from "preact/hooks";
 import type { Payment } from "../client/mod.ts";
@@ -15,7 +15,7 @@ import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
 
-/** The page of one payment. */
+/** The page of a payment. */
 export function PaymentPage({ id }: { id: string }) {
   const live = useLive(call("payments", "retrieve", id), { logged: true });
   return (
@@ -54,7 +54,8 @@ function PaymentView({ payment }: { payment: Payment }) {
       {payment.status === "requires_action" && <AuthenticationCall payment={payment} />}
       {payment.failure_code && (
         <p class="notice bad">
-          {payment.failure_message ?? "It did not work"} <code>{payment.failure_code}</code>
+          {payment.failure_message ?? "The payment did not succeed"}{" "}
+          <code>{payment.failure_code}</code>
           {payment.return_code && <code>{payment.return_code}</code>}
         </p>
       )}
@@ -73,7 +74,7 @@ function PaymentView({ payment }: { payment: Payment }) {
             <Reading label="refunds" live={refunds} rows={1}>
               {({ data }) =>
                 data.length === 0
-                  ? <Empty title="Nothing was given back" />
+                  ? <Empty title="No refunds" />
                   : (
                     <table class="list" aria-label="Refunds">
                       <thead>
@@ -93,7 +94,7 @@ function PaymentView({ payment }: { payment: Payment }) {
                                 currency={refund.currency}
                               />
                             </td>
-                            <td>{refund.reason?.replaceAll("_", " ") ?? "None given"}</td>
+                            <td>{refund.reason?.replaceAll("_", " ") ?? "None"}</td>
                             <td class="grow wide-only">
                               <Id id={refund.id} />
                             </td>

@@ -14,7 +14,7 @@ import { go, href } from "./route.ts";
 import { Money, Status, Time } from "./text.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 
-/** Rows of a page. */
+/** Number of payments on a page. */
 const PAGE_SIZE = 20;
 
 const FILTERS = [
@@ -87,7 +87,7 @@ function NoPayments({ is_filtered }: { is_filtered: boolean }) {
   );
 }
 
-/** The fields hold local times; the API takes instants. */
+/** Converts the local times of the fields to RFC 3339 in UTC. */
 function instants(filters: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     ["created_after", "created_before"].flatMap((name) => {

@@ -1,4 +1,4 @@
-/** Starting over, after a question. */
+/** The dialog that resets the sandbox. */
 
 import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
@@ -6,7 +6,7 @@ import { say } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { go } from "./route.ts";
 
-/** Asks, then deletes what the sandbox holds. */
+/** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {
   return (
     <Dialog title="Reset the sandbox?" close={close}>
@@ -19,7 +19,7 @@ export function ResetDialog({ close }: { close: () => void }) {
           const { payments, ledger_entries, webhook_deliveries } = deleted;
           say(
             `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
-              `${webhook_deliveries} deliveries are gone.`,
+              `${webhook_deliveries} deliveries deleted.`,
           );
         }}
         actions={(sending) => (
@@ -32,8 +32,8 @@ export function ResetDialog({ close }: { close: () => void }) {
         )}
       >
         <p>
-          Every payment, refund, transfer, ledger entry, event and delivery under this key’s sandbox
-          is deleted. This cannot be undone. Keys and webhook endpoints stay.
+          This deletes every payment, refund, transfer, ledger entry, event and delivery of this
+          key’s sandbox and cannot be undone. Keys and webhook endpoints stay.
         </p>
       </Form>
     </Dialog>

@@ -1,25 +1,25 @@
 /**
- * The place in the console, kept behind the `#` of the address: a reload and a shared link lead
- * back to it, and no server has to know it.
+ * The route of the console, in the hash of the URL. A reload and a shared link open the same page,
+ * and any static host can serve the console.
  */
 
 import { signal } from "@preact/signals";
 
-/** Where the reader is: `#/payments/pay_1?tab=x` is `["payments", "pay_1"]` and its query. */
+/** A route: `#/payments/pay_1?tab=x` has the steps `["payments", "pay_1"]` and the query `tab`. */
 export interface Route {
   steps: readonly string[];
   query: Readonly<Record<string, string>>;
 }
 
-/** The current place. */
+/** The current route. */
 export const route = signal<Route>(parseRoute(location.hash));
 
-// The back button, a link, an address typed by hand.
+// The back button, a link, or a typed URL has changed the hash.
 addEventListener("hashchange", () => {
   route.value = parseRoute(location.hash);
 });
 
-/** The address of a place; empty values are left out. */
+/** Returns the hash of a route. Leaves out empty values of the query. */
 export function href(steps: readonly string[], query: Record<string, string> = {}): string {
   const path = steps.map(encodeURIComponent).join("/");
   const values = Object.entries(query).filter(([, value]) => value !== "");
@@ -27,7 +27,7 @@ export function href(steps: readonly string[], query: Record<string, string> = {
   return `#/${path}${search && `?${search}`}`;
 }
 
-/** Goes to a place; `replace` leaves no step for the back button. */
+/** Opens a route. With `replace` the back button skips the present one. */
 export function go(steps: readonly string[], query?: Record<string, string>, replace = false) {
   const target = href(steps, query);
   if (replace) history.replaceState(null, "", target);
@@ -35,7 +35,7 @@ export function go(steps: readonly string[], query?: Record<string, string>, rep
   route.value = parseRoute(target);
 }
 
-/** The page of a route, whatever its query: `payments/pay_1`. */
+/** Returns the page of a route without its query: `payments/pay_1`. */
 export function place({ steps }: Route): string {
   return steps.join("/");
 }
@@ -48,7 +48,7 @@ function parseRoute(hash: string): Route {
   };
 }
 
-/** A hand-written address may hold a broken escape. */
+/** Decodes a step. A typed URL can contain an invalid escape, which is kept as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

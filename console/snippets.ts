@@ -1,11 +1,11 @@
 /**
- * What the reader can copy of a call: the command for a shell and the line for the TypeScript client.
- * Neither holds the key: both read it from the environment variable API_KEY.
+ * Snippets of a call to copy: a command for a shell, and a module for the TypeScript client. They
+ * do not contain the key, but read it from the environment variable API_KEY.
  */
 
 import type { Exchange } from "../client/mod.ts";
 
-/** A call of the client as data: `payments.create` with its arguments. */
+/** A call of the client as data: a method such as `payments.create` with its arguments. */
 export interface DescribedCall {
   resource: string;
   method: string;
@@ -15,7 +15,7 @@ export interface DescribedCall {
 /** Headers that curl sets by itself or that only a browser sends. */
 const OWN_HEADERS = new Set(["authorization", "accept", "user-agent"]);
 
-/** The request as a command for a POSIX shell. */
+/** Returns the request as a command for a POSIX shell. */
 export function curlOf({ method, url, headers, body }: Exchange["request"]): string {
   const lines = [`curl ${method === "GET" ? "" : `-X ${method} `}${quote(url)}`];
   lines.push('-H "Authorization: Bearer $API_KEY"');
@@ -26,7 +26,7 @@ export function curlOf({ method, url, headers, body }: Exchange["request"]): str
   return lines.join(" \\\n  ");
 }
 
-/** The call as a module for the client in `client/`. */
+/** Returns the call as a module that uses the client in `client/`. */
 export function typescriptOf({ resource, method, args }: DescribedCall, base_url: string): string {
   const shown = args.map((arg) => literal(arg, ""));
   return [
@@ -42,7 +42,7 @@ export function typescriptOf({ resource, method, args }: DescribedCall, base_url
   ].join("\n");
 }
 
-/** A JSON value as TypeScript: names without quotes where they need none. */
+/** Returns a JSON value as TypeScript. Names that need no quotes have none. */
 function literal(value: unknown, indent: string): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const inner = `${indent}  `;
@@ -50,7 +50,7 @@ function literal(value: unknown, indent: string): string {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   if (members.length === 0) return "{}";
   const lines = members.map(([name, member]) => {
-    // A quoted "__proto__" would set the prototype; in brackets it is a name like any other.
+    // A quoted "__proto__" would set the prototype. In brackets it is an ordinary name.
     const key = name === "__proto__" ? '["__proto__"]' : JSON.stringify(name);
     const shown = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : key;
     return `${inner}${shown}: ${literal(member, inner)},\n`;

@@ -24,7 +24,7 @@ const DAY_AND_TIME = new Intl.DateTimeFormat("en-GB", {
 });
 const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
-/** An instant in the reader's own time zone. */
+/** A time in the time zone of the user. */
 export function Time({ at }: { at: string }) {
   const date = new Date(at);
   return (
@@ -49,10 +49,10 @@ export function Id({ id }: { id: string }) {
   );
 }
 
-/** How long the button says that it has copied. */
+/** Time for which the button shows its result. */
 const COPIED_MS = 1_500;
 
-/** Copies a text; says so, and says when the browser would not. */
+/** Copies a text, and shows whether the browser has allowed it. */
 export function CopyButton(props: { text: string; label: string; children?: ComponentChildren }) {
   const [said, setSaid] = useState<string | null>(null);
   useEffect(() => {
@@ -77,7 +77,7 @@ export function Facts({ children }: { children: ComponentChildren }) {
   return <dl class="facts">{children}</dl>;
 }
 
-/** A name and its value; nothing where there is no value. */
+/** A name and its value. Renders nothing if there is no value. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   if (children === null || children === undefined) return null;
   return (

@@ -11,7 +11,7 @@ import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 import { eventTitle, eventTone } from "./words.ts";
 
-/** What happened to a payment. */
+/** The events of a payment. */
 export function Timeline({ payment_id }: { payment_id: string }) {
   const live = useLive(call("events", "list", { payment_id, limit: MAX_PAGE }));
   return (
@@ -33,7 +33,7 @@ export function Timeline({ payment_id }: { payment_id: string }) {
   );
 }
 
-/** Events as a line in time; those shown elsewhere than with their payment say what they are about. */
+/** A list of events. With `is_elsewhere` each event shows its amount and a link to its payment. */
 export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean }) {
   const { events, is_elsewhere = false } = props;
   return (

@@ -1,4 +1,4 @@
-/** Sending an event of a payment to an endpoint now; the payment does not change. */
+/** The dialog that sends an event of a payment to an endpoint. The payment does not change. */
 
 import { useState } from "preact/hooks";
 import type { EventType, WebhookDelivery } from "../client/mod.ts";
@@ -13,10 +13,10 @@ import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { href } from "./route.ts";
 
-/** Kinds that a payment can have sent: all but those of transfers. */
+/** Event types that the sandbox can send for a payment: all except those of transfers. */
 const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));
 
-/** Asks for what is not given: the endpoint, or the payment. */
+/** The dialog. It is opened for a payment or for an endpoint, and asks for the other one. */
 export function TriggerDialog(props: {
   payment_id?: string;
   endpoint_id?: string;
@@ -46,7 +46,7 @@ export function TriggerDialog(props: {
         {({ data }) => {
           if (data.length === 0) {
             return (
-              <Empty title="There is no endpoint to send to">
+              <Empty title="No endpoints yet">
                 <a class="button" href={href(["webhooks", "new"])} onClick={props.close}>
                   Add an endpoint
                 </a>
@@ -96,7 +96,7 @@ export function TriggerDialog(props: {
                   params={["payment_id"]}
                   value={payment_id}
                   set={setPayment}
-                  hint="The newest one, unless you change it"
+                  hint="By default the newest payment"
                   mono
                 />
               )}

@@ -1,9 +1,12 @@
-/** The difference between two texts. */
+/** Compares two texts line by line, for messages about generated files. */
 
-/** Lines shown before and after a difference. */
+/** Unchanged lines that are shown before a difference. */
 const CONTEXT_LINES = 2;
 
-/** The difference as lines of `-` (only in the first), `+` (only in the second); empty if equal. */
+/**
+ * Returns the difference as text. `-` marks a line that only `before` has, `+` one that only
+ * `after` has. The text is empty if both are equal.
+ */
 export function diffLines(before: string, after: string): string {
   const [a, b] = [before.split("\n"), after.split("\n")];
   const shown: string[] = [];
@@ -25,7 +28,10 @@ export function diffLines(before: string, after: string): string {
   return shown.join("\n");
 }
 
-/** The fewest lines to drop of each so that both go on with the same line (or end). */
+/**
+ * Returns how many lines to skip in each text, as few as possible, until the next two lines are
+ * equal in both. The end of both texts counts as equal.
+ */
 function nextAgreement(a: readonly string[], b: readonly string[]): [number, number] {
   for (let dropped = 1; dropped < a.length + b.length; dropped++) {
     for (let removed = Math.max(0, dropped - b.length); removed <= dropped; removed++) {

@@ -1,23 +1,23 @@
 /**
- * One npm package, fetched when it is needed and not before: the project's lock file would make
- * every machine fetch it, and all that it names as its dependencies. A lock file of one entry is made
- * for the fetch; a package that differs from its integrity is refused.
+ * Fetches one npm package on demand. If the package were in the project's lock file, every machine
+ * would fetch it and all its dependencies. Each fetch uses a temporary lock file with one entry, so
+ * Deno refuses a package that does not match its integrity hash.
  */
 
 import { join } from "node:path";
 
-/** A package as the npm registry publishes it. */
+/** A package of the npm registry. */
 interface NpmPackage {
   name: string;
   version: string;
-  /** `sha512-…` of its archive. */
+  /** Hash of the archive, `sha512-…`. */
   integrity: string;
 }
 
 /**
- * Runs a module script that imports the package, fetching it if the cache of npm packages lacks it.
- * @returns what the script writes to standard output
- * @throws {Error} with what the runtime said
+ * Runs a module script that imports the package. Deno fetches the package if its cache lacks it.
+ * @returns the standard output of the script
+ * @throws {Error} with the standard error of Deno
  */
 export async function runWithPackage(
   { name, version, integrity }: NpmPackage,

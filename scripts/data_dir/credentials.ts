@@ -1,4 +1,7 @@
-/** `<DATA_DIR>/credentials.json`: how scripts and people find the running service (mode 600). */
+/**
+ * Reads and writes `<DATA_DIR>/credentials.json` (mode 600). The file holds the base URL and the
+ * demo keys, so that people and scripts can call the running service.
+ */
 
 import { join } from "node:path";
 import { writePrivateFile } from "./private_file.ts";
@@ -14,12 +17,12 @@ export interface Credentials extends DemoKeys {
   base_url: string;
 }
 
-/** Where the file is. */
+/** Path of the file. */
 export function credentialsPath(data_dir: string): string {
   return join(data_dir, "credentials.json");
 }
 
-/** The keys of an earlier start; nothing where the file is missing or no longer makes sense. */
+/** Reads the keys of an earlier start. Returns no key if the file is missing or not valid JSON. */
 export async function readDemoKeys(data_dir: string): Promise<Partial<DemoKeys>> {
   const text = await Deno.readTextFile(credentialsPath(data_dir)).catch(() => "{}");
   try {
@@ -33,7 +36,7 @@ export async function readDemoKeys(data_dir: string): Promise<Partial<DemoKeys>>
   }
 }
 
-/** Writes the file whole, at once: a reader sees the old content or the new. */
+/** Replaces the file atomically: a reader sees the old content or the new, never a part. */
 export function writeCredentials(data_dir: string, credentials: Credentials): void {
   const { base_url, test_key, live_key } = credentials;
   const text = JSON.stringify({ base_url, test_key, live_key }, null, 2) + "\n";

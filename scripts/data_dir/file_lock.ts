@@ -1,16 +1,17 @@
 /**
- * A lock that one process holds on a file for as long as it lives. The operating system frees it
- * when the process ends in whatever way, so nothing is ever stale; children do not inherit it.
+ * An exclusive lock on a file. The operating system releases the lock when its process ends, also
+ * after `kill -9`, so no stale lock remains. Child processes do not inherit it.
  */
 
-/** Frees the lock; the file stays. */
+/** A lock that this process holds. */
 export interface FileLock {
+  /** Releases the lock and keeps the file. */
   release(): void;
 }
 
 /**
- * Takes the lock on `path`, making the file (mode 600) if there is none, or returns the process
- * id of the one who holds it (0 where the system does not let us read it).
+ * Takes the lock on `path` and creates the file (mode 600) if it is missing. If another process
+ * holds the lock, returns the id of that process, or 0 if the system does not let us read it.
  */
 export function takeFileLock(path: string): FileLock | { held_by: number } {
   const file = Deno.openSync(path, { read: true, write: true, create: true, mode: 0o600 });

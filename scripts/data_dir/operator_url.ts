@@ -1,19 +1,20 @@
 /**
- * `<DATA_DIR>/operator_url` (mode 600): how the operator's commands reach the embedded server of a
- * start that runs. The start writes it when its database is ready and removes it at its end. What is
- * left of one that was killed is recognised by `start.lock`, which nobody holds any more.
+ * `<DATA_DIR>/operator_url` (mode 600): the URL by which the operator's commands reach the embedded
+ * server of a running start. The start writes the file when its database is ready, and removes it
+ * when it ends. A killed start leaves the file behind, so the URL is valid only while a process
+ * holds `start.lock`.
  */
 
 import { join } from "node:path";
 import { writePrivateFile } from "./private_file.ts";
 
-/** Writes the file; the returned function removes it. */
+/** Writes the file. The returned function removes it. */
 export function publishOperatorUrl(data_dir: string, url: string): () => void {
   writePrivateFile(operatorUrlPath(data_dir), `${url}\n`);
   return () => removeOperatorUrl(data_dir);
 }
 
-/** The URL of a start that runs, or null while it is still starting. */
+/** Reads the URL of the running start. Returns null if the start has not written it yet. */
 export async function readOperatorUrl(data_dir: string): Promise<string | null> {
   try {
     return (await Deno.readTextFile(operatorUrlPath(data_dir))).trim() || null;
@@ -23,7 +24,7 @@ export async function readOperatorUrl(data_dir: string): Promise<string | null> 
   }
 }
 
-/** Removes the file if there is one: its start's own end, or what a killed one has left. */
+/** Removes the file if it exists. */
 export function removeOperatorUrl(data_dir: string): void {
   try {
     Deno.removeSync(operatorUrlPath(data_dir));

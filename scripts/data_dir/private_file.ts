@@ -1,8 +1,8 @@
-/** Secrets on disk: passwords and keys that only the account that runs us may read. */
+/** Files for secrets. Only the account that runs this process can read them. */
 
 /**
- * Writes a file of mode 600 and renames it into place, so that a reader sees the old content or
- * the new, and an older file's looser mode does not last.
+ * Writes a file of mode 600 and renames it into place. A reader sees the old content or the new,
+ * never a part, and the mode is 600 even if the replaced file had another.
  */
 export function writePrivateFile(path: string, text: string): void {
   const unfinished = `${path}.unfinished`;
@@ -15,7 +15,7 @@ export function writePrivateFile(path: string, text: string): void {
   Deno.renameSync(unfinished, path);
 }
 
-/** A password of 256 random bits that needs no escaping in a URL. */
+/** Returns a password of 256 random bits, which needs no escaping in a URL. */
 export function randomPassword(): string {
   return crypto.getRandomValues(new Uint8Array(32)).toHex();
 }

@@ -1,32 +1,40 @@
 /**
- * Settings of the local start, read from the environment once and checked before anything runs.
- * An empty variable counts as absent.
+ * The settings of the local start and of the operator's commands. They are read from environment
+ * variables once and checked before anything else runs. An empty variable counts as unset.
  */
 
 import { resolve } from "node:path";
 
-/** What the local start is told. */
+/** The checked settings. */
 export interface Settings {
-  /** PORT on 127.0.0.1; 0 takes a free one. */
+  /** PORT on 127.0.0.1. 0 stands for any free port. */
   port: number;
   /** DATA_DIR as an absolute path. */
   data_dir: string;
-  /** DATABASE_URL: a server to use instead of the embedded one. */
+  /** DATABASE_URL: a server to use in place of the embedded one. */
   database_url: string | null;
-  /** LOG=1: log lines go to standard output instead of `<DATA_DIR>/server.log`. */
+  /** LOG=1: log lines go to standard output, not to `<DATA_DIR>/server.log`. */
   log_to_stdout: boolean;
 }
 
-/** The port of the local Supabase stack, so that a base URL is the same with either. */
+/** The same port as the local Supabase stack, so that both have the same base URL. */
 const DEFAULT_PORT = 54321;
 const DEFAULT_DATA_DIR = ".local";
 
-/** A setting that cannot be followed; the message names it and needs no stack trace. */
+/**
+ * A setting that is invalid or does not work. The message names the setting and is complete for
+ * the user, so it is printed without a stack trace.
+ */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
 
-/** Reads and checks the settings. Errors: `SettingsError` naming the variable. */
+/**
+ * Reads and checks the settings.
+ * @param env reads an environment variable
+ * @param project_dir the folder that a relative DATA_DIR starts from
+ * @throws {SettingsError} if a variable is invalid
+ */
 export function readSettings(
   env: (name: string) => string | undefined,
   project_dir: string,
@@ -53,7 +61,7 @@ function readDatabaseUrl(text: string | undefined): string | null {
   if (text === undefined) return null;
   const url = URL.parse(text);
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) {
-    // The text may hold a password: it is not repeated.
+    // The text is not repeated, because it can contain a password.
     throw new SettingsError(
       "DATABASE_URL cannot be used: it must look like postgres://user:password@host:5432/database",
     );

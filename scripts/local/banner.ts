@@ -1,18 +1,18 @@
-/** What `deno task start` prints once the service answers. */
+/** The text that `deno task start` prints when the service is ready. */
 
 import type { Credentials } from "../data_dir/credentials.ts";
 
-/** What the banner tells. */
+/** The values that the banner shows. */
 interface BannerFacts extends Credentials {
-  /** Path of credentials.json, as short as it can be for the reader. */
+  /** Path of credentials.json, relative if the file is inside the current folder. */
   credentials_path: string;
-  /** Where the log lines go, or null for standard output. */
+  /** Path of the log file, or null if log lines go to standard output. */
   log_path: string | null;
-  /** The user's own server, without its password, or null for the embedded one. */
+  /** Host and name of the user's own database, or null for the embedded one. */
   database: string | null;
 }
 
-/** The banner as text; `colour` adds ANSI escapes. Ends with a newline. */
+/** Returns the banner, which ends with a newline. `colour` adds ANSI escapes. */
 export function renderBanner(facts: BannerFacts, colour: boolean): string {
   const paint = (code: number, text: string) => colour ? `\x1b[${code}m${text}\x1b[0m` : text;
   const row = (label: string, text: string) => `  ${paint(2, label.padEnd(12))}${text}`;
@@ -38,7 +38,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
   ].join("\n");
 }
 
-/** A command that creates a payment, to be pasted into a POSIX shell; no line is indented. */
+/** A command for a POSIX shell that creates a payment. Its lines have no indent, to be pasted. */
 function renderCurl({ base_url, test_key }: Credentials): string {
   const body = {
     amount: 1999,

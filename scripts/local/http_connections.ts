@@ -1,19 +1,19 @@
 /**
  * Serves HTTP on a listener with limits that `Deno.serve` does not have: a timeout for the head of
- * a request, a timeout for idle connections, and a limit on connections.
+ * a request, a timeout for idle connections, and a maximum number of connections.
  *
  * It passes each connection to the internal function that `Deno.serve` uses, because this function
- * takes a signal for each connection (docs/decisions/0034-local-server-limits.md). shared/http has
- * a timeout for bodies.
+ * takes a signal for each connection (docs/decisions/0034-local-server-limits.md). shared/http
+ * enforces the timeout for bodies.
  */
 
 /** Limits of a server. */
 export interface ConnectionLimits {
-  /** From the connect until the head of the first request is complete. */
+  /** Timeout from the connect until the head of the first request is complete. */
   head_ms: number;
-  /** From the answer to one request until the head of the next is complete. */
+  /** Timeout from the answer to a request until the head of the next request is complete. */
   idle_ms: number;
-  /** Most open connections. A further one closes the connection that has been idle longest. */
+  /** Maximum of open connections. A further one closes the connection that is idle longest. */
   connections: number;
 }
 
@@ -28,7 +28,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** A running server. */
 interface ConnectionServer {
-  /** Accepts no new connection, waits for requests under way, closes idle connections. */
+  /** Accepts no new connection, waits for the requests in flight, closes idle connections. */
   shutdown(): Promise<void>;
 }
 
@@ -50,14 +50,14 @@ type ServeConnection = (
 interface Connection {
   served: ServedConnection;
   abort: AbortController;
-  /** Requests whose handler has not ended; HTTP/2 has several. */
+  /** Requests whose handler has not ended. HTTP/2 can have several. */
   requests: number;
   /** When it last became idle, in milliseconds of `performance.now()`. */
   waits_since: number;
 }
 
-/** Checks per timeout; a timeout can be exceeded by one interval. */
-const LOOKS_PER_LIMIT = 10;
+/** Checks per timeout. A connection can exceed its timeout by one interval between checks. */
+const CHECKS_PER_TIMEOUT = 10;
 /** Pause after a failed accept, because the next one could fail at once. */
 const ACCEPT_PAUSE_MS = 50;
 
@@ -72,7 +72,7 @@ export function serveConnections(
   const accepting = accept(listener, connections);
   const timer = setInterval(
     () => connections.cutOverdue(),
-    Math.min(limits.head_ms, limits.idle_ms) / LOOKS_PER_LIMIT,
+    Math.min(limits.head_ms, limits.idle_ms) / CHECKS_PER_TIMEOUT,
   );
   signal.addEventListener("abort", () => connections.cutAll());
   return {
@@ -91,7 +91,8 @@ async function accept(listener: Deno.TcpListener, connections: OpenConnections):
       connections.add(await listener.accept());
     } catch (error) {
       if (error instanceof Deno.errors.BadResource) return;
-      // The client has closed the connection, or no file descriptor is free until others are closed.
+      // The client has closed the connection, or the process has no free file descriptor. Closing
+      // idle connections frees some.
       connections.cutIdle();
       await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
     }
@@ -104,7 +105,8 @@ class OpenConnections {
   readonly #handler: (request: Request) => Response | Promise<Response>;
   readonly #serve = findServeConnection();
   readonly #open = new Set<Connection>();
-  // In the order in which they became idle; each set has its own timeout.
+  // Connections without a request in flight, in the order in which they became idle. #fresh ones
+  // have had no request yet and the timeout `head_ms`; #idle ones have the timeout `idle_ms`.
   readonly #fresh = new Set<Connection>();
   readonly #idle = new Set<Connection>();
 
@@ -116,7 +118,7 @@ class OpenConnections {
     this.#handler = handler;
   }
 
-  /** Serves a connection. Closes the longest idle one, or this one, if there are too many. */
+  /** Serves a connection. At the maximum, closes the longest idle one, or else the new one. */
   add(connection: Deno.TcpConn): void {
     if (this.#open.size >= this.#limits.connections) {
       const oldest = this.#longestWaiting();
@@ -143,7 +145,7 @@ class OpenConnections {
     this.#cutWaiting(this.#idle, this.#limits.idle_ms);
   }
 
-  /** Closes the connections that have had a request and have none under way. */
+  /** Closes the connections that have had a request and have none in flight. */
   cutIdle(): void {
     this.#cutWaiting(this.#idle, 0);
   }
@@ -153,12 +155,12 @@ class OpenConnections {
     for (const one of [...this.#open]) this.#cut(one);
   }
 
-  /** Resolves when the requests under way have ended, or when `too_long` resolves. */
-  async shutdown(too_long: Promise<void>): Promise<void> {
-    // Deno would wait for the rest of a head that has begun.
+  /** Resolves when the requests in flight have ended, or when `deadline` resolves. */
+  async shutdown(deadline: Promise<void>): Promise<void> {
+    // Deno would wait for the rest of a head that has begun to arrive.
     for (const one of [...this.#fresh]) this.#cut(one);
     await Promise.all(
-      [...this.#open].map(({ served }) => Promise.race([served.shutdown(), too_long])),
+      [...this.#open].map(({ served }) => Promise.race([served.shutdown(), deadline])),
     );
   }
 
@@ -169,7 +171,8 @@ class OpenConnections {
     try {
       return await this.#handler(request);
     } finally {
-      // The answer must be sent within the same timeout, so a client that does not read is closed.
+      // The idle timeout also covers the sending of the answer, so the connection of a client that
+      // does not read is closed.
       if (--one.requests === 0 && this.#open.has(one)) {
         one.waits_since = performance.now();
         this.#idle.add(one);
@@ -215,13 +218,13 @@ function failed(error: unknown): Response {
   return new Response("Internal Server Error", { status: 500 });
 }
 
-/** Deno's function that serves one connection. Throws if this version of Deno has none. */
+/** Returns Deno's internal function that serves one connection. Throws if Deno does not have it. */
 function findServeConnection(): ServeConnection {
   const { internal } = Deno as unknown as { internal: symbol };
   const internals = (Deno as unknown as Record<symbol, Record<string, unknown>>)[internal];
   const serve = internals?.["serveHttpOnConnection"];
   if (typeof serve !== "function") {
-    throw new Error(`Deno ${Deno.version.deno} cannot serve single connections: use Deno 2.9.6`);
+    throw new Error(`Deno ${Deno.version.deno} cannot run this server: use Deno 2.9.6`);
   }
   return serve as ServeConnection;
 }

@@ -1,23 +1,24 @@
 /**
- * Notices that the command which launched us is gone. `npx` and `deno task` put up to three
- * processes between the one that a person or a script started and this one; a signal to the outer
- * one does not always get here, and without this the service would go on unseen, with its port.
- * A start from a shell that exits (nohup) goes on as it should: only those launchers are watched.
+ * Detects that the command which launched this process has ended. `npx` and `deno task` put up to
+ * three processes between the command that the user started and this process, and a signal to the
+ * outermost one does not always reach this one. Without the watch, the service would keep running
+ * unnoticed and occupy its port. Only `npx`, `deno task` and the processes between them are
+ * watched, so a start under nohup continues when its shell exits.
  */
 
-/** A process and the parent that it had when we looked first. */
+/** A process and its parent at the time of the first check. */
 interface Link {
   pid: number;
   parent: number;
 }
 
 const POLL_MS = 200;
-/** From this process to `npm exec` it is four steps: deno run, deno task, sh, npm. */
+/** `npm exec` is at most four processes away: deno run, deno task, sh, npm. */
 const MAX_STEPS = 6;
 const DENO_TASK = /\bdeno\S* task\b/;
 const NPM_EXEC = /\b(npm exec|npx)\b/;
 
-/** Calls `onLost` once when a launcher has ended. Watches nothing on Windows. */
+/** Calls `onLost` once when a launcher has ended. Does nothing on Windows. */
 export async function watchLauncher(onLost: () => void): Promise<void> {
   const links = await findLinks();
   if (links.length === 0) return;
@@ -31,7 +32,7 @@ export async function watchLauncher(onLost: () => void): Promise<void> {
   Deno.unrefTimer(timer);
 }
 
-/** The links between this process and the outermost launcher that is known. */
+/** Returns the links between this process and its outermost launcher (`deno task` or `npx`). */
 async function findLinks(): Promise<Link[]> {
   const links: Link[] = [];
   let watched = 0;
@@ -48,13 +49,13 @@ async function findLinks(): Promise<Link[]> {
   return links.slice(0, watched);
 }
 
-/** Parent and command line of a process, or null when it is gone. */
+/** Returns the parent and the command line of a process, or null if it has ended. */
 async function inspect(pid: number): Promise<{ parent: number; command: string } | null> {
   if (Deno.build.os === "linux") {
     try {
       const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
       const command = await Deno.readTextFile(`/proc/${pid}/cmdline`);
-      // "pid (name) state parent …", and the name may hold anything.
+      // The line is "pid (name) state parent …". The name can contain any character, also ")".
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
       return { parent, command: command.replaceAll("\0", " ") };
     } catch {

@@ -1,4 +1,4 @@
-/** The database of a local start: an embedded server, or the one that DATABASE_URL names. */
+/** The database of a local start: the embedded server, or the server of DATABASE_URL. */
 
 import postgres from "postgres";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
@@ -12,18 +12,22 @@ import { say, type Shutdown } from "./shutdown.ts";
 
 const FUNCTIONS_ROLE = "pay_functions";
 
-/** A database that is migrated and ready for the functions. */
+/** A migrated database, ready for the functions. */
 export interface ReadyDatabase {
-  /** A user who may execute the operator's functions. */
+  /** URL with a user who can execute the operator's functions. */
   operator_url: string;
+  /** URL with the user that the functions log in as. */
   functions_url: string;
-  /** For the banner; null for the embedded server. */
+  /** Host and database name for the banner. Null for the embedded server. */
   shown_as: string | null;
-  /** Resolves when the database is gone for good; to null when we ended it. */
+  /**
+   * Resolves when the embedded server has ended and cannot be restarted: to null after a
+   * shutdown, otherwise to the error. Never resolves for the server of DATABASE_URL.
+   */
   exited: Promise<Error | null>;
 }
 
-/** The embedded server of the data folder; the functions log in as a role made for them. */
+/** Starts the embedded server of the data folder. The functions log in as a role of their own. */
 export async function startDatabase(
   data_dir: string,
   shutdown: Shutdown,
@@ -37,7 +41,7 @@ export async function startDatabase(
   shutdown.add(async () => (await starting.catch(() => null))?.stop());
   const server = await starting;
   await migrateDataDir(server.superuser_url, data_dir);
-  // A new password with each start: no file has to keep it.
+  // Each start sets a new password, so no file has to store it.
   const role = { name: FUNCTIONS_ROLE, password: randomPassword() };
   const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });
   try {
@@ -53,7 +57,11 @@ export async function startDatabase(
   };
 }
 
-/** The user's own server: the functions log in as its user, as they do when deployed. */
+/**
+ * Uses the server of DATABASE_URL. The functions log in as the user of the URL, as they do by
+ * default when they are deployed.
+ * @throws {SettingsError} if the server refuses the connection
+ */
 export async function useDatabase(url: string): Promise<ReadyDatabase> {
   const { host, pathname } = new URL(url);
   const sql = postgres(url, {
@@ -66,7 +74,7 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
     await sql`select 1`;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`DATABASE_URL names a server that does not let us in: ${reason}`);
+    throw new SettingsError(`DATABASE_URL cannot be used: the connection failed: ${reason}`);
   } finally {
     await sql.end();
   }

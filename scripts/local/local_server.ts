@@ -1,7 +1,7 @@
 /**
- * The HTTP side of the local start: one loopback port that serves both functions under
- * `/functions/v1`, as Supabase does, and sites beside them. Takes the port before anything slow
- * begins.
+ * The HTTP server of the local start. One loopback port serves both functions under
+ * `/functions/v1`, as Supabase does, and the console and the reference beside them. The server
+ * opens the port before the database starts, so a port that is in use is reported at once.
  */
 
 import { ApiError, invalidParameter, tryAgain } from "../../shared/core/errors.ts";
@@ -11,29 +11,34 @@ import { CONNECTION_LIMITS, type ConnectionLimits, serveConnections } from "./ht
 import { SettingsError } from "../data_dir/settings.ts";
 import type { SiteHandler } from "../sites/static_site.ts";
 
-/** One of the two functions: answers every request, errors included. */
+/** One of the two functions. It returns a response to every request, also for errors. */
 export type EdgeFunction = (request: Request) => Response | Promise<Response>;
 
 /** The functions by name. */
 export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
 
-/** The local server; it answers 503 before it is given its functions and once it is stopping. */
+/** The local server. It answers 503 until `serve` is called, and again after `stop` is called. */
 export interface LocalServer {
   readonly port: number;
   /** `http://127.0.0.1:<port>/functions/v1` */
   readonly base_url: string;
   serve(functions: EdgeFunctions): void;
-  /** Finishes the requests in flight, cuts what lasts longer, gives up the port. */
+  /**
+   * Waits for the requests in flight, closes the connections of those that are not done after
+   * `deadline_ms`, and releases the port.
+   */
   stop(deadline_ms: number): Promise<void>;
 }
 
-/** Where Supabase mounts functions; they see the path behind it. */
+/** The path under which Supabase serves functions. Their own routes begin after it. */
 const MOUNT = "/functions/v1";
 const HOSTNAME = "127.0.0.1";
 
 /**
- * Takes the port. Errors: `SettingsError` naming PORT when somebody has it.
- * @param sites what is served beside the functions; the first that answers does
+ * Opens the port.
+ * @param port a port of 127.0.0.1, or 0 for any free one
+ * @param sites handlers beside the functions. The first one that does not return null answers
+ * @throws {SettingsError} if the port is in use or not allowed
  */
 export async function openLocalServer(
   port: number,
@@ -46,12 +51,13 @@ export async function openLocalServer(
   const abort = new AbortController();
   const listener = listenOn(port);
   const server = serveConnections(listener, limits, abort.signal, (request) => {
-    if (functions === null) return renderAway();
+    if (functions === null) return renderUnavailable();
     const response = Promise.resolve(answer(functions, sites, request));
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
-  /** Waits for requests whose body is still arriving, because Deno would fail them. */
+  // Waits for requests whose body is still arriving before the server stops. `server.shutdown()`
+  // alone would make Deno fail them.
   const drain = async (deadline_ms: number) => {
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
@@ -78,14 +84,17 @@ function listenOn(port: number): Deno.TcpListener {
     if (error instanceof Deno.errors.AddrInUse) throw takenPort(port);
     if (error instanceof Deno.errors.PermissionDenied) {
       throw new SettingsError(
-        `PORT ${port} needs rights that this user has not: set PORT to another`,
+        `PORT ${port} needs privileges that this user does not have: set PORT to another port`,
       );
     }
     throw error;
   }
 }
 
-/** Binding alone would succeed on systems that let a narrower address shadow a wider one. */
+/**
+ * Throws if a program accepts connections at the port. On some systems 127.0.0.1 can be opened
+ * although another program listens on all addresses, so `Deno.listen` alone does not notice it.
+ */
 async function refuseTakenPort(port: number): Promise<void> {
   const connection = await Deno.connect({ hostname: HOSTNAME, port }).catch(() => null);
   if (connection === null) return;
@@ -95,8 +104,8 @@ async function refuseTakenPort(port: number): Promise<void> {
 
 function takenPort(port: number): SettingsError {
   return new SettingsError(
-    `PORT ${port} is taken by another program on this machine (another start, or the Supabase ` +
-      "stack?): stop it, or set PORT to a free one",
+    `PORT ${port} is in use by another program on this machine, such as another start or the ` +
+      "Supabase stack: stop it, or set PORT to a free port",
   );
 }
 
@@ -105,7 +114,7 @@ function answer(
   sites: readonly SiteHandler[],
   request: Request,
 ): Response | Promise<Response> {
-  // The runtime builds the URL from the Host header, which the client chooses.
+  // The runtime builds the URL from the Host header, which the client controls.
   if (!URL.canParse(request.url)) {
     return renderApiError(
       invalidParameter(
@@ -119,7 +128,7 @@ function answer(
   if (path.startsWith(MOUNT + "/")) {
     const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
     if (Object.hasOwn(functions, name)) {
-      // As it is: the functions cut the mount off themselves, which spares a copy of each request.
+      // The functions remove the mount path themselves. To remove it here would copy each request.
       return functions[name as keyof EdgeFunctions](request);
     }
   }
@@ -133,7 +142,7 @@ function answer(
   );
 }
 
-/** Where the API is: payments, or those of the sandbox if the path names it. */
+/** Returns the address of the payments, or of the sandbox's payments if the path names it. */
 function nearestAddress(url: string): string {
   const { origin, pathname } = new URL(url);
   const path = pathname.includes("api-v1-sandbox")
@@ -142,7 +151,7 @@ function nearestAddress(url: string): string {
   return origin + MOUNT + path;
 }
 
-/** A short page for whoever opens the address in a browser. */
+/** A short page for a user who opens the address in a browser. */
 function renderIndex(url: string): Response {
   const base_url = new URL(MOUNT, url).href;
   return new Response(
@@ -156,14 +165,14 @@ function renderIndex(url: string): Response {
       `reference  ${new URL("/docs", url).href}`,
       `OpenAPI    ${base_url}/api-v1-payments/v1/openapi.json`,
       "",
-      "Keys: credentials.json in the data folder (.local unless DATA_DIR says otherwise)",
+      "Your keys are in credentials.json in the data folder: DATA_DIR, or .local by default",
       "",
     ].join("\n"),
     { headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } },
   );
 }
 
-function renderAway(): Response {
+function renderUnavailable(): Response {
   return renderApiError(
     tryAgain("service_unavailable", "The service is starting or stopping: try again"),
   );

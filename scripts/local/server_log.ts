@@ -1,22 +1,22 @@
 /**
- * Log lines of the functions in a file, so that the terminal shows what a person needs and no
- * more. Lines are gathered and written together: one write per line would cost more than the
- * line is worth. The last lines of a killed process may be missing; nothing relies on them.
+ * Writes the log lines of the functions to a file, so that the terminal shows only messages for
+ * the user. Lines are buffered and written in batches, because a write per line would slow down
+ * each request. A killed process can lose its last lines.
  */
 
-/** A file that takes lines. */
+/** An open log file. */
 interface ServerLog {
   write(line: string): void;
-  /** Writes what is gathered and closes the file. */
+  /** Writes the buffered lines and closes the file. */
   close(): void;
 }
 
-/** Lines are written together at most this often. */
+/** Time from the first buffered line until the batch is written. */
 const FLUSH_MS = 100;
-/** Beyond this the file becomes `<path>.1`, replacing an older one. */
+/** At this size the file is renamed to `<path>.1`, which replaces an older one. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Opens the file for appending, mode 600. */
+/** Opens the file for appending and creates it with mode 600 if it is missing. */
 export function openServerLog(path: string): ServerLog {
   const encoder = new TextEncoder();
   let file = open(path);
@@ -36,7 +36,7 @@ export function openServerLog(path: string): ServerLog {
       file = open(path);
       size = 0;
     } catch {
-      // A full disk costs log lines, not the service.
+      // If the disk is full, log lines are lost and the service continues.
     }
   };
   return {
@@ -52,7 +52,7 @@ export function openServerLog(path: string): ServerLog {
   };
 }
 
-/** Sends everything that is printed through `console` to the log instead. */
+/** Redirects the output of `console` to the log. */
 export function redirectConsole(log: ServerLog): void {
   for (const method of ["debug", "log", "info", "warn", "error"] as const) {
     console[method] = (...values: unknown[]) => log.write(values.map(asText).join(" "));

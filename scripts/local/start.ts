@@ -1,10 +1,10 @@
 /**
- * `deno task start`: the whole service on this machine. Takes the port, starts PostgreSQL (or
- * uses DATABASE_URL), migrates, makes the demo account, serves both functions, prints where they
- * are. Ctrl-C or SIGTERM ends everything that it started; the data stays and the next start, also
- * after `kill -9`, goes on with it.
+ * `deno task start` runs the whole service on this machine. It opens the port, starts PostgreSQL
+ * (or uses DATABASE_URL), applies the migrations, creates the demo account, serves both functions,
+ * and prints their address. Ctrl-C or SIGTERM stops everything that it started. The data stays, and
+ * the next start continues with it, also after `kill -9`.
  *
- * Settings are in settings.ts, how PostgreSQL is kept alive in embedded_postgres.ts.
+ * settings.ts reads the settings; embedded_postgres.ts restarts PostgreSQL if it dies.
  */
 
 import { join, relative } from "node:path";
@@ -27,9 +27,9 @@ import { siteHandler } from "../sites/static_site.ts";
 import { startTicker } from "./ticker.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
-/** Requests in flight may take this long after Ctrl-C. */
+/** Time that requests in flight have after Ctrl-C. */
 const DRAIN_MS = 5_000;
-/** A start that is on its way out, because its launcher was killed, is waited for this long. */
+/** Time to wait for an earlier start that is stopping because its launcher was killed. */
 const PREDECESSOR_MS = 2_000;
 
 if (import.meta.main) await main();
@@ -37,7 +37,7 @@ if (import.meta.main) await main();
 async function main(): Promise<void> {
   const shutdown = new Shutdown();
   stopOnSignals(shutdown);
-  globalThis.addEventListener("unhandledrejection", reportUnheard);
+  globalThis.addEventListener("unhandledrejection", logUnhandledRejection);
   try {
     const settings = readSettings((name) => Deno.env.get(name), PROJECT_DIR);
     const { exited } = await start(settings, shutdown);
@@ -48,12 +48,13 @@ async function main(): Promise<void> {
   }
 }
 
-/** Starts everything and resolves when the service answers. */
+/** Starts everything and resolves when the service is ready. */
 async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatabase> {
   await openDataDir(settings.data_dir, shutdown);
   const { data_dir } = settings;
   const sites = [
-    // The page calls the origin that it comes from, by whatever name the browser knows it.
+    // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
+    // localhost or another name.
     siteHandler("/console", () => buildConsoleSite(new URL(server.base_url).pathname)),
     siteHandler("/docs", () => buildReferenceSite(data_dir)),
   ];
@@ -65,7 +66,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     redirectConsole(log);
     shutdown.add(() => log.close());
   }
-  // The functions' code loads while the server starts.
+  // The code of the functions is loaded while PostgreSQL starts.
   const loading = loadFunctions();
   loading.catch(() => {});
   const database = settings.database_url === null
@@ -90,7 +91,8 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   );
   await expectHealthy(functions);
   const credentials = { base_url: server.base_url, ...keys };
-  // In one turn of the event loop: whoever sees health 200 finds the file, and the other way round.
+  // Both happen in one turn of the event loop: when GET /health answers 200, credentials.json
+  // exists, and the reverse.
   server.serve(functions);
   shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));
   writeCredentials(settings.data_dir, credentials);
@@ -100,7 +102,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     log_path: log_path && shortPath(log_path),
     database: database.shown_as,
   }, Deno.stdout.isTerminal() && !Deno.noColor));
-  // If it fails, the first visit tries again and tells.
+  // A failure is ignored here: the first visit of the reference fetches again and shows the error.
   fetchRedoc(data_dir, shutdown.signal).catch(() => {});
   return database;
 }
@@ -110,7 +112,7 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
     await Deno.mkdir(data_dir, { recursive: true });
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`DATA_DIR "${data_dir}" cannot be made: ${reason}`);
+    throw new SettingsError(`DATA_DIR "${data_dir}" cannot be created: ${reason}`);
   }
   const lock_path = join(data_dir, "start.lock");
   let lock = takeFileLock(lock_path);
@@ -126,7 +128,7 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
     );
   }
   shutdown.add(() => lock.release());
-  // What a killed start has left names a server that is gone.
+  // A killed start has left the URL of a server that no longer exists.
   removeOperatorUrl(data_dir);
 }
 
@@ -139,7 +141,7 @@ async function loadFunctions() {
   return { ...dependencies, ...payments, ...sandbox };
 }
 
-/** The functions' environment; what the caller set for them wins over our defaults. */
+/** The environment of the functions. Variables that the user has set override the defaults. */
 function functionsEnvironment(data_dir: string, server: LocalServer, functions_url: string) {
   const defaults: Record<string, string> = {
     ALLOW_PRIVATE_WEBHOOKS: "true",
@@ -155,7 +157,10 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
   return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
 }
 
-/** The master secret of endpoints. It is made once and kept, or no receiver could verify. */
+/**
+ * Reads the master secret of the webhook endpoints, or creates it on the first start. It must stay
+ * the same, because a new one changes the secret of every endpoint.
+ */
 function webhookMasterSecret(data_dir: string): string {
   const path = join(data_dir, "webhook_master_secret");
   try {
@@ -168,7 +173,7 @@ function webhookMasterSecret(data_dir: string): string {
   return secret;
 }
 
-/** Whether the service takes the key, asked without a network. */
+/** Whether the service accepts the key. Calls the function directly, not over the network. */
 async function isAccepted(functions: EdgeFunctions, key: string): Promise<boolean> {
   const request = new Request("http://127.0.0.1/api-v1-payments/v1/payments?limit=1", {
     headers: { Authorization: `Bearer ${key}` },
@@ -183,24 +188,24 @@ async function expectHealthy(functions: EdgeFunctions): Promise<void> {
   const response = await functions["api-v1-payments"](request);
   const body = await response.text();
   if (response.status !== 200) {
-    throw new Error(`The service does not get well: health answers ${response.status} ${body}`);
+    throw new Error(`The service is not healthy: GET /health answers ${response.status} ${body}`);
   }
 }
 
-/** A promise that failed with nobody listening is a mistake to be logged, not the end of service. */
-function reportUnheard(event: PromiseRejectionEvent): void {
+/** Logs an unhandled rejection of a promise. Without this handler Deno would end the process. */
+function logUnhandledRejection(event: PromiseRejectionEvent): void {
   event.preventDefault();
   const { name, stack } = event.reason instanceof Error ? event.reason : new Error();
-  // Where, but not the message: it may hold what a client sent.
+  // The place is logged and the message is not, because it can contain data of a request.
   const place = stack?.split("\n").filter((line) => line.startsWith("    at ")).slice(0, 3);
   console.error(JSON.stringify({ fault: `unhandled ${name}`, place }));
 }
 
-/** Says what went wrong, ends what was started, exits with 1. */
+/** Prints the error, stops everything that was started, and exits with 1. */
 async function fail(shutdown: Shutdown, error: unknown): Promise<never> {
-  const is_for_people = error instanceof SettingsError || error instanceof MigrationError ||
+  const has_user_message = error instanceof SettingsError || error instanceof MigrationError ||
     (error instanceof Error && error.constructor === Error);
-  const text = error instanceof Error && !is_for_people ? error.stack : (error as Error).message;
+  const text = error instanceof Error && !has_user_message ? error.stack : (error as Error).message;
   Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
   await shutdown.run();
   Deno.exit(1);

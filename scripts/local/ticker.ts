@@ -1,16 +1,16 @@
 /**
- * The clock of the local start, in the place of pg_cron and pg_net: it calls the addresses that they
- * would call, with the same token.
+ * The scheduler of the local start, which replaces pg_cron and pg_net. It calls the internal
+ * addresses of the payments function with `RELAY_TOKEN`, as pg_net does for the relay.
  */
 
 import type { EdgeFunction } from "./local_server.ts";
 
-/** How often the relay looks for deliveries that have become due: a retry is at most this late. */
+/** Interval between calls of the relay. A retry is late by at most this time. */
 const RELAY_EVERY_MS = 1_000;
-/** How often data that has outlived its retention is looked for. */
+/** Interval between calls of retention, which deletes data that is too old. */
 const RETENTION_EVERY_MS = 60_000;
 
-/** Starts ticking; returns what stops it. A tick that fails is followed by the next. */
+/** Starts the calls and returns a function that stops them. They continue after a failed call. */
 export function startTicker(payments: EdgeFunction, relay_token: string): () => void {
   const call = async (path: string) => {
     const request = new Request(`http://127.0.0.1/api-v1-payments/internal/${path}`, {

@@ -1,8 +1,9 @@
 /**
- * `deno task check-books [URL]`: runs every oracle of the database (views `pay.oracle_*`) and prints a
- * line for each. Without a URL: the database of DATABASE_URL, else that of the local start.
+ * `deno task check-books [URL]` runs every oracle of the database (the views `pay.oracle_*`) and
+ * prints a line for each. Without a URL it uses the database of DATABASE_URL, or else the embedded
+ * server of DATA_DIR.
  *
- * Exit codes: 0 every promise holds, 1 one is broken, 2 the books could not be read.
+ * Exit codes: 0 every promise holds, 1 a promise is broken, 2 the books could not be read.
  */
 
 import postgres from "postgres";
@@ -12,19 +13,20 @@ import { readSettings } from "../data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What one oracle says. */
+/** The result of one oracle. */
 interface Verdict {
   oracle: string;
-  /** The numbers of the promises in docs/reliability.md, and what is promised. */
+  /** The numbers of the promises in docs/reliability.md, and the promises in words. */
   promise: string;
+  /** Number of rows that break the promise. */
   findings: number;
-  /** Up to three findings: environment, resource, what is wrong. */
+  /** Up to three findings, each with its environment, resource and fault. */
   examples: string[];
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Runs every oracle. The connection's user may execute the operator's functions. */
+/** Runs every oracle. The user of the connection must be a member of `pay_operator`. */
 export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
   const rows = await sql<(Verdict & { findings: string })[]>`select * from pay.check_books()`;
   return rows.map((row) => ({ ...row, findings: Number(row.findings) }));
@@ -36,8 +38,8 @@ function renderVerdicts(verdicts: readonly Verdict[]): string {
   return verdicts.map(({ oracle, promise, findings, examples }) => {
     const line = `${findings === 0 ? "ok    " : "BROKEN"} ${oracle.padEnd(width)}  ${promise}\n`;
     if (findings === 0) return line;
-    return [line, `       ${findings} findings, such as\n`, ...examples.map((e) => `       ${e}\n`)]
-      .join("");
+    const count = findings === 1 ? "1 finding:" : `${findings} findings, for example:`;
+    return [line, `       ${count}\n`, ...examples.map((e) => `       ${e}\n`)].join("");
   }).join("");
 }
 

@@ -1,8 +1,9 @@
 /**
  * The demo account of a local start: a sandbox, a live environment, and a key for each.
  *
- * The environments have fixed ids, so making them again finds them; the keys are random, and the
- * one of an earlier start is used again, even on another database, unless it has been revoked.
+ * The environments have fixed ids, so each start finds those of an earlier one. The keys are
+ * random. A start uses the keys of an earlier start again, also with another database, unless they
+ * have been revoked.
  */
 
 import postgres from "postgres";
@@ -11,22 +12,22 @@ import { idMint } from "../../shared/core/ids.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import type { DemoKeys } from "../data_dir/credentials.ts";
 
-/** The account's environments, whoever makes them first: the start, or an operator's command. */
+/** The environments of the account. The start or an operator's command creates them. */
 export const DEMO_ENVIRONMENTS = {
   test: { id: "env_00000000000000000000000001", name: "Demo sandbox" },
   live: { id: "env_00000000000000000000000002", name: "Demo live" },
 } as const;
-/** Whose they are. */
+/** Name of the account. */
 export const DEMO_ACCOUNT = "demo";
 const KEY_NAME = "Demo key";
-/** SQLSTATE unique_violation: what was to be made is there. */
-const EXISTS = "23505";
+/** SQLSTATE unique_violation. */
+const UNIQUE_VIOLATION = "23505";
 
 /**
- * Returns a working key for each mode.
- * @param url a user who may execute the operator's functions
- * @param stored keys of an earlier start
- * @param accepts whether the running service takes the key
+ * Returns a valid key for each mode. Creates the environments and keys that are missing.
+ * @param url a database URL whose user can execute the operator's functions
+ * @param stored the keys of an earlier start
+ * @param accepts whether the running service accepts a key
  */
 export async function ensureDemoKeys(
   url: string,
@@ -50,36 +51,40 @@ async function ensureKey(
   stored: string | undefined,
   accepts: (key: string) => Promise<boolean>,
 ): Promise<string> {
-  const is_ours = stored !== undefined && parseApiKey(stored)?.mode === mode;
-  if (is_ours && await accepts(stored)) return stored;
+  const is_usable = stored !== undefined && parseApiKey(stored)?.mode === mode;
+  if (is_usable && await accepts(stored)) return stored;
   const { id, name } = DEMO_ENVIRONMENTS[mode];
-  await madeOrThere(sql`
+  await createUnlessExists(sql`
     select pay.create_environment(
       p_id => ${id}, p_account => ${DEMO_ACCOUNT}, p_livemode => ${
     mode === "live"
   }, p_name => ${name})`);
-  if (is_ours && await createKey(sql, mode, stored)) return stored;
+  if (is_usable && await createKey(sql, mode, stored)) return stored;
   const key = generateApiKey(mode);
   await createKey(sql, mode, key);
   return key;
 }
 
-/** Makes a key of this text; false if it is known already, and so revoked or expired. */
+/**
+ * Creates a key with this text. Returns false if the database has the key already. As the service
+ * has not accepted it, it is revoked or expired then.
+ */
 async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise<boolean> {
   const { hash, prefix, last_four } = parseApiKey(key)!;
-  return await madeOrThere(sql`
+  return await createUnlessExists(sql`
     select pay.create_api_key(
       p_id => ${idMint(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
       p_name => ${KEY_NAME}, p_scopes => ${null}::text[], p_secret_hash => ${hash},
       p_prefix => ${prefix}, p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`);
 }
 
-async function madeOrThere(statement: Promise<unknown>): Promise<boolean> {
+/** Runs a statement that creates a row. Returns false if the row exists. */
+async function createUnlessExists(statement: Promise<unknown>): Promise<boolean> {
   try {
     await statement;
     return true;
   } catch (error) {
-    if (error instanceof postgres.PostgresError && error.code === EXISTS) return false;
+    if (error instanceof postgres.PostgresError && error.code === UNIQUE_VIOLATION) return false;
     throw error;
   }
 }

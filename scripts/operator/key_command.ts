@@ -1,6 +1,6 @@
 /**
- * The arguments of `deno task keys`, read and checked before any database is asked. Every refusal
- * names the flag.
+ * Parses and checks the arguments of `deno task keys`, before the command opens a database. Every
+ * error message names the argument at fault.
  */
 
 import { parseArgs } from "node:util";
@@ -11,47 +11,54 @@ import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
-/** What the operator asks for. */
+/** The parsed command. */
 export type KeyCommand =
   | { action: "help" }
   | { action: "list" }
   | {
     action: "create";
     mode: KeyMode;
-    /** Whose environment of the mode is opened, or made; null when `environment_id` says which. */
+    /**
+     * The account of the key. Its environment of this mode is used, or created if it has none.
+     * Null if `environment_id` is given.
+     */
     account: string | null;
     environment_id: string | null;
     name: string;
-    /** Null: every scope. */
+    /** Null stands for all scopes. */
     scopes: string[] | null;
     expires_at: Date | null;
     prefix: string;
   }
-  /** `prefix` null: the one that the key has. */
+  /** With `prefix` null the new secret begins like the key's present one. */
   | { action: "rotate"; id: string; expires_in_s: number; prefix: string | null }
   | { action: "revoke"; id: string; is_confirmed: boolean };
 
-/** What is said by `--help`, and after a refusal of the command itself. */
+/** The usage text, for `--help` and after an unknown command. */
 export const KEY_USAGE = `Usage: deno task keys <command>
 
-  create --mode test|live   makes a key and prints its secret, once
-    --account NAME            whose environment (demo); made if there is none of this mode
-    --environment env_...     this environment instead
-    --name NAME               how the key is listed (mode and "key")
-    --scopes a,b              what it may do (everything)
-    --expires TIME            RFC 3339: 2030-01-31T00:00:00Z (never)
-    --prefix sk               how its text begins (API_KEY_PREFIX, else sk)
-  list                      every key, by environment
-  rotate key_...            adds a secret and prints it, once; lifts an expiry that has passed
-    --expires-in SECONDS      how long the older ones still work (${DEFAULT_KEY_OVERLAP_S})
-    --prefix sk               how its text begins (as before)
-  revoke key_...            ends a key and all its secrets at once
-    --yes                     does not ask
+  create --mode test|live  Create a key and print its secret once.
+    --account NAME         Account of the key (default: demo). If the account
+                           has no environment of this mode, one is created.
+    --environment env_...  Environment of the key, in place of --account.
+    --name NAME            Name in lists (default: "test key" or "live key").
+    --scopes SCOPE,...     Scopes of the key (default: all).
+    --expires TIME         Expiry, such as 2030-01-31T00:00:00Z (default: never).
+    --prefix PREFIX        Beginning of the secret (default: API_KEY_PREFIX, or sk).
+  list                     List all keys by environment.
+  rotate key_...           Add a secret to a key and print it once. An expired key
+                           becomes valid again and has no expiry afterwards.
+    --expires-in SECONDS   Time until the older secrets expire (default: ${DEFAULT_KEY_OVERLAP_S}).
+    --prefix PREFIX        Beginning of the secret (default: API_KEY_PREFIX, or
+                           the same as before).
+  revoke key_...           Revoke a key with all its secrets at once.
+    --yes                  Do not ask for confirmation.
 
-The database is DATABASE_URL, else the embedded server of DATA_DIR, whether it runs or not.
+The command uses the database of DATABASE_URL, or else the embedded server of
+DATA_DIR. If that server is not running, it runs until the command is done.
 `;
 
-/** Arguments that cannot be followed; the message names the one at fault. */
+/** Invalid arguments. The message names the argument at fault. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -67,9 +74,10 @@ type Flag = typeof FLAGS[keyof typeof FLAGS][number];
 type Values = Partial<Record<Exclude<Flag, "yes">, string>> & { yes?: boolean };
 
 /**
- * Reads the arguments.
- * @param env for API_KEY_PREFIX
- * Errors: `UsageError`.
+ * Parses the arguments.
+ * @param env reads an environment variable (API_KEY_PREFIX)
+ * @param now_ms the present time, to check that the expiry is in the future
+ * @throws {UsageError} if an argument is invalid
  */
 export function readKeyCommand(
   args: readonly string[],
@@ -138,10 +146,10 @@ function readPlace({ mode, account, environment }: Values) {
     } as const;
   }
   if (account !== undefined) {
-    throw new UsageError("--account contradicts --environment: give one of them");
+    throw new UsageError("--account and --environment exclude each other: give one of them");
   }
   if (!isId("env_", environment)) {
-    throw new UsageError(`--environment "${environment}" is no id that begins with env_`);
+    throw new UsageError(`--environment "${environment}" is not an id of an environment (env_...)`);
   }
   return { mode, account: null, environment_id: environment } as const;
 }
@@ -170,7 +178,7 @@ function readExpiry(text: string, now_ms: number): Date {
     );
   }
   if (at.data > now_ms) return new Date(at.data);
-  throw new UsageError(`--expires "${text}" is past: the key would not work`);
+  throw new UsageError(`--expires "${text}" is in the past: the key would not work`);
 }
 
 function readPrefix(flag: string | undefined, env: string | undefined): string | null {
@@ -197,9 +205,11 @@ function readOverlap(text: string | undefined): number {
 
 function readId(positionals: readonly string[]): string {
   const [id, ...more] = positionals;
-  if (id === undefined) throw new UsageError("Which key? Give its id: key_...");
-  if (more.length > 0) throw new UsageError(`"${more[0]}" is one too many: give one key`);
+  if (id === undefined) throw new UsageError("The id of the key is missing: key_...");
+  if (more.length > 0) {
+    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one key`);
+  }
   if (isId("key_", id)) return id;
-  // It may be the key's text, which is a secret: it is not repeated.
-  throw new UsageError("The key must be named by its id, which begins with key_");
+  // The argument is not repeated, because it can be the secret of a key.
+  throw new UsageError("The argument is not the id of a key: an id begins with key_");
 }

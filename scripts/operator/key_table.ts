@@ -1,4 +1,7 @@
-/** How `deno task keys list` shows the keys: by environment, one line a key, fit for a terminal. */
+/**
+ * Renders the output of `deno task keys list`: the keys by environment, a line for each, cut to
+ * the width of the terminal.
+ */
 
 /** A row of `pay.list_api_keys`. */
 export interface ListedKey {
@@ -11,22 +14,22 @@ export interface ListedKey {
   scopes: string[] | null;
   prefix: string;
   last_four: string;
-  /** Secrets that work now. */
+  /** Number of secrets that are valid now. */
   secrets: number;
   last_used_at: Date | null;
   created_at: Date;
-  /** When the key ends; null: never. */
+  /** Null if the key never expires. */
   expires_at: Date | null;
   revoked_at: Date | null;
 }
 
-/** Narrowest width that a name is cut for; below it lines are left to the terminal. */
+/** Minimum width of the column of names. On a narrower terminal lines are too long. */
 const MIN_NAME = 8;
 const GAP = "  ";
 
 /**
- * Renders the keys.
- * @param width columns of the terminal; null when nothing has to fit
+ * Renders the keys. They must be sorted by environment.
+ * @param width columns of the terminal, or null if lines can have any length
  */
 export function renderKeyTable(keys: readonly ListedKey[], width: number | null): string {
   if (keys.length === 0) return "No keys\n";
@@ -65,7 +68,7 @@ function stateOf({ revoked_at, expires_at, secrets, last_used_at }: ListedKey): 
   return [
     last_used_at ? `used ${day(last_used_at)}` : "never used",
     ...secrets === 1 ? [] : [`${secrets} secrets`],
-    ...expires_at ? [`until ${day(expires_at)}`] : [],
+    ...expires_at ? [`expires ${day(expires_at)}`] : [],
   ].join(", ");
 }
 
@@ -79,7 +82,7 @@ function fit(text: string, width: number | null): string {
 
 function wrapScopes(scopes: readonly string[], width: number | null): string[] {
   const indent = GAP + GAP;
-  const lines: string[] = [indent + "only"];
+  const lines: string[] = [indent + "scopes:"];
   for (const scope of scopes) {
     const last = lines.at(-1)!;
     if (width !== null && last.length + 1 + scope.length > width) lines.push(indent + scope);

@@ -1,9 +1,10 @@
 /**
- * `deno task keys`: how an operator makes, lists, rotates and revokes API keys. The only way to a live
- * key. A secret goes to standard output, alone and once; everything else is said on standard error, so
- * that a script can take the one without the other.
+ * `deno task keys` creates, lists, rotates and revokes API keys for the operator. Only this command
+ * creates keys of live environments; the one exception is the demo key of a local start. A secret
+ * is printed once, alone on standard output, so that a script can read it. Other messages go to
+ * standard error.
  *
- * The arguments are read in key_command.ts, the database is found in operator_database.ts.
+ * key_command.ts parses the arguments, operator_database.ts opens the database.
  */
 
 import postgres from "postgres";
@@ -27,16 +28,17 @@ const SQLSTATE = {
   program_limit_exceeded: "54000",
 } as const;
 
-const TOO_MANY_KEYS = `it has ${MAX_LIVE_KEYS} live keys already. Revoke one first`;
+// "Active", because "live keys" are also the keys of live environments.
+const TOO_MANY_KEYS = `it has ${MAX_LIVE_KEYS} active keys already. Revoke one first`;
 
-/** Something that cannot be done; the message is complete for a person. */
+/** A command that failed. The message is complete for the operator. */
 class KeysError extends Error {
   override readonly name = "KeysError";
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Exit codes: 0 done, 1 not done, 2 arguments that cannot be followed. */
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 async function main(args: readonly string[]): Promise<number> {
   try {
     const env = (name: string) => Deno.env.get(name);
@@ -45,7 +47,7 @@ async function main(args: readonly string[]): Promise<number> {
       print(KEY_USAGE);
       return 0;
     }
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), tell);
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
     try {
       await run(database.sql, command);
     } finally {
@@ -53,7 +55,7 @@ async function main(args: readonly string[]): Promise<number> {
     }
     return 0;
   } catch (error) {
-    tell(describe(error));
+    printMessage(describe(error));
     return error instanceof UsageError ? 2 : 1;
   }
 }
@@ -95,18 +97,20 @@ async function createKey(
       throw new KeysError(`--environment "${environment_id}": no such environment`);
     }
     if (codeOf(error) === SQLSTATE.check_violation) {
-      throw new KeysError(`--mode ${mode} contradicts --environment "${environment_id}"`);
+      throw new KeysError(`--mode ${mode} does not match --environment "${environment_id}"`);
     }
     if (codeOf(error) === SQLSTATE.program_limit_exceeded) {
-      throw new KeysError(`Cannot make a key of ${environment_id}: ${TOO_MANY_KEYS}`);
+      throw new KeysError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
     }
     throw error;
   }
-  tell(`Made ${id}, a ${mode} key of ${environment_id}. Its secret is shown this once:`);
+  printMessage(
+    `Created ${id}, a ${mode} key of ${environment_id}. The secret is printed only once:`,
+  );
   print(`${text}\n`);
 }
 
-/** The account's environment of a mode; made when there is none. */
+/** Returns the account's environment of a mode. Creates one if the account has none. */
 async function ensureEnvironment(
   sql: postgres.Sql,
   account: string,
@@ -120,7 +124,7 @@ async function ensureEnvironment(
   };
   const known = await find();
   if (known !== null) return known;
-  // A start finds the demo account's by their fixed ids.
+  // The demo account's environments get fixed ids, so that a local start finds them.
   const { id, name } = account === DEMO_ACCOUNT
     ? DEMO_ENVIRONMENTS[mode]
     : { id: idMint(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
@@ -130,12 +134,12 @@ async function ensureEnvironment(
         p_id => ${id}, p_account => ${account}, p_livemode => ${livemode},
         p_name => ${name})`;
   } catch (error) {
-    // Someone was quicker, and a live environment is the account's only one.
+    // Another command was faster, and an account has only one live environment.
     const made = codeOf(error) === SQLSTATE.unique_violation ? await find() : null;
     if (made === null) throw error;
     return made;
   }
-  tell(`Made ${id}, the ${mode} environment of "${account}"`);
+  printMessage(`Created ${id}, the ${mode} environment of "${account}"`);
   return id;
 }
 
@@ -155,19 +159,22 @@ async function rotateKey(
     .catch((error) => {
       if (codeOf(error) !== SQLSTATE.program_limit_exceeded) throw error;
       throw new KeysError(
-        `Cannot rotate ${id}, which has expired, in ${key.environment_id}: ${TOO_MANY_KEYS}`,
+        `Cannot rotate ${id}, because it has expired and would count again in ` +
+          `${key.environment_id}: ${TOO_MANY_KEYS}`,
       );
     });
   if (!row!.done) throw new KeysError(`Cannot rotate ${id}: it is revoked`);
   const older = was_expired
-    ? "its expiry, which had passed, is lifted"
-    : `its older secrets end ${
-      expires_in_s === 0 ? "now" : `at ${older_expire_at.toISOString()} or sooner`
+    ? "the key had expired, and now has no expiry"
+    : `its older secrets expire ${
+      expires_in_s === 0 ? "now" : `at ${older_expire_at.toISOString()} or earlier`
     }`;
   const until = key.expires_at === null || was_expired
     ? ""
-    : ` The key itself still ends at ${key.expires_at.toISOString()}.`;
-  tell(`Rotated ${id} "${key.name}": ${older}.${until} The new secret is shown this once:`);
+    : ` The key itself still expires at ${key.expires_at.toISOString()}.`;
+  printMessage(
+    `Rotated ${id} "${key.name}": ${older}.${until} The new secret is printed only once:`,
+  );
   print(`${text}\n`);
 }
 
@@ -179,15 +186,17 @@ async function revokeKey(
   const mode = key.livemode ? "live" : "test";
   if (!is_confirmed) {
     if (!Deno.stdin.isTerminal()) {
-      throw new KeysError(`Cannot ask whether to revoke ${id}: add --yes to do it unasked`);
+      throw new KeysError(
+        `Cannot ask for confirmation to revoke ${id} without a terminal: add --yes`,
+      );
     }
     const question = `Revoke ${id}, the ${mode} key "${key.name}" of "${key.account}"? ` +
-      "Requests with it fail from then on.";
+      "Requests with this key will fail.";
     if (!confirm(question)) throw new KeysError("Nothing was revoked");
   }
   const [row] = await sql`select pay.revoke_api_key(p_id => ${id}) as done`;
   if (!row!.done) throw new KeysError(`Cannot revoke ${id}: it is revoked already`);
-  tell(`Revoked ${id}, the ${mode} key "${key.name}"`);
+  printMessage(`Revoked ${id}, the ${mode} key "${key.name}"`);
 }
 
 async function listKeys(sql: postgres.Sql): Promise<ListedKey[]> {
@@ -207,7 +216,7 @@ function codeOf(error: unknown): string | undefined {
 
 function describe(error: unknown): string {
   if (codeOf(error) === SQLSTATE.insufficient_privilege) {
-    return "DATABASE_URL names a user who may not do this: it must be a member of pay_operator";
+    return "The user of DATABASE_URL lacks the privilege: it must be a member of pay_operator";
   }
   if (error instanceof KeysError || error instanceof UsageError) return error.message;
   if (error instanceof SettingsError || error instanceof MigrationError) return error.message;
@@ -218,10 +227,12 @@ function terminalWidth(): number | null {
   return Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
 }
 
+/** Prints a text to standard output. */
 function print(text: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(text));
 }
 
-function tell(line: string): void {
+/** Prints a line to standard error. */
+function printMessage(line: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 }

@@ -1,7 +1,8 @@
 /**
- * The database of an operator's command: the one that DATABASE_URL names, else the embedded server of
- * DATA_DIR. That one is shared with a start that runs, or started for as long as the command takes;
- * `start.lock` tells which, and is held meanwhile so that no start gets in between.
+ * Opens the database of an operator's command: the server of DATABASE_URL, or else the embedded
+ * server of DATA_DIR. If a local start holds `start.lock`, the command uses the server of that
+ * start. Otherwise it takes the lock, so that no start begins meanwhile, and runs the server itself
+ * until it is done.
  */
 
 import postgres from "postgres";
@@ -13,21 +14,21 @@ import { migrateDataDir } from "../schema/migrate_data_dir.ts";
 import { readOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
 import { type Settings, SettingsError } from "../data_dir/settings.ts";
 
-/** A connection as a user who may execute the operator's functions. */
+/** A connection whose user can execute the operator's functions. */
 interface OperatorDatabase {
   sql: postgres.Sql;
   close(): Promise<void>;
 }
 
-/** A start that is on its way gets this long until its database is ready: a first one unpacks it. */
+/** Time to wait for the database of a start that has just begun. A first start fetches it. */
 const START_WAIT_MS = 60_000;
 const POLL_MS = 100;
 const CONNECT_TIMEOUT_S = 5;
 
 /**
  * Opens the database.
- * @param onProgress told what takes a while
- * Errors: `SettingsError` naming the variable at fault.
+ * @param onProgress receives a line for each slow step
+ * @throws {SettingsError} if the connection fails, or the database does not have this service
  */
 export async function openOperatorDatabase(
   { data_dir, database_url }: Pick<Settings, "data_dir" | "database_url">,
@@ -38,20 +39,21 @@ export async function openOperatorDatabase(
   const give_up_at = Date.now() + START_WAIT_MS;
   for (;;) {
     const lock = takeFileLock(join(data_dir, "start.lock"));
-    if (!("held_by" in lock)) return await startForTheMoment(data_dir, lock, onProgress);
+    if (!("held_by" in lock)) return await startTemporarily(data_dir, lock, onProgress);
     const url = await readOperatorUrl(data_dir);
     if (url !== null) return await connect(url, `DATA_DIR "${data_dir}"`);
     if (Date.now() > give_up_at) {
       throw new SettingsError(
-        `DATA_DIR "${data_dir}" is in use by process ${lock.held_by}, which has no server of its ` +
-          "own: set DATABASE_URL to the one that it uses",
+        `DATA_DIR "${data_dir}" is in use by process ${lock.held_by}, which runs no embedded ` +
+          "server: set DATABASE_URL to the server that it uses",
       );
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-async function startForTheMoment(
+/** Starts the embedded server. `close` stops it and releases the lock. */
+async function startTemporarily(
   data_dir: string,
   lock: FileLock,
   onProgress: (line: string) => void,
@@ -87,14 +89,14 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     const [found] = await sql`select to_regprocedure('pay.list_api_keys()') as name`;
     if (found!.name === null) {
       throw new SettingsError(
-        `${setting} names a database without this service: apply supabase/migrations first`,
+        `${setting} has a database without this service: apply supabase/migrations first`,
       );
     }
   } catch (error) {
     await close();
     if (error instanceof SettingsError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`${setting} names a server that does not let us in: ${reason}`);
+    throw new SettingsError(`${setting} cannot be used: the connection failed: ${reason}`);
   }
   return { sql, close };
 }

@@ -1,10 +1,10 @@
 /**
- * A PostgreSQL 17 server of our own: unpacked, made, started on a free loopback port, watched and
- * ended. While it is wanted it comes back: a postmaster that dies is restarted on the same port
- * and recovers what was committed. One server per folder; the lock says so before anything else.
+ * Runs an embedded PostgreSQL 17 server: installs the programs, creates the databases, starts the
+ * server on a free loopback port, and stops it. If the postmaster dies, it is restarted on the same
+ * port, and the server recovers every committed transaction. A lock allows one server per folder.
  *
- * Not here: migrations and roles (migrate.ts, start.ts), and how a request fares while the server
- * is away (shared/store).
+ * The callers apply migrations and create roles. shared/store answers requests while the server is
+ * down.
  */
 
 import { join } from "node:path";
@@ -15,19 +15,19 @@ import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts
 import { installPostgres, type StepOptions } from "./postgres_package.ts";
 import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./postgres_process.ts";
 
-/** What a server is started with. */
+/** Options of a server. */
 interface PostgresOptions extends StepOptions {
-  /** Folder for programs, databases and password; made if missing, kept by `stop`. */
+  /** Folder for programs, databases and password. Created if missing; `stop` keeps it. */
   data_dir: string;
-  /** Whether a commit survives a crash of the machine. Only tests say no. */
+  /** Whether a commit survives a crash of the machine. Only tests and tools pass false. */
   durable: boolean;
-  /** Server settings over ours, as `postgres -c name=value` takes them. */
+  /** Server settings that override the defaults, as in `postgres -c name=value`. */
   settings?: Record<string, string> | undefined;
-  /** Where the server's own messages go; `<data_dir>/postgres.log` by default. */
+  /** File for the messages of the server. By default `<data_dir>/postgres.log`. */
   log_file?: string | undefined;
 }
 
-/** A login role for a URL. */
+/** A role that can log in. */
 export interface LoginRole {
   name: string;
   password: string;
@@ -35,25 +35,28 @@ export interface LoginRole {
 
 /** A running server. */
 export interface PostgresServer {
-  /** The port on 127.0.0.1; the same through restarts. */
+  /** The port on 127.0.0.1, which a restart keeps. */
   readonly port: number;
-  /** URL of the database `postgres` as superuser. */
+  /** URL of the database `postgres` with the superuser. */
   readonly superuser_url: string;
-  /** Process id of the postmaster of this moment; changes with a restart. */
+  /** Process id of the postmaster. A restart changes it. */
   readonly pid: number;
-  /** Where the programs and databases are. */
+  /** Folder of the programs and databases. */
   readonly home: string;
-  /** Resolves when the server is gone for good: null after `stop`, else why it cannot return. */
+  /** Resolves when the server has ended for good: to null after `stop`, otherwise to the reason. */
   readonly exited: Promise<Error | null>;
-  /** URL of a database, as superuser unless a role is given. */
+  /** Returns the URL of a database, with the superuser unless a role is given. */
   urlFor(database: string, role?: LoginRole): string;
-  /** Ends the server: sessions are cut, a checkpoint is written. At most 15 s. */
+  /**
+   * Stops the server: it ends all sessions and writes a checkpoint. If that takes more than 10 s,
+   * it stops without a checkpoint; after 15 s it is killed.
+   */
   stop(): Promise<void>;
 }
 
 /**
- * The server's page cache: a sixteenth of the memory that there is, within these bounds in MB; for 1 GB
- * and upwards. A quarter, the usual advice, is for machines that do nothing else.
+ * Setting `shared_buffers`: 1/16 of the memory, within these bounds in MB. The usual 1/4 is for
+ * machines that run nothing else. The lower bound is for machines with at least 1 GB of memory.
  */
 const SHARED_BUFFERS = { share: 16, least: 256, most: 1024 };
 const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
@@ -64,24 +67,24 @@ const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
   jit: "off",
   timezone: "UTC",
   log_timezone: "UTC",
-  // Nothing that a client sent may reach the log: no statements, no DETAIL with row values.
+  // The log must not contain data of clients: no statements, no DETAIL with values of rows.
   log_min_error_statement: "panic",
   log_error_verbosity: "terse",
   log_checkpoints: "off",
 };
 const UNSAFE_SETTINGS = { fsync: "off", full_page_writes: "off", synchronous_commit: "off" };
 
-/** How often another free port is tried when someone takes ours first. */
+/** Attempts with a free port, which another program can take before the server opens it. */
 const PORT_ATTEMPTS = 5;
-/** Processes of a killed server end within this; until then its shared memory is in use. */
+/** Time to wait for the processes of a killed server to end. They keep its shared memory in use. */
 const ORPHANS_WAIT_MS = 30_000;
 const RETRY_MS = 100;
 const RESTART_PAUSE_MS = 1_000;
 
 /**
- * Starts a server and resolves when it takes connections.
- * Errors: the folder is in use by another start, no package for the platform, no account that can
- * run it, or the server's own last words.
+ * Starts a server and resolves when it accepts connections.
+ * @throws {Error} if another process uses the folder, there is no package for the platform, no
+ * account can run the server, or the server does not start; the message has its last log lines
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
   await Deno.mkdir(options.data_dir, { recursive: true });
@@ -127,7 +130,10 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
 
 type Launch = (port: number) => Promise<PostgresProcess | LaunchFailure>;
 
-/** The first launch: another port when somebody takes ours, patience with an older run's rest. */
+/**
+ * Launches the server for the first time. Tries another port if the port was taken, and waits for
+ * the processes of a killed server.
+ */
 async function launchOnFreePort(launch: Launch): Promise<{ port: number; run: PostgresProcess }> {
   const give_up_at = Date.now() + ORPHANS_WAIT_MS;
   for (let attempt = 1;;) {
@@ -137,19 +143,19 @@ async function launchOnFreePort(launch: Launch): Promise<{ port: number; run: Po
     const again = run.failure === "port_taken"
       ? attempt++ < PORT_ATTEMPTS
       : run.failure === "orphans" && Date.now() < give_up_at;
-    if (!again) throw new Error(`PostgreSQL did not start. Its last words:\n${run.words}`);
+    if (!again) throw new Error(`PostgreSQL did not start. It printed:\n${run.output}`);
     await pause(RETRY_MS);
   }
 }
 
-/** Restarts the server whenever it ends unasked, for as long as its folder exists. */
+/** Restarts the server when it ends without `stop`, as long as its folder exists. */
 function supervise(first: { port: number; run: PostgresProcess }, launch: Launch, path: string) {
   let run: PostgresProcess = first.run;
   let is_wanted = true;
   const restart = async (): Promise<PostgresProcess | Error | null> => {
     while (is_wanted) {
       if (!await Deno.stat(join(path, "PG_VERSION")).then(() => true, () => false)) {
-        return new Error(`The databases in "${path}" are gone`);
+        return new Error(`The databases in "${path}" have been deleted`);
       }
       await endLeftoverServer(path);
       const next = await launch(first.port);
@@ -182,12 +188,12 @@ function supervise(first: { port: number; run: PostgresProcess }, launch: Launch
 
 function sharedBuffers(): number {
   const { share, least, most } = SHARED_BUFFERS;
-  // With a container's limit, where Deno sees one; 0 where it does not.
+  // constrainedMemory() is the limit of the container, or 0 if Deno finds none.
   const total = Math.min(Deno.systemMemoryInfo().total, process.constrainedMemory() || Infinity);
   return Math.min(most, Math.max(least, Math.floor(total / share / 2 ** 20)));
 }
 
-/** A port that nobody uses at this moment. */
+/** Returns a port that is free now. */
 function freePort(): number {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;

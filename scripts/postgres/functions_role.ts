@@ -1,14 +1,17 @@
-/** The login role of the two functions: member of `pay_api`, and so of nothing but its functions. */
+/**
+ * The login role of the two functions. As a member of `pay_api` it can execute the entry functions
+ * and nothing else.
+ */
 
 import type { Sql } from "postgres";
 import type { LoginRole } from "./embedded_postgres.ts";
 
-/** As long as the functions wait for a statement themselves (shared/store/database.ts). */
+/** Equal to STATEMENT_DEADLINE_MS of the functions (shared/store/database.ts). */
 const STATEMENT_TIMEOUT = "5s";
 
 /**
- * Makes the role, or gives an existing one this password. The migrations must have run, because
- * they make `pay_api`; the caller may create roles.
+ * Creates the role, or sets the password of an existing one. The migrations must have run before,
+ * because they create `pay_api`. The user of `sql` must be allowed to create roles.
  */
 export async function grantFunctionsRole(sql: Sql, role: LoginRole): Promise<void> {
   const [found] = await sql`select from pg_roles where rolname = ${role.name}`;

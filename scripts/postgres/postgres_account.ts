@@ -1,24 +1,24 @@
 /**
- * Which account of the operating system runs PostgreSQL, and in which folder.
+ * Chooses the account of the operating system that runs PostgreSQL, and the folder of its files.
  *
- * PostgreSQL refuses to run as root. A caller who is root lends it to the user `postgres`, else
- * `nobody`; if that user cannot reach the data folder (say, below /root) the files of PostgreSQL
- * live in a folder of their own below /var/lib and the data folder records which.
+ * PostgreSQL refuses to run as root. If the caller is root, the user `postgres` runs it, or else
+ * `nobody`. If that user cannot enter the data folder (for example below /root), the files of
+ * PostgreSQL are in a folder below /var/lib, and a file in the data folder records its path.
  */
 
 import { join } from "node:path";
 
-/** Who runs a program: empty for the caller's own account. */
+/** The account that runs a program. Empty for the account of the caller. */
 export type Account = { uid: number; gid: number } | Record<never, never>;
 
-/** Where a root caller's databases go when their account cannot reach the data folder. */
+/** Folder of the databases of a root caller whose data folder the account cannot enter. */
 const FALLBACK_PARENT = "/var/lib/payments-local";
-/** The file of the data folder that names the fallback folder. */
+/** File in the data folder that names the fallback folder. */
 const RECORD = "postgres_home";
-/** The user `nobody` where no list of users says otherwise. */
+/** The ids of the user `nobody` if /etc/passwd does not have it. */
 const NOBODY = { uid: 65534, gid: 65534 };
 
-/** The account that runs PostgreSQL for this caller. */
+/** Returns the account that runs PostgreSQL. */
 export async function postgresAccount(): Promise<Account> {
   if (Deno.build.os === "windows" || Deno.uid() !== 0) return {};
   const users = await Deno.readTextFile("/etc/passwd").catch(() => "");
@@ -32,9 +32,9 @@ export async function postgresAccount(): Promise<Account> {
 }
 
 /**
- * The folder for the programs and the databases: the data folder itself whenever `account` can
- * reach it, otherwise the recorded fallback, made on the first call.
- * Errors: no folder can be made that the account can reach; the message names DATA_DIR.
+ * Returns the folder for the programs and the databases: the data folder if `account` can enter it,
+ * otherwise the recorded fallback folder, which the first call creates.
+ * @throws {Error} if the account can enter no folder; the message names DATA_DIR or DATABASE_URL
  */
 export async function postgresHome(data_dir: string, account: Account): Promise<string> {
   const record = join(data_dir, RECORD);
@@ -43,28 +43,28 @@ export async function postgresHome(data_dir: string, account: Account): Promise<
   if (!("uid" in account) || await canReach(account, data_dir)) return data_dir;
   if (!await canReach(account, "/")) {
     throw new Error(
-      `PostgreSQL does not run as root, and this root may not run programs as uid ${account.uid}: ` +
-        "start as another user, or set DATABASE_URL to a PostgreSQL server of your own",
+      "PostgreSQL refuses to run as root, and this root user cannot run programs as uid " +
+        `${account.uid}: start as another user, or set DATABASE_URL to your own PostgreSQL server`,
     );
   }
   const home = join(FALLBACK_PARENT, crypto.randomUUID());
-  const hint = `The user that runs PostgreSQL (uid ${account.uid}) cannot reach "${data_dir}"`;
-  const advice = "Set DATA_DIR to a folder that other users may enter, such as one below /srv";
+  const hint = `The user that runs PostgreSQL (uid ${account.uid}) cannot enter "${data_dir}"`;
+  const advice = "Set DATA_DIR to a folder that other users can enter, such as one below /srv";
   try {
     await Deno.mkdir(home, { recursive: true });
     for (const path of [FALLBACK_PARENT, home]) await Deno.chmod(path, 0o755);
   } catch (error) {
-    throw new Error(`${hint}, and "${home}" cannot be made: ${message(error)}. ${advice}`);
+    throw new Error(`${hint}, and "${home}" cannot be created: ${message(error)}. ${advice}`);
   }
   if (!await canReach(account, home)) {
     await Deno.remove(home);
-    throw new Error(`${hint}, nor "${home}". ${advice}`);
+    throw new Error(`${hint} or "${home}". ${advice}`);
   }
   await Deno.writeTextFile(record, `${home}\n`);
   return home;
 }
 
-/** Gives `path` and everything below it to the account. */
+/** Makes the account the owner of `path` and of everything below it. */
 export async function giveTo(account: Account, path: string): Promise<void> {
   if (!("uid" in account)) return;
   const { isSymlink, isDirectory } = await Deno.lstat(path);
@@ -73,7 +73,10 @@ export async function giveTo(account: Account, path: string): Promise<void> {
   for await (const entry of Deno.readDir(path)) await giveTo(account, join(path, entry.name));
 }
 
-/** Whether a process of the account may stand in the folder: tried, since modes are not all. */
+/**
+ * Whether a process of the account can enter the folder. The check runs a process there, because
+ * other rules than file modes can forbid it.
+ */
 async function canReach(account: Account, path: string): Promise<boolean> {
   try {
     const command = new Deno.Command("/bin/sh", { args: ["-c", ":"], cwd: path, ...account });

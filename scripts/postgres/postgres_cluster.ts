@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL cluster (the folder of all databases of one server) on disk: made once, owned by
- * one account, its superuser's password beside it, and free of a server that outlived its parent.
+ * A PostgreSQL cluster on disk: the folder of all databases of one server. This module creates it
+ * once, with one owner and a file for the password of its superuser, and ends a server that a
+ * killed process has left running in it.
  */
 
 import { join } from "node:path";
@@ -9,32 +10,34 @@ import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
 import { SettingsError } from "../data_dir/settings.ts";
 import { POSTGRES_VERSION, type PostgresPrograms } from "./postgres_package.ts";
 
-/** The superuser of every cluster made here. */
+/** The superuser of every cluster that this module creates. */
 export const SUPERUSER = "postgres";
 
-/** How long a leftover server may take for each way of ending it, in order. */
+/** The signals that end a leftover server, in order, and the time to wait after each. */
 const LEFTOVER_WAITS = [
-  { signal: "SIGINT", wait_ms: 10_000 }, // fast: rolls back and writes a checkpoint
-  { signal: "SIGQUIT", wait_ms: 5_000 }, // immediate: the next start recovers from the log
+  { signal: "SIGINT", wait_ms: 10_000 }, // fast shutdown: rolls back and writes a checkpoint
+  { signal: "SIGQUIT", wait_ms: 5_000 }, // immediate shutdown: the next start recovers
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
 const POLL_MS = 20;
 
-/** A cluster that is ready to be served. */
+/** A cluster that a server can run on. */
 export interface PostgresCluster {
-  /** The folder that `postgres -D` takes. */
+  /** The folder, for `postgres -D`. */
   path: string;
-  /** The superuser's password: 256 random bits, kept in a file of mode 600. */
+  /** The password of the superuser: 256 random bits, stored in a file of mode 600. */
   password: string;
-  /** Who owns the folder and so must run the server. */
+  /** The owner of the folder, which must run the server. */
   account: Account;
 }
 
 /**
- * Opens `<home>/postgres`, making it when there is none: UTF-8, built-in locale C.UTF-8 (the same
- * order on every platform), passwords required. Complete or absent, as it is renamed into place.
- * A folder that belongs to another account is served as that account, or given to ours if root's.
- * Errors: initdb's own words; a missing password file; a folder of another major version.
+ * Opens `<home>/postgres`, and creates it if it is missing: with UTF-8, the built-in locale C.UTF-8
+ * (the same sort order on every platform) and passwords for all connections. It is renamed into
+ * place, so it is complete or absent. If another account owns the folder, the server runs as that
+ * account; a folder of root is given to `account`.
+ * @throws {Error} if initdb fails, or the password file is missing
+ * @throws {SettingsError} if the folder is of another major version of PostgreSQL
  */
 export async function openCluster(
   home: string,
@@ -64,7 +67,8 @@ export async function openCluster(
 }
 
 /**
- * A server reads the folders of its own major version alone; a minor version makes no difference.
+ * Throws for a cluster of another major version, because a server only reads those of its own.
+ * Minor versions are compatible.
  */
 async function refuseOtherMajorVersion(path: string): Promise<void> {
   const [major] = POSTGRES_VERSION.split(".");
@@ -72,12 +76,12 @@ async function refuseOtherMajorVersion(path: string): Promise<void> {
   if (found === "" || found === major) return;
   throw new SettingsError(
     `The databases in "${path}" are of PostgreSQL ${found}, and this version of the project runs ` +
-      `PostgreSQL ${major}. Nothing was changed: start the version that made them, and move the ` +
-      'data with "Backup" and "Restore" of docs/operations.md, or set DATA_DIR to a new folder',
+      `PostgreSQL ${major}. Nothing was changed: start the version that created them and move ` +
+      'the data with "Backup" and "Restore" of docs/operations.md, or set DATA_DIR to a new folder',
   );
 }
 
-/** Runs initdb beside the final place; returns the new superuser's password. */
+/** Runs initdb in a temporary folder and renames it. Returns the password of the superuser. */
 async function makeCluster(
   home: string,
   programs: PostgresPrograms,
@@ -110,8 +114,8 @@ async function makeCluster(
   }).output();
   await Deno.remove(password_copy);
   if (!success) {
-    const words = new TextDecoder().decode(stderr) || new TextDecoder().decode(stdout);
-    throw new Error(`Could not make the databases in "${home}":\n${words.trim()}`);
+    const output = new TextDecoder().decode(stderr) || new TextDecoder().decode(stdout);
+    throw new Error(`Could not create the databases in "${home}":\n${output.trim()}`);
   }
   writePrivateFile(password_file, password);
   await Deno.rename(unfinished, join(home, "postgres"));
@@ -119,9 +123,10 @@ async function makeCluster(
 }
 
 /**
- * Ends a server of this cluster that outlived the process which started it (that one was killed),
- * and removes a `postmaster.pid` whose process is gone or is somebody else by now: process ids are
- * reused soon in containers. The caller holds the lock that makes it the only one to start here.
+ * Ends a server of this cluster whose parent process was killed, and removes `postmaster.pid`. The
+ * process id in that file can belong to another program by now, because containers reuse ids soon.
+ * The caller must hold the lock of the folder.
+ * @throws {Error} if the server does not end
  */
 export async function endLeftoverServer(cluster: string): Promise<void> {
   const pid_file = join(cluster, "postmaster.pid");
@@ -129,19 +134,19 @@ export async function endLeftoverServer(cluster: string): Promise<void> {
   if (text === "" || Deno.build.os === "windows") return;
   const pid = Number.parseInt(text);
   for (const { signal, wait_ms } of LEFTOVER_WAITS) {
-    if (!await serves(pid, cluster)) break;
+    if (!await isServerOf(cluster, pid)) break;
     Deno.kill(pid, signal);
     const until = Date.now() + wait_ms;
-    while (Date.now() < until && await serves(pid, cluster)) await pause(POLL_MS);
+    while (Date.now() < until && await isServerOf(cluster, pid)) await pause(POLL_MS);
   }
-  if (await serves(pid, cluster)) {
+  if (await isServerOf(cluster, pid)) {
     throw new Error(`A PostgreSQL server (process ${pid}) still uses "${cluster}": end it first`);
   }
   await Deno.remove(pid_file).catch(() => {});
 }
 
-/** Whether the process lives and is the server of this cluster. */
-async function serves(pid: number, cluster: string): Promise<boolean> {
+/** Whether a process with this id exists and is the server of this cluster. */
+async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (!(pid > 1)) return false;
   if (Deno.build.os === "linux") {
     const folder = await Deno.readLink(`/proc/${pid}/cwd`).catch(() => "");

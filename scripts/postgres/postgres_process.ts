@@ -1,36 +1,37 @@
 /**
- * One run of the PostgreSQL server program, from its launch to its end: waits until it takes
- * connections, says in one word why a launch failed, and keeps what it prints in a log file.
+ * One process of the PostgreSQL server, from its launch to its end. This module waits until the
+ * server accepts connections, classifies a failed launch, and writes the output to a log file.
  */
 
 import { join } from "node:path";
 import type { PostgresCluster } from "./postgres_cluster.ts";
 import type { PostgresPrograms } from "./postgres_package.ts";
 
-/** A run of the server. */
+/** A running server. */
 export interface PostgresProcess {
   readonly pid: number;
-  /** Resolves when the postmaster has ended, with its last printed lines. */
+  /** Resolves to the last lines of the output when the postmaster has ended. */
   readonly ended: Promise<string>;
-  /** Ends it: a fast shutdown, then an immediate one, then by force. */
+  /** Ends the server with a fast shutdown, then with an immediate one, then with SIGKILL. */
   end(): Promise<void>;
 }
 
-/** Why a launch failed: the port is taken, an older run's processes remain, or another reason. */
+/** A failed launch. `orphans`: processes of a killed server of this cluster still run. */
 export type LaunchFailure = {
   failure: "port_taken" | "orphans" | "other";
-  words: string;
+  /** The last lines of the output. */
+  output: string;
 };
 
-/** The log starts anew at a launch when it has grown beyond this. */
+/** A launch empties the log if it has at least this size. */
 const LOG_BYTES = 16 * 1024 * 1024;
-/** Lines kept for error messages. */
+/** Number of lines that error messages show. */
 const LAST_LINES = 12;
 const POLL_MS = 10;
 const FAST_WAIT_MS = 10_000;
 const IMMEDIATE_WAIT_MS = 5_000;
 
-/** Launches the server on a loopback port and resolves when it takes connections or has ended. */
+/** Launches the server on a loopback port. Resolves when it accepts connections or has ended. */
 export async function launchPostgres(
   programs: PostgresPrograms,
   cluster: PostgresCluster,
@@ -50,7 +51,8 @@ export async function launchPostgres(
     stdin: "null",
     stdout: "null",
     stderr: "piped",
-    // A group of its own: Ctrl-C reaches us alone, and we end it after the requests in flight.
+    // In its own process group the server does not get the signal of Ctrl-C. The start ends it
+    // after the requests in flight.
     detached: true,
     ...cluster.account,
   }).spawn();
@@ -59,7 +61,8 @@ export async function launchPostgres(
   let has_ended = false;
   const ended = child.status.then(async () => {
     has_ended = true;
-    // Orphaned backends of a killed postmaster hold the pipe open for a moment: do not wait long.
+    // Orphaned backends of a killed postmaster keep the pipe open for some time, so the wait for
+    // the rest of the output is short.
     await Promise.race([logged, pause(200)]);
     return lines.join("\n");
   });
@@ -70,21 +73,21 @@ export async function launchPostgres(
     }
     await pause(POLL_MS);
   }
-  const words = await ended;
-  return { failure: classify(words), words };
+  const output = await ended;
+  return { failure: classify(output), output };
 }
 
-/** The postmaster itself writes its state as line 8 of its pid file. */
+/** Whether the server accepts connections. The postmaster writes its state to line 8. */
 async function isReady(pid_file: string, pid: number): Promise<boolean> {
   const lines = (await Deno.readTextFile(pid_file).catch(() => "")).split("\n");
   return Number(lines[0]) === pid && lines[7]?.trim() === "ready";
 }
 
-function classify(words: string): LaunchFailure["failure"] {
-  if (words.includes("could not bind") || words.includes("could not create any TCP/IP sockets")) {
+function classify(output: string): LaunchFailure["failure"] {
+  if (output.includes("could not bind") || output.includes("could not create any TCP/IP sockets")) {
     return "port_taken";
   }
-  return words.includes("pre-existing shared memory block") ? "orphans" : "other";
+  return output.includes("pre-existing shared memory block") ? "orphans" : "other";
 }
 
 async function end(
@@ -111,13 +114,13 @@ function sendSignal(child: Deno.ChildProcess, signal: Deno.Signal): void {
   try {
     child.kill(signal);
   } catch {
-    // It ended between our look and the signal.
+    // The process has ended before the signal.
   }
 }
 
 /**
- * Appends what the server prints to the log and keeps the last lines for messages. Reads on when
- * the log cannot be written: a full pipe would stop the server.
+ * Appends the output of the server to the log, and keeps the last lines in `lines`. It continues to
+ * read if the log cannot be written, because a full pipe would block the server.
  */
 async function keepLog(
   stream: ReadableStream<Uint8Array>,

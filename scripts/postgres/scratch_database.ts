@@ -1,22 +1,22 @@
 /**
- * Databases for a moment, on a PostgreSQL that is started for the purpose, or on the server that
- * TEST_DATABASE_URL names (its user must be allowed to create databases).
+ * Temporary databases, on a PostgreSQL server that is started for them, or on the server of
+ * TEST_DATABASE_URL, whose user must be allowed to create databases.
  */
 
 import postgres from "postgres";
 import { join } from "node:path";
 import { startPostgres } from "./embedded_postgres.ts";
 
-/** Makes databases, each with a name of its own. */
+/** A server for temporary databases. */
 export interface ScratchServer {
   /**
-   * Runs `work` with a new database and drops it then.
-   * @param template the URL of a database to copy, to which nobody is connected
+   * Creates a database, runs `work` with its URL, and drops the database.
+   * @param template the URL of a database to copy, which must have no open connections
    */
   withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
 }
 
-/** Runs `work` with a server, and stops the server if it was started here. */
+/** Runs `work` with a server. Stops the server afterwards if it was started here. */
 export async function withScratchServer<T>(
   work: (server: ScratchServer) => Promise<T>,
 ): Promise<T> {
@@ -34,7 +34,7 @@ export async function withScratchServer<T>(
   }
 }
 
-/** Databases on the server of a superuser's URL. */
+/** Creates the databases on the server of this URL, whose user must be allowed to. */
 export function scratchServer(server_url: string): ScratchServer {
   return {
     async withDatabase(work, template) {

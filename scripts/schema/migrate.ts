@@ -1,7 +1,8 @@
 /**
- * Applies `supabase/migrations/<version>_<name>.sql` to a database and records each one where
- * the Supabase CLI does, so that either can go on where the other stopped. One migration is one
- * transaction; a lock makes the second of two migrators wait and then find nothing to do.
+ * Applies `supabase/migrations/<version>_<name>.sql` to a database. It records each migration in
+ * the same table as the Supabase CLI, so either of them can continue after the other. Each
+ * migration is one transaction. If two processes migrate at the same time, a lock makes the second
+ * one wait, and it then finds nothing to apply.
  */
 
 import postgres from "postgres";
@@ -10,28 +11,30 @@ import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { fileURLToPath } from "node:url";
 import { lineAt, splitStatements, type SqlStatement } from "./sql_statements.ts";
 
-/** The migrations of this project. */
+/** The folder of this project's migrations. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL("../../supabase/migrations", import.meta.url));
 
-/** The same form that the Supabase CLI accepts. */
+/** The file names that the Supabase CLI accepts. */
 const FILE_NAME = /^(\d+)_(.*)\.sql$/;
-/** Key of the advisory lock: "paymigra" as a number, to be nobody else's. */
+/** Key of the advisory lock: the text "paymigra" as a number, which no other program uses. */
 const LOCK_KEY = "8097887115815645793";
 
-/** The migrator's words for what went wrong, complete for a human. */
+/** A migration failed. The message is complete for the user. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
-/** The database is not one of an older release, and is as it was. */
+/**
+ * The record of migrations in the database does not fit those of this version. Nothing was changed.
+ */
 export class ForeignDatabaseError extends MigrationError {
-  /** @param reason a clause without what to do about it */
+  /** @param reason a clause that follows "The database", without a remedy */
   constructor(readonly reason: string) {
     super(`The database ${reason}. Nothing was changed: use that version, or an empty database`);
   }
 }
 
-/** A file of a folder of migrations. */
+/** A migration file. */
 export interface Migration {
   file: string;
   version: string;
@@ -39,11 +42,14 @@ export interface Migration {
 }
 
 /**
- * Brings the database at `url` up to date and returns the files that were applied, in order.
- * @param onProgress called with a line for each file
- * @param onWarning called with each warning of a migration; writes to standard error by default
- * Errors: `MigrationError` naming file and line, after which the failed file has left no trace;
- * `ForeignDatabaseError` when the database has other migrations than the folder.
+ * Applies the migrations that the database at `url` does not have.
+ * @param onProgress receives a line for each file
+ * @param onWarning receives each warning of a migration. By default it goes to standard error
+ * @returns the files that were applied, in order
+ * @throws {MigrationError} if a migration fails. The message has file and line; earlier migrations
+ * stay applied, and the failed one is rolled back
+ * @throws {ForeignDatabaseError} if the database has a migration that the folder does not have, or
+ * lacks an earlier one
  */
 export async function migrate(
   url: string,
@@ -76,7 +82,10 @@ export async function migrate(
   }
 }
 
-/** The migrations of a folder, by version. Errors: `MigrationError` if two have the same. */
+/**
+ * Lists the migrations of a folder, sorted by version.
+ * @throws {MigrationError} if two files have the same version
+ */
 export async function listMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for await (const { name: file, isFile } of Deno.readDir(folder)) {
@@ -108,7 +117,7 @@ async function createRecord(sql: postgres.Sql): Promise<void> {
   `).simple();
 }
 
-/** A row of the record; the Supabase CLI and a restore may leave the statements out. */
+/** A row of the record. The Supabase CLI and a restore can leave the statements out. */
 interface AppliedMigration {
   version: string;
   statements: string[] | null;
@@ -127,32 +136,35 @@ async function findPending(
     const text = await Deno.readTextFile(join(folder, migration.file));
     if (statements?.length && fingerprint(statements.join(";\n")) !== fingerprint(text)) {
       throw new ForeignDatabaseError(
-        `has another ${migration.file} than this version of the project: it was made by a version ` +
-          "between releases, or before 1.0.0",
+        `has a different ${migration.file} than this version of the project: it was created by a ` +
+          "version between releases, or before 1.0.0",
       );
     }
   }
   return migrations.slice(applied.length);
 }
 
-/** The error for a database that has a migration at the wrong place. */
+/** Returns the error for a database whose migration `version` is not the expected one. */
 function refusal(
   version: string,
   migrations: Migration[],
   expected: Migration | undefined,
 ): MigrationError {
   const made_by = version > (migrations.at(-1)?.version ?? "")
-    ? "it was made by a newer version"
-    : "it was made by a version between releases, or before 1.0.0";
+    ? "it was created by a newer version"
+    : "it was created by a version between releases, or before 1.0.0";
   const is_known = migrations.some((migration) => migration.version === version);
   return new ForeignDatabaseError(
     is_known
       ? `has migration ${version} but not ${expected!.file}, which comes before it: ${made_by}`
-      : `has migration ${version}, which this version of the project has not: ${made_by}`,
+      : `has migration ${version}, which this version of the project does not have: ${made_by}`,
   );
 }
 
-/** The text without comments, blanks and semicolons, in which records of the same file differ. */
+/**
+ * Returns the text without comments, white space and semicolons. The migrator and the Supabase CLI
+ * record these differently for the same file.
+ */
 function fingerprint(text: string): string {
   return text.replaceAll(/--[^\n]*/g, "").replaceAll(/[\s;]+/g, "");
 }
@@ -172,7 +184,10 @@ async function apply(sql: postgres.Sql, folder: string, migration: Migration): P
   });
 }
 
-/** `<file>:<line>: <message>`, with the line of the very place where the server names one. */
+/**
+ * Returns `<file>:<line>: <message>`. The line is the position in the error if the server reports
+ * one, or else the first line of the statement.
+ */
 function describe(file: string, statement: SqlStatement, error: unknown): string {
   if (!(error instanceof postgres.PostgresError)) return `${file}: ${String(error)}`;
   const place = Number(error.position ?? 1) - 1;
@@ -190,5 +205,7 @@ if (import.meta.main) {
     Deno.exit(2);
   }
   const applied = await migrate(url, (line) => console.log(line));
-  console.log(applied.length === 0 ? "Nothing to apply" : `${applied.length} applied`);
+  console.log(
+    applied.length === 0 ? "The database has every migration" : `Applied: ${applied.length}`,
+  );
 }

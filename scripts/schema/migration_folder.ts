@@ -1,22 +1,26 @@
-/** A folder of migrations, and parts of it as folders of their own. */
+/**
+ * A list of migrations with their texts, from a folder. Subsets and additions are new lists, which
+ * can be written to a temporary folder; the original folder does not change.
+ */
 
 import { join } from "node:path";
 import { listMigrations, type Migration } from "./migrate.ts";
 
-/** Migrations in the order of their versions, with their texts. */
+/** Migrations, sorted by version. */
 export interface MigrationFolder {
   migrations: readonly Migration[];
   last: Migration | undefined;
+  /** Returns the text of a migration. */
   read(file: string): Promise<string>;
-  /** The migrations before a version. */
+  /** Returns the migrations before a version. */
   before(version: string): MigrationFolder;
-  /** These migrations, and others by their texts. */
+  /** Returns these migrations, and further ones given as text by file name. */
   copyOf(migrations: readonly Migration[], added?: Record<string, string>): MigrationFolder;
-  /** Runs `work` with a temporary folder that holds these migrations. */
+  /** Runs `work` with the path of a temporary folder that holds these migrations. */
   withCopy<T>(work: (folder: string) => Promise<T>): Promise<T>;
 }
 
-/** Reads which migrations a folder holds. */
+/** Lists the migrations of a folder. */
 export async function readMigrationFolder(folder: string): Promise<MigrationFolder> {
   return migrationFolder(folder, await listMigrations(folder), {});
 }

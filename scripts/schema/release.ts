@@ -1,10 +1,10 @@
 /**
- * `deno task release VERSION`: fixes the migrations that are new as those of a release, and records
- * what the release made of a database, for the upgrade test. Refuses when the schema, the versions
- * or the changelog do not agree. It changes supabase/releases.json and tests/upgrade; commit both.
+ * `deno task release VERSION` assigns the new migrations to a release: it writes their hashes to
+ * supabase/releases.json, and a database of the release to tests/upgrade for the upgrade test.
+ * Commit both. It fails if the schema, the versions or the changelog do not agree.
  *
- * TEST_DATABASE_URL names a server to use (its user must be a superuser); else PostgreSQL is
- * started for the purpose.
+ * It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose user must be a
+ * superuser.
  */
 
 import { makeFixture, writeFixture } from "../../tests/support/upgrade/fixture.ts";
@@ -26,7 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
   return await withScratchServer(async (server) => {
     const problems = await findProblems(server, version);
     if (problems.length > 0) {
-      console.error([...problems, `${version} is not released`].join("\n\n"));
+      console.error([...problems, `${version} was not released`].join("\n\n"));
       return 1;
     }
     const releases = await readReleases();
@@ -39,7 +39,7 @@ async function main(args: readonly string[]): Promise<number> {
     for (const path of await writeFixture(version, fixture)) console.log(`Written: ${path}`);
     await Deno.writeTextFile(RELEASES_FILE, `${text}\n`);
     console.log(`Written: ${RELEASES_FILE}`);
-    console.log(`${version} has ${Object.keys(hashes).length} new migrations`);
+    console.log(`New migrations in ${version}: ${Object.keys(hashes).length}`);
     return 0;
   });
 }

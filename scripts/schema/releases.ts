@@ -1,20 +1,19 @@
 /**
- * `supabase/releases.json`: which migrations each release has, with their hashes. A released
- * migration never changes: databases have it already, and would differ from those that are made
- * anew.
+ * `supabase/releases.json`: the migrations of each release, with their hashes. A released migration
+ * must never change, because existing databases have applied it. They would differ from new ones.
  */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { MigrationFolder } from "./migration_folder.ts";
 
-/** The file of this project. */
+/** The path of the file. */
 export const RELEASES_FILE = fileURLToPath(
   new URL("../../supabase/releases.json", import.meta.url),
 );
 
 /**
- * SHA-256 of each migration that is new in a release, by file, by release; oldest release first.
+ * For each release, oldest first: the migrations that are new in it, as SHA-256 by file name.
  */
 export type Releases = Record<string, Record<string, string>>;
 
@@ -23,7 +22,7 @@ export async function readReleases(path: string = RELEASES_FILE): Promise<Releas
   return JSON.parse(await Deno.readTextFile(path)) as Releases;
 }
 
-/** Every released migration with its hash; up to a release, if one is named. */
+/** Returns the hash of every released migration by file name. Ends with the release `last`. */
 export function releasedFiles(releases: Releases, last?: string): Map<string, string> {
   const files = new Map<string, string>();
   for (const [release, hashes] of Object.entries(releases)) {
@@ -34,8 +33,8 @@ export function releasedFiles(releases: Releases, last?: string): Map<string, st
 }
 
 /**
- * Released migrations that a folder has changed or lost, and new ones at the wrong place; a
- * sentence each.
+ * Finds released migrations that are changed or missing in the folder, and new migrations whose
+ * version is before a released one. Returns a sentence for each.
  */
 export async function findBrokenReleases(
   releases: Releases,
@@ -45,9 +44,11 @@ export async function findBrokenReleases(
   const problems: string[] = [];
   const present = new Set(folder.migrations.map(({ file }) => file));
   for (const [file, hash] of released) {
-    if (!present.has(file)) problems.push(`${file} is released and missing`);
+    if (!present.has(file)) problems.push(`${file} is released, but is missing: restore it`);
     else if (await sha256(await folder.read(file)) !== hash) {
-      problems.push(`${file} is released and has been edited: write a new migration instead`);
+      problems.push(
+        `${file} is released, but has been edited: restore it and write a new migration`,
+      );
     }
   }
   const last = [...released.keys()].sort().at(-1);
@@ -60,8 +61,8 @@ export async function findBrokenReleases(
 }
 
 /**
- * Reasons against a version as the next release; a sentence each. The upgrade test takes releases in
- * the order of the file, so each comes after all others.
+ * Returns the reasons against `version` as the next release, a sentence for each. It must be later
+ * than all releases, because the upgrade test relies on the order of the file.
  */
 export function findOrderProblems(releases: Releases, version: string): string[] {
   if (Object.hasOwn(releases, version)) return [`${version} is released already`];
@@ -74,7 +75,7 @@ function compareVersions(a: string, b: string): number {
   return x!.map((part, i) => part - y![i]!).find((difference) => difference !== 0) ?? 0;
 }
 
-/** Hashes of the migrations that no release has. */
+/** Returns the hashes of the migrations that no release has, by file name. */
 export async function hashUnreleased(
   releases: Releases,
   folder: MigrationFolder,
@@ -87,7 +88,7 @@ export async function hashUnreleased(
   return hashes;
 }
 
-/** Runs `work` with a folder of the migrations that a release had. */
+/** Runs `work` with the path of a temporary folder that holds the migrations of a release. */
 export async function withReleaseMigrations<T>(
   folder: string,
   releases: Releases,

@@ -1,39 +1,41 @@
 /**
- * The schema `pay` as text, read from the catalogue of a database: roles, tables, views and
- * functions with their owners, comments and privileges. Order and spelling depend on the schema
- * alone. The text looks like SQL, but it is a description for comparisons: only the migrations
- * build a database.
+ * Describes the schema `pay` of a database as text, from the system catalogue: roles, tables, views
+ * and functions with their owners, comments and privileges. Two equal schemas have the same text.
+ * The text looks like SQL, but is only for comparisons: only the migrations can create a database.
  */
 
 import type { Sql, TransactionSql } from "postgres";
 
 /**
- * The depth of a description. `whole` has the bodies of functions and the
- * queries of views, in the words of the server that is asked. `signatures` leaves both out, so that
- * it is the same on PostgreSQL 15 to 17, and in a restored database.
+ * The depth of a description. `whole` contains the bodies of functions and the queries of views, as
+ * the server prints them. `signatures` leaves both out, so it is the same on PostgreSQL 15 to 17
+ * and in a restored database.
  */
 type Detail = "whole" | "signatures";
 
-/** The description of each object under its name (`function pay.purge(…)`), in a fixed order. */
+/** The description of each object by its name, `function pay.purge(…)`, in a fixed order. */
 export type SchemaDescription = ReadonlyMap<string, string>;
 
-/** A line about an object; the lines of one object stand under its name. */
+/** A line of the description of an object. */
 interface Line {
   object: string;
   line: string;
 }
 
-/** Describes the whole schema. Throws when it holds a kind of object that is not described here. */
+/**
+ * Describes the schema.
+ * @throws {Error} if the schema contains a kind of object that this module does not describe
+ */
 export async function readSchema(sql: Sql, detail: Detail): Promise<SchemaDescription> {
   return await sql.begin("read only", (transaction) => readSchemaWithin(transaction, detail));
 }
 
-/** The same within a transaction, whose search path it changes. */
+/** Describes the schema within a transaction, and changes the search path of the transaction. */
 export async function readSchemaWithin(
   sql: TransactionSql,
   detail: Detail,
 ): Promise<SchemaDescription> {
-  // So that names inside of expressions are written in full.
+  // With this search path PostgreSQL writes names in expressions with their schema.
   await sql`set local search_path = pg_catalog`;
   const lines: Line[] = [];
   for (const query of [ROLES, SCHEMA, relations(detail), functions(detail)]) {
@@ -41,7 +43,7 @@ export async function readSchemaWithin(
   }
   const unknown = await sql.unsafe<Line[]>(UNDESCRIBED);
   if (unknown.length > 0) {
-    throw new Error(`the description leaves out ${unknown.map(({ line }) => line).join(", ")}`);
+    throw new Error(`The description leaves out ${unknown.map(({ line }) => line).join(", ")}`);
   }
   const objects = new Map<string, string[]>();
   for (const { object, line } of lines) {
@@ -54,7 +56,7 @@ export async function readSchemaWithin(
   );
 }
 
-/** The description as one text. */
+/** Returns the description as one text. */
 export function renderDescription(description: SchemaDescription): string {
   return [...description].map(([object, text]) => `-- ${object}\n${text}\n`).join("\n");
 }
@@ -70,7 +72,10 @@ const ROLES = `
   where rolname in ('pay_owner', 'pay_api', 'pay_operator')
   order by rolname collate "C"`;
 
-/** Lines about who else than the owner may do what, defaults such as EXECUTE for all included. */
+/**
+ * A query for the privileges of every role except the owner. It includes default privileges, such
+ * as EXECUTE for `public`.
+ */
 function grantLines(from: string, acl: string, kind: string, owner: string, on: string): string {
   return `
     select format('grant %s on %s to %s;',
@@ -106,7 +111,8 @@ const SCHEMA = `
   order by part, line collate "C"`;
 
 /**
- * The parts of a table, view or composite type, each a query that gives relation, place and line.
+ * The parts of the description of a table, view or composite type. Each is a query for the columns
+ * relation, part, place within the part, and line.
  */
 const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
@@ -187,7 +193,7 @@ const RELATION_PARTS = [
     from pg_attribute where attacl is not null`,
 ];
 
-/** The end of a view, as a column of the query of its parts. */
+/** SQL expression for the last line of a view: its query, or nothing of it. */
 const VIEW_ENDS: Record<Detail, string> = {
   whole: "e') as\\n' || pg_get_viewdef(c.oid)",
   signatures: "');'",
@@ -207,7 +213,7 @@ function relations(detail: Detail): string {
     order by c.relname collate "C", part, place, line collate "C"`;
 }
 
-/** A whole function, or the part before its body. */
+/** SQL expression for a function: the whole of it, or the part before its body. */
 const DEFINITIONS: Record<Detail, string> = {
   whole: "rtrim(pg_get_functiondef(oid), e'\\n') || ';'",
   signatures:
@@ -237,7 +243,7 @@ const functions = (detail: Detail) => `
   ) as parts (oid, part, line) using (oid)
   order by p.proname collate "C", p.signature collate "C", part, line collate "C"`;
 
-/** Kinds of objects that nothing above describes. */
+/** A query for the objects that the queries above do not describe. */
 const UNDESCRIBED = `
   select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
   from pg_class

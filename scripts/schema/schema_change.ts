@@ -1,7 +1,8 @@
 /**
- * The statements between two states of the functions and views of a schema: those of the changed
- * ones alone, and `drop` only where `create or replace` does not suffice. The database decides
- * where that is: the statements are tried in a transaction that is rolled back.
+ * Computes the statements that change the functions and views of a database to those of the schema
+ * files. They create or replace the changed objects only, and drop an object only if PostgreSQL
+ * cannot replace it. The module runs the statements in a transaction that it rolls back, so
+ * PostgreSQL itself decides what must be dropped.
  */
 
 import postgres, { type PostgresError, type TransactionSql } from "postgres";
@@ -21,31 +22,39 @@ import {
 } from "./schema_files.ts";
 import { workableOrder } from "./workable_order.ts";
 
-/** The content of a migration; objects by their names in a description: `function pay.purge(…)`. */
+/** The content of a migration. An object has the name of its description. */
 export interface SchemaChange {
-  /** Empty when nothing has changed. */
+  /** Empty if nothing changes. */
   statements: string;
+  /** Objects that are created or replaced. */
   created: string[];
   dropped: string[];
-  /** Those of the dropped that the HTTP functions may call and that do not come back. */
+  /** Dropped objects that are not created again and that the HTTP functions could call. */
   withdrawn: string[];
 }
 
-/** `create or replace` cannot do it: another return type, other parameters, columns of a view. */
+/**
+ * SQLSTATEs of a `create or replace` that needs a drop: another return type or other parameter
+ * names of a function, other columns of a view.
+ */
 const NEEDS_DROP = ["42P13", "42P16"];
 
-/** The two states, and what changes between them so far. */
+/** The two states, and the changes that are planned between them. */
 interface Plan {
   before: SchemaDescription;
   target: SchemaDescription;
   objects: readonly SchemaObject[];
-  /** Objects to be dropped first. */
+  /** Objects to drop first. */
   drops: Set<string>;
-  /** Names of the objects of the files to be created, or replaced. */
+  /** Names of the objects of the schema files to create or replace. */
   creates: Set<string>;
 }
 
-/** The change from the database at `url` to a description, in the words of the schema files. */
+/**
+ * Computes the change from the database at `url` to the description `target`, with the statements
+ * of the schema files. The database stays as it is.
+ * @throws {SchemaFileError} if the database refuses a statement of the files
+ */
 export async function planChange(
   url: string,
   target: SchemaDescription,
@@ -77,14 +86,14 @@ export async function planChange(
 
 type Trial = { change: SchemaChange } | { must_drop: string[] };
 
-/** Carried out of the transaction, so that it is rolled back. */
+/** Carries the result out of the transaction. As it is thrown, the transaction is rolled back. */
 class TrialEnded extends Error {
   constructor(readonly trial: Trial) {
     super();
   }
 }
 
-/** Tries the plan; says what else it has to drop if it does not work. */
+/** Runs the plan and rolls it back. Returns the change, or the objects that must be dropped too. */
 async function tryPlan(sql: postgres.Sql, plan: Plan): Promise<Trial> {
   try {
     return await sql.begin(async (transaction) => {
@@ -112,11 +121,14 @@ async function runPlan(sql: TransactionSql, plan: Plan): Promise<Trial> {
   const found = await readSchemaWithin(sql, "whole");
   const differences = differing(found, target);
   if (differences.length > 0) {
-    // Comments and grants that the files do not have any more go with the object.
+    // The files have lost a comment or a grant of an object. A drop removes it.
     const must_drop = differences.filter((object) => before.has(object) && !drops.has(object));
     if (must_drop.length > 0) return { must_drop };
     const [is, wanted] = [found, target].map(renderDescription);
-    throw new Error(`No statements lead to the schema files:\n${diffLines(is!, wanted!)}`);
+    throw new Error(
+      "The statements of the schema files do not change the database to the expected state " +
+        `(-: the state after them, +: the expected one):\n${diffLines(is!, wanted!)}`,
+    );
   }
   return { change: renderChange(plan, dropped.done, created.done) };
 }
@@ -138,7 +150,7 @@ function renderChange(
   };
 }
 
-/** The functions and views that use what cannot be dropped, and are not in `drops`. */
+/** Returns the functions and views that use the refused objects and are not in `drops`. */
 async function dependantsOf(
   sql: TransactionSql,
   refused: readonly [string, Error][],
@@ -172,19 +184,19 @@ async function dependantsOf(
   const [object, error] = refused[0]!;
   const { detail } = error as PostgresError;
   throw new Error(
-    `Cannot drop ${object}, which has to change: ${detail ?? error.message}\n` +
-      "Write the migration that takes it out of use by hand, with a version before this one",
+    `Cannot drop ${object}, which must change: ${detail ?? error.message}\n` +
+      "Write a migration by hand that removes its uses, with a version before this one",
   );
 }
 
-/** Names of the objects that the descriptions do not agree about. */
+/** Returns the names of the objects that differ between the descriptions. */
 function differing(a: SchemaDescription, b: SchemaDescription): string[] {
   return [...new Set([...a.keys(), ...b.keys()])].filter((object) =>
     a.get(object) !== b.get(object)
   );
 }
 
-/** `purge` of `function pay.purge(…)`. */
+/** Returns `purge` for `function pay.purge(…)`. */
 function nameOf(object: string): string {
   return /^\w+ pay\.(\w+)/.exec(object)?.[1] ?? object;
 }

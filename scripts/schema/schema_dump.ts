@@ -1,14 +1,11 @@
 /**
- * `deno task schema` writes docs/schema.sql: what the migrations make of an empty database, without
- * the bodies of functions and the queries of views.
- * `deno task schema --release NAME` also writes the migration that the files of supabase/schemas
- * need.
- * `deno task schema --check` writes nothing. It fails when the migrations alone do not make what
- * supabase/schemas says, when docs/schema.sql is not current, or when a released migration has
- * changed.
+ * `deno task schema` writes docs/schema.sql, a description of a database with all migrations.
+ * `deno task schema --release NAME` also writes the migration for changes in supabase/schemas.
+ * `deno task schema --check` writes nothing. It fails if the migrations and supabase/schemas
+ * differ, if docs/schema.sql is not current, or if a released migration has changed.
  *
- * TEST_DATABASE_URL names a server to use (its user must be allowed to create databases); else
- * PostgreSQL is started for the purpose.
+ * It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose user must be allowed
+ * to create databases.
  */
 
 import postgres from "postgres";
@@ -28,7 +25,7 @@ import {
 } from "./schema_release.ts";
 import { type ScratchServer, withScratchServer } from "../postgres/scratch_database.ts";
 
-/** The committed description. */
+/** The path of the committed description. */
 export const SCHEMA_FILE = fileURLToPath(new URL("../../docs/schema.sql", import.meta.url));
 
 const HEADER =
@@ -46,7 +43,7 @@ const USAGE = "Usage: deno task schema [--check | --release NAME]";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** The text of the file for a migrated database. */
+/** Returns the text of docs/schema.sql for a migrated database. */
 export async function renderSchema(url: string): Promise<string> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -57,7 +54,8 @@ export async function renderSchema(url: string): Promise<string> {
 }
 
 /**
- * The faults of the schema of this tree, each with its remedy.
+ * Compares the migrations, supabase/schemas, docs/schema.sql and supabase/releases.json. Returns a
+ * message for each difference, with a remedy.
  */
 export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const problems = await findBrokenReleases(
@@ -67,7 +65,7 @@ export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const difference = await compareWithFiles(server, FOLDERS);
   if (difference !== "") {
     problems.push(
-      `${difference}\nThe migrations (-) do not make what supabase/schemas says (+): run ` +
+      `${difference}\nThe migrations (-) and supabase/schemas (+) differ: run ` +
         '"deno task schema --release NAME"',
     );
   }
@@ -75,7 +73,7 @@ export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const found = await renderMigrated(server);
   if (committed !== found) {
     problems.push(
-      `${diffLines(committed, found)}\ndocs/schema.sql (-) is not what the migrations make (+): ` +
+      `${diffLines(committed, found)}\ndocs/schema.sql (-) does not describe the migrations (+): ` +
         'run "deno task schema"',
     );
   }
@@ -106,9 +104,10 @@ async function main(args: readonly string[]): Promise<number> {
       return 0;
     });
   } catch (error) {
-    const is_for_people = error instanceof SchemaReleaseError || error instanceof SchemaFileError ||
-      error instanceof MigrationError || (error instanceof Error && error.constructor === Error);
-    if (!is_for_people) throw error;
+    const has_user_message = error instanceof SchemaReleaseError ||
+      error instanceof SchemaFileError || error instanceof MigrationError ||
+      (error instanceof Error && error.constructor === Error);
+    if (!has_user_message) throw error;
     console.error(error.message);
     return 1;
   }
@@ -117,7 +116,7 @@ async function main(args: readonly string[]): Promise<number> {
 async function check(server: ScratchServer): Promise<number> {
   const problems = await checkSchema(server);
   if (problems.length === 0) {
-    console.log("The migrations make what supabase/schemas and docs/schema.sql say");
+    console.log("The migrations, supabase/schemas and docs/schema.sql agree");
     return 0;
   }
   console.error(problems.join("\n\n"));
@@ -127,16 +126,16 @@ async function check(server: ScratchServer): Promise<number> {
 async function release(server: ScratchServer, name: string): Promise<void> {
   const { written, removed, change } = await writeRelease(server, FOLDERS, name);
   if (removed !== null) console.log(`Removed: ${removed}`);
-  if (written === null) console.log("The migrations make what supabase/schemas says: none written");
+  if (written === null) console.log("No migration is needed: supabase/schemas has no changes");
   else console.log(`Written: ${written}\n${renderSummary(change)}`);
 }
 
-/** The number of objects that change, and a warning about those that older functions may call. */
+/** The number of objects that change, and a warning about those that older functions could call. */
 function renderSummary({ created, dropped, withdrawn }: SchemaChange): string {
   return [
     `  creates or replaces ${created.length}, drops ${dropped.length}`,
     ...withdrawn.map((object) =>
-      `  Warning: withdraws ${object}, which the HTTP functions of older releases may call`
+      `  Warning: drops ${object}, which the HTTP functions of older releases could call`
     ),
   ].join("\n");
 }

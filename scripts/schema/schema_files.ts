@@ -1,7 +1,7 @@
 /**
- * `supabase/schemas/*.sql`: the functions and views of the schema `pay`, one topic a file. Tables,
- * constraints, indexes and policies are in the migrations. A generated migration brings the
- * functions and views to a database (schema_release.ts).
+ * Reads and applies `supabase/schemas/*.sql`: the functions and views of the schema `pay`, one
+ * topic a file. Tables, constraints, indexes and policies are in the migrations. schema_release.ts
+ * generates the migration that changes a database to these functions and views.
  */
 
 import { join } from "node:path";
@@ -10,36 +10,39 @@ import postgres, { type PostgresError, type TransactionSql } from "postgres";
 import { splitStatements } from "./sql_statements.ts";
 import { workableOrder } from "./workable_order.ts";
 
-/** The files of this project. */
+/** The folder of the files. */
 export const SCHEMAS_DIR = fileURLToPath(new URL("../../supabase/schemas", import.meta.url));
 
-/** Before and after statements that pay_owner is to run; as at the ends of every migration. */
+/** Statements around those that pay_owner runs. Every migration begins and ends with them. */
 const BECOME_OWNER = `grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;`;
 const LEAVE_OWNER =
   `do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;`;
-/** Functions may call one another, whichever comes first. */
+/** Lets PostgreSQL create a function before the functions that it calls. */
 const BODIES_UNCHECKED = "set check_function_bodies = off;";
 const BODIES_CHECKED = "reset check_function_bodies;";
 
-/** A function or view with everything that the files say about it. */
+/** A function or view with its statements. */
 export interface SchemaObject {
   kind: "function" | "view";
-  /** Without the schema; no two objects share one. */
+  /** The name without the schema, which is unique. */
   name: string;
   file: string;
-  /** `create or replace …` first, then comments and grants; without semicolons. */
+  /** `create or replace …`, then comments and grants, all without semicolons. */
   statements: string[];
 }
 
 const COMMENT_LINES = /^(?:\s*--[^\n]*\n)+/;
 const CREATES = /^create or replace (function|view) pay\.(\w+)/;
-const SAYS_MORE =
+const COMMENTS_OR_GRANTS =
   /^(?:comment on (?:function|view|column)|(?:grant|revoke) [^;]*? on(?: function)?)\s+pay\.(\w+)/;
 
-/** Reads the files: functions first, then views, each kind by file and place in it. */
+/**
+ * Reads the objects of the files, first the functions, then the views, in the order of the files.
+ * @throws {Error} if a file contains another statement; the message has file and line
+ */
 export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<SchemaObject[]> {
   const files: string[] = [];
   for await (const { name } of Deno.readDir(folder)) if (name.endsWith(".sql")) files.push(name);
@@ -48,7 +51,7 @@ export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<Sch
     for (const { text, line } of splitStatements(await Deno.readTextFile(join(folder, file)))) {
       const statement = text.replace(COMMENT_LINES, "").trim();
       const [, kind, created] = CREATES.exec(statement) ?? [];
-      const name = created ?? SAYS_MORE.exec(statement)?.[1];
+      const name = created ?? COMMENTS_OR_GRANTS.exec(statement)?.[1];
       const object = name === undefined ? undefined : objects.get(name);
       if (created !== undefined && object === undefined) {
         objects.set(created, {
@@ -61,8 +64,8 @@ export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<Sch
         object.statements.push(statement);
       } else {
         throw new Error(
-          `${file}:${line}: a file of supabase/schemas makes each function and view once, with ` +
-            "create or replace, and then has its comments and grants; nothing else",
+          `${file}:${line}: a file of supabase/schemas contains only "create or replace", once ` +
+            "for each function and view, followed by the comments and grants of the object",
         );
       }
     }
@@ -72,20 +75,20 @@ export async function readSchemaFiles(folder: string = SCHEMAS_DIR): Promise<Sch
   return [...ofKind("function"), ...ofKind("view")];
 }
 
-/** The statements that make the objects, as pay_owner. */
+/** Returns the statements that create the objects. pay_owner must run them. */
 export function renderObjects(objects: readonly SchemaObject[]): string {
   return objects
     .map(({ statements }) => statements.map((text) => `${text};\n`).join(""))
     .join("\n");
 }
 
-/** The statements as those of a migration: pay_owner runs them. */
+/** Returns the text of a migration in which pay_owner runs the statements. */
 export function renderMigration(statements: string): string {
   return [BECOME_OWNER, BODIES_UNCHECKED, statements.trim(), BODIES_CHECKED, LEAVE_OWNER]
     .join("\n\n") + "\n";
 }
 
-/** Runs `work` as a migration would, within a transaction. */
+/** Runs `work` as pay_owner, within a transaction. */
 export async function asOwner<T>(sql: TransactionSql, work: () => Promise<T>): Promise<T> {
   await sql.unsafe(`${BECOME_OWNER}\n${BODIES_UNCHECKED}`).simple();
   const result = await work();
@@ -94,9 +97,9 @@ export async function asOwner<T>(sql: TransactionSql, work: () => Promise<T>): P
 }
 
 /**
- * Makes the functions and views of a database's schema `pay` those of the files: drops all that
- * nothing else depends on, creates those of the files, and checks their bodies.
- * Errors: `SchemaFileError` naming the object.
+ * Replaces the functions and views of a database by those of the files. Drops every function and
+ * view that no other object uses, creates those of the files, and checks their bodies.
+ * @throws {SchemaFileError} if the database refuses an object; the message names it
  */
 export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR): Promise<void> {
   const objects = await readSchemaFiles(folder);
@@ -122,7 +125,8 @@ export async function applySchemaFiles(url: string, folder: string = SCHEMAS_DIR
 }
 
 /**
- * A function or view that the database refuses to create, replace or drop; the message names it.
+ * A function or view is invalid: the database refuses it, or its body uses an unknown name. The
+ * message begins with its file and name.
  */
 export class SchemaFileError extends Error {
   override readonly name = "SchemaFileError";
@@ -136,8 +140,8 @@ export class SchemaFileError extends Error {
 }
 
 /**
- * Drops functions and views. Those that a policy, a trigger or the like uses stay: the files
- * replace them, or they belong to the tables and are in the migrations alone.
+ * Drops the functions and views, except those that a policy, a trigger or a default uses. The
+ * files replace such a function, or it belongs to a table and only the migrations have it.
  */
 async function dropAll(sql: TransactionSql): Promise<void> {
   const drops = await sql<{ statement: string }[]>`
@@ -150,7 +154,8 @@ async function dropAll(sql: TransactionSql): Promise<void> {
 }
 
 /**
- * A function whose body was not checked is created once more, now that all that it uses is there.
+ * Creates a function again to check its body. The first time its body was not checked, because
+ * functions that it calls could be missing.
  */
 async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<void> {
   if (object.kind === "view") return;
@@ -159,12 +164,12 @@ async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<voi
   });
 }
 
-/** A name of the schema in a body; after a quote it is that of a setting. */
+/** A name of the schema in a body. A name after a quote is that of a setting. */
 const REFERENCE = /(?<!['\w.])pay\.(\w+)/g;
 
 /**
- * PostgreSQL does not look up what a plpgsql body or a text for `execute` uses until it runs. Every
- * name of the schema in the files is that of a function, relation or type.
+ * Checks that every name of the schema in a body is that of a function, relation or type. For a
+ * plpgsql body and a text for `execute`, PostgreSQL only looks up names when the function runs.
  */
 async function checkReferences(
   sql: TransactionSql,

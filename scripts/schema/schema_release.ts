@@ -1,7 +1,7 @@
 /**
- * The migration that brings the functions and views of a database to the files of
- * `supabase/schemas`.
- * `deno task schema --release NAME` writes it, and rewrites it until a release fixes it.
+ * Generates the migration that changes the functions and views of a database to those of
+ * `supabase/schemas`. `deno task schema --release NAME` writes it, and replaces it at every further
+ * run until a release contains it.
  */
 
 import { join } from "node:path";
@@ -15,25 +15,25 @@ import { planChange, type SchemaChange } from "./schema_change.ts";
 import { applySchemaFiles, renderMigration, SchemaFileError } from "./schema_files.ts";
 import type { ScratchServer } from "../postgres/scratch_database.ts";
 
-/** Something that the person has to change; the message is complete. */
+/** A migration cannot be generated. The message is complete for the developer. */
 export class SchemaReleaseError extends Error {
   override readonly name = "SchemaReleaseError";
 }
 
 /** The result of `writeRelease()`. */
 export interface SchemaRelease {
-  /** The path of the migration; null when the schema files change nothing. */
+  /** The path of the migration, or null if the schema files change nothing. */
   written: string | null;
-  /** An unreleased migration that is no longer needed, or had another name. */
+  /** The file of an unreleased migration that is no longer needed or has a new name, or null. */
   removed: string | null;
   change: SchemaChange;
 }
 
-/** The folders of a project. */
+/** The paths of a project. */
 export interface SchemaFolders {
   migrations: string;
   schemas: string;
-  /** The file of the releases. */
+  /** The path of releases.json. */
   releases: string;
 }
 
@@ -42,8 +42,8 @@ const HEAD =
   /^-- Written by "deno task schema --release \w+" from supabase\/schemas: do not edit\.\n/;
 
 /**
- * Writes the migration. An unreleased one is written anew and keeps its version.
- * Errors: `SchemaReleaseError`, after which the folder is as it was.
+ * Writes the migration. It replaces an unreleased generated migration and keeps its version.
+ * @throws {SchemaReleaseError} if there is no such migration; the folder does not change then
  */
 export async function writeRelease(
   server: ScratchServer,
@@ -52,7 +52,8 @@ export async function writeRelease(
 ): Promise<SchemaRelease> {
   if (!NAME.test(name)) {
     throw new SchemaReleaseError(
-      `--release "${name}": the name of the migration must be of the letters a to z, digits and "_"`,
+      `--release "${name}": the name of a migration must only have the letters a to z, digits ` +
+        'and "_"',
     );
   }
   const folder = await readMigrationFolder(folders.migrations);
@@ -79,7 +80,7 @@ export async function writeRelease(
 }
 
 /**
- * The difference between the migrations and the schema files; empty if there is none.
+ * Returns the difference between the migrations and the schema files as text, empty if none.
  */
 export async function compareWithFiles(
   server: ScratchServer,
@@ -93,7 +94,7 @@ export async function compareWithFiles(
   });
 }
 
-/** The whole description of a database's schema. */
+/** Describes the schema of a database, with the bodies of functions and the queries of views. */
 export async function readWhole(url: string): Promise<SchemaDescription> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -111,22 +112,23 @@ async function findUnreleased(folder: MigrationFolder, { releases }: SchemaFolde
     if (HEAD.test(await folder.read(migration.file))) found.push(migration);
   }
   if (found.length > 1) {
+    const files = found.map(({ file }) => file).join(" and ");
     throw new SchemaReleaseError(
-      `${found.map(({ file }) => file).join(" and ")} are both generated and unreleased: delete ` +
-        "all but the first, then try again",
+      `${files} are generated and unreleased, but there must be only one: delete all but the ` +
+        "first, then try again",
     );
   }
   return found[0] ?? null;
 }
 
-/** The time of day, or a number after every other version when those are of the future. */
+/** Returns the present time, or the last version plus one if that version is later. */
 function nextVersion({ migrations }: MigrationFolder): string {
   const now = new Date().toISOString().replaceAll(/\D/g, "").slice(0, 14);
   const last = migrations.at(-1)?.version ?? "";
   return now > last ? now : String(BigInt(last) + 1n);
 }
 
-/** The change from the migrations of a folder to the schema files. */
+/** Computes the change from the migrations of a folder to the schema files. */
 async function planAt(
   server: ScratchServer,
   folders: SchemaFolders,
@@ -142,7 +144,7 @@ async function planAt(
           throw new SchemaReleaseError(
             `The schema files do not apply${after}:\n${error.message}\nIf this needs a later ` +
               "migration, give that one an earlier version. A function that a policy, a trigger " +
-              "or a default uses cannot be dropped: take it out of use with a migration by hand",
+              "or a default uses cannot be dropped: write a migration by hand that removes the use",
           );
         });
         return await planChange(base_url, await readWhole(target_url), folders.schemas);
@@ -151,14 +153,17 @@ async function planAt(
   );
 }
 
-/** Errors: the migrations alone do not make what the schema files say. */
+/**
+ * Checks that the migrations and the schema files agree.
+ * @throws {SchemaReleaseError} if they differ
+ */
 async function verify(server: ScratchServer, folders: SchemaFolders, folder: MigrationFolder) {
   const difference = await folder.withCopy((migrations) =>
     compareWithFiles(server, { ...folders, migrations })
   );
   if (difference === "") return;
   throw new SchemaReleaseError(
-    `${difference}\nThe migrations (-) would not make what supabase/schemas says (+): write the ` +
-      "difference as a migration by hand",
+    `${difference}\nThe migrations (-) and supabase/schemas (+) would still differ: write a ` +
+      "migration for the difference by hand",
   );
 }

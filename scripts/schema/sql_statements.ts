@@ -1,17 +1,17 @@
 /**
- * Cuts an SQL file into its statements, so that a migration's error can name a line and each
- * statement can be recorded on its own. Knows what may hide a semicolon: strings, quoted names,
- * dollar quotes, comments (nested ones too) and the body of a `begin atomic` function.
+ * Splits an SQL file into statements, so that an error can name a line and each statement can be
+ * recorded alone. It skips semicolons inside strings, quoted names, dollar quotes, comments (also
+ * nested ones) and the bodies of `begin atomic` functions.
  */
 
 /** A statement of a file, without the semicolon. */
 export interface SqlStatement {
   text: string;
-  /** Line of its first character that is no blank, from 1. */
+  /** Line of its first character that is not white space, from 1. */
   line: number;
 }
 
-/** What must be passed over as a whole; tried in this order at each place. */
+/** The parts that are skipped as a whole, in the order in which they are tried. */
 const OPAQUE = new RegExp(
   [
     /--[^\n]*/, // comment to the end of the line
@@ -25,7 +25,7 @@ const OPAQUE = new RegExp(
   "iy",
 );
 
-/** The statements in order; comments stay with the statement that follows them. */
+/** Returns the statements in order. A comment belongs to the statement that follows it. */
 export function splitStatements(sql: string): SqlStatement[] {
   const statements: SqlStatement[] = [];
   let start = 0;
@@ -54,7 +54,7 @@ export function splitStatements(sql: string): SqlStatement[] {
   return statements;
 }
 
-/** Line of the character at `index`, from 1. */
+/** Returns the line of the character at `index`, from 1. */
 export function lineAt(text: string, index: number): number {
   let line = 1;
   for (let at = text.indexOf("\n"); at !== -1 && at < index; at = text.indexOf("\n", at + 1)) {
@@ -63,7 +63,7 @@ export function lineAt(text: string, index: number): number {
   return line;
 }
 
-/** Length of the string, name, comment or word that begins at `at`; 0 if none does. */
+/** Returns the length of the string, name, comment or word that begins at `at`, or 0 if none. */
 function opaqueLength(sql: string, at: number): number {
   if (sql.startsWith("/*", at)) return blockCommentLength(sql, at);
   OPAQUE.lastIndex = at;

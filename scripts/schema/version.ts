@@ -1,11 +1,11 @@
-/** The version of this project, which all its packages have. */
+/** Checks that all files that state the version of the project agree. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The files that state the version, each with the place of it. */
+/** The files that state the version, each with a pattern that matches it. */
 const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
   ["deno.json", /^ {2}"version": "([^"]*)"/m],
   ["client/package.json", /^ {2}"version": "([^"]*)"/m],
@@ -15,7 +15,7 @@ const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
 ];
 const CHANGELOG = join(ROOT, "CHANGELOG.md");
 
-/** The version that each file states, by file. */
+/** Returns the version that each file states, or "none", by file. */
 export async function readVersions(root: string = ROOT): Promise<Record<string, string>> {
   const versions: Record<string, string> = {};
   for (const [file, place] of STATEMENTS) {
@@ -24,13 +24,13 @@ export async function readVersions(root: string = ROOT): Promise<Record<string, 
   return versions;
 }
 
-/** The releases of a changelog with their dates, newest first; the part above them is not one. */
+/** Returns the releases of a changelog with their dates, newest first, without "Unreleased". */
 export function readChangelog(text: string): { version: string; date: string }[] {
   return [...text.matchAll(/^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$/gm)]
     .map(([, version, date]) => ({ version: version!, date: date! }));
 }
 
-/** Reasons against the release of a version; a sentence each. */
+/** Returns the reasons against a release of this version, a sentence for each. */
 export async function findVersionProblems(version: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [file, stated] of Object.entries(await readVersions())) {

@@ -1,18 +1,18 @@
-/** Statements in an order that works, found by trying. */
+/** Finds an order of statements in which the database accepts them, by trial. */
 
 import type { TransactionSql } from "postgres";
 
-/** The outcome for each item. */
+/** The result for each item. */
 interface WorkableOrder<Item> {
-  /** Those whose statements have run, in the order in which they did. */
+  /** Items whose statements have run, in that order. */
   done: Item[];
-  /** Those that the database refuses in any order, with its reason. */
+  /** Items that the database refuses in any order, with its error. */
   refused: [Item, Error][];
 }
 
 /**
- * Runs the statements of each item, and those that fail again after the others, for as long as that
- * gets any further. A failed one leaves no trace.
+ * Runs the statements of each item in the given order. Failed ones are rolled back and run again
+ * after the others, until all have succeeded or a pass in which none succeeds.
  */
 export async function workableOrder<Item>(
   sql: TransactionSql,

@@ -1,7 +1,7 @@
 /**
- * `deno task console --base-url <base_url> [--out <folder>]`: the console as a folder for any static
- * host. The page calls that address and no other; its origin has to be among the CONSOLE_ORIGINS of
- * the functions.
+ * `deno task console --base-url <base_url> [--out <folder>]` writes the console to a folder, for
+ * any static host. The page can call the API at this base URL only. CONSOLE_ORIGINS of the
+ * functions must contain the origin of the page.
  */
 
 import { parseArgs } from "node:util";
@@ -17,7 +17,7 @@ if (import.meta.main) {
   try {
     const { base_url, folder } = readArguments(Deno.args);
     await writeSite(await buildConsoleSite(base_url), folder);
-    console.log(`The console for ${base_url} is in ${folder}`);
+    console.log(`Written: ${folder}, the console for ${base_url}`);
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     Deno.exit(1);
@@ -33,12 +33,15 @@ function readArguments(args: string[]): { base_url: string; folder: string } {
   if (url === null) throw new Error(USAGE);
   const is_local = url.hostname === "127.0.0.1" || url.hostname === "localhost";
   if (url.protocol !== "https:" && !(is_local && url.protocol === "http:")) {
-    throw new Error(`--base-url "${url.href}" cannot be used: keys are sent there, so use https`);
+    throw new Error(
+      `--base-url "${url.href}" cannot be used: it must begin with https://, because the console ` +
+        "sends keys to it",
+    );
   }
   return { base_url: url.href.replace(/(?<!\/)\/+$/, ""), folder: resolve(values.out) };
 }
 
-/** Writes the files, and `_headers`, which Netlify and Cloudflare Pages read. */
+/** Writes the files of the site, and the file `_headers` for Netlify and Cloudflare Pages. */
 async function writeSite(site: StaticSite, folder: string): Promise<void> {
   await Deno.mkdir(folder, { recursive: true });
   for (const [name, { body }] of site.files) {

@@ -1,6 +1,6 @@
 /**
- * The console as files to be served: `console/main.tsx` bundled by `deno bundle`, the page and its
- * styles, and the headers that every answer carries (ADR 0017). Nothing is written here.
+ * Builds the console in memory: `console/main.tsx` bundled by `deno bundle`, the page, its style
+ * sheets, and the headers of every answer (ADR 0017).
  */
 
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import type { StaticFile, StaticSite } from "./static_site.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const CONSOLE = new URL("../../console/", import.meta.url);
-/** Files that are served as they are, with their types. */
+/** Files that are served unchanged, with their types. */
 const ASSETS: readonly (readonly [name: string, type: string])[] = [
   ["theme.css", "text/css; charset=utf-8"],
   ["layout.css", "text/css; charset=utf-8"],
@@ -19,14 +19,14 @@ const ASSETS: readonly (readonly [name: string, type: string])[] = [
   ["geist_license.txt", "text/plain; charset=utf-8"],
 ];
 const PAGE = "index.html";
-/** Where the page names the API's address and the policy. */
+/** Placeholders in the page, for the base URL of the API and the content security policy. */
 const API_PLACE = "{{api-base-url}}";
 const POLICY_PLACE = "{{content-security-policy}}";
 
 /**
  * Builds the console.
- * @param base_url `{base_url}` of the API: absolute, or a path for the origin that serves the page
- * @throws {Error} with what `deno bundle` said
+ * @param base_url base URL of the API, or a path on the origin that serves the page
+ * @throws {Error} with the output of `deno bundle` if it fails
  */
 export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
   const policy = contentSecurityPolicy(base_url);
@@ -45,7 +45,7 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
       ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
     ]),
     headers: {
-      // A page cannot forbid its framing by a <meta>: the header says all that the page says, and that.
+      // The page has the same policy in a <meta>, which cannot contain frame-ancestors.
       "Content-Security-Policy": `${policy}; frame-ancestors 'none'`,
       "X-Content-Type-Options": "nosniff",
       "Referrer-Policy": "no-referrer",
@@ -54,7 +54,7 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
   };
 }
 
-/** Own files only, requests to the API only, no HTML made from text anywhere. */
+/** Allows files of this origin, requests to the API, and no HTML that scripts make from text. */
 function contentSecurityPolicy(base_url: string): string {
   const api = base_url.startsWith("/") ? "'self'" : new URL(base_url).origin;
   return [

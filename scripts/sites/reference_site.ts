@@ -1,7 +1,7 @@
 /**
- * The reference page at `/docs`: Redoc over the OpenAPI document that the functions serve. Redoc is
- * one script from npm, kept in the data folder after the first fetch, so that the page needs no
- * network; the page's policy lets it ask nobody but this machine (ADR 0014).
+ * Builds the reference page at `/docs`: Redoc renders the OpenAPI document that the functions
+ * serve. Redoc is one script from npm. After the first fetch it is in the data folder, so that the
+ * page needs no network. The policy of the page allows requests to this machine only (ADR 0014).
  */
 
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const REDOC = {
     "sha512-KDfoKaYW19LCl4YStgBnwlaNjYEFfs5zCNt1s1WZ2YM5u8d26Yuzd2l43fZO851ZsgIMe/D640fDJkD8eaRQKQ==",
 };
 const BUNDLE = `npm:${REDOC.name}@${REDOC.version}/bundles/redoc.standalone.js`;
-/** The one thing that Redoc would load from elsewhere: the badge "API docs by Redoc". */
+/** The badge "API docs by Redoc", the only file that Redoc would load from another host. */
 const BADGE = "https://cdn.redoc.ly/redoc/logo-mini-full.svg";
 
 const PAGE = new URL("reference_site/index.html", import.meta.url);
@@ -24,7 +24,7 @@ const ASSETS: readonly (readonly [name: string, type: string])[] = [
   ["badge.svg", "image/svg+xml"],
 ];
 
-/** Redoc makes its styles in the page, so they cannot be forbidden; all else comes from here. */
+/** Redoc creates styles in the page, so inline styles must be allowed. All files are local. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,7 +38,10 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** The page as files, fetching Redoc if the data folder lacks it. Errors: it cannot be fetched. */
+/**
+ * Builds the page. Fetches Redoc if the data folder does not have it.
+ * @throws {Error} if Redoc cannot be fetched
+ */
 export async function buildReferenceSite(data_dir: string): Promise<StaticSite> {
   const [page, script, ...assets] = await Promise.all([
     Deno.readTextFile(PAGE),
@@ -59,13 +62,13 @@ export async function buildReferenceSite(data_dir: string): Promise<StaticSite> 
   };
 }
 
-/** Fetches Redoc into the data folder ahead of the first visit, so that later ones need no network. */
+/** Fetches Redoc into the data folder if it is missing, so that visits need no network. */
 export async function fetchRedoc(data_dir: string, signal?: AbortSignal): Promise<void> {
   const path = redocPath(data_dir);
   if (await Deno.stat(path).then(() => true, () => false)) return;
   const script = `console.log((await import("${BUNDLE}", { with: { type: "text" } })).default)`;
   const text = new TextDecoder().decode(await runWithPackage(REDOC, script, signal));
-  // Complete or absent.
+  // The file is renamed into place, so it is complete or absent.
   const unfinished = `${path}.${crypto.randomUUID().slice(0, 8)}.new`;
   await Deno.writeTextFile(unfinished, text.replaceAll(BADGE, "badge.svg"));
   await Deno.rename(unfinished, path);

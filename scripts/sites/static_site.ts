@@ -1,36 +1,36 @@
 /**
- * A folder of files that is kept in memory and answered below one path.
+ * Serves a folder of files from memory, below one path.
  */
 
-/** One file. */
+/** A file. */
 export interface StaticFile {
   /** Its `Content-Type`. */
   type: string;
   body: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Files by name, and the headers that each of them is served with. */
+/** Files by name, and the headers of every answer. */
 export interface StaticSite {
   files: ReadonlyMap<string, StaticFile>;
   headers: Readonly<Record<string, string>>;
 }
 
-/** Answers requests below a path, or null where the site has no such file. */
+/** Answers GET and HEAD below its path. Returns null for other requests. */
 export type SiteHandler = (request: Request) => Promise<Response> | null;
 
-/** The file behind the address of the folder itself. */
+/** The file that is served at the path of the folder. */
 const INDEX = "index.html";
 
 /**
- * Serves a site that is built when it is first asked for, and again if that failed.
- * @param mount path of the folder without a slash at its end, as in `/console`
+ * Serves a site. The first request builds it; if that fails, the next request builds it again.
+ * @param mount path of the folder without a slash at its end, such as `/console`
  */
 export function siteHandler(mount: string, build: () => Promise<StaticSite>): SiteHandler {
   let building: Promise<StaticSite> | undefined;
   return (request) => {
     const { pathname } = new URL(request.url);
     if (request.method !== "GET" && request.method !== "HEAD") return null;
-    // Names in the page are relative to the folder.
+    // The page names its files relative to the folder, so its path must end with a slash.
     if (pathname === mount) return Promise.resolve(redirect(`${mount}/`));
     if (!pathname.startsWith(`${mount}/`)) return null;
     building ??= build();
@@ -46,7 +46,7 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
 
 function renderFile(site: StaticSite, name: string): Response {
   const file = site.files.get(name);
-  if (!file) return renderText(404, `Not here: ${name}`);
+  if (!file) return renderText(404, `There is no file "${name}"`);
   const headers = { ...site.headers, "Content-Type": file.type, "Cache-Control": "no-cache" };
   return new Response(file.body, { headers });
 }

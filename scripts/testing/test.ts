@@ -3,8 +3,9 @@
  * PostgreSQL server that it creates for this run. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  *
- * TEST_FUNCTIONS=processes runs the functions as processes of Deno 2.1.4, and `pooled` does so behind
- * a pgbouncer: for the tests that call them over HTTP. What looks inside them is named at the end.
+ * For the tests that call the functions over HTTP, TEST_FUNCTIONS=processes runs the functions as
+ * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
+ * that inspect the inside of the functions cannot run then, and are named at the end.
  *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.
@@ -26,18 +27,19 @@ import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.t
 import { runWithProgress } from "./test_progress.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Test files run side by side and each opens pools of its own. */
+/** Test files run in parallel, and each opens several connections. */
 const MAX_CONNECTIONS = "300";
 
-/** A server for one run; `close` removes all that the run made there. */
+/** The PostgreSQL server of a run. */
 interface RunServer {
   superuser_url: string;
+  /** Stops the server if this run has started it. */
   close(): Promise<void>;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Runs the tests that the arguments name, or reports the argument that names none. */
+/** Runs the tests that the arguments select. Prints an error if they select none. */
 async function main(args: readonly string[]): Promise<number> {
   try {
     return await runTests(await selectTestFiles(args, ROOT));
@@ -48,33 +50,33 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Runs `deno test` with this selection and cleans up, also after Ctrl-C. */
+/** Runs `deno test` with this selection. Removes its databases afterwards, also after Ctrl-C. */
 async function runTests(selection: TestSelection): Promise<number> {
   await fetchPackages();
   const external_url = Deno.env.get("TEST_DATABASE_URL");
-  const server = external_url ? serverOf(external_url) : await ownServer();
+  const server = external_url ? externalServer(external_url) : await startServer();
   const run = crypto.randomUUID().slice(0, 8);
-  const way = Deno.env.get("TEST_FUNCTIONS");
+  const functions_mode = Deno.env.get("TEST_FUNCTIONS");
   let pooler: { port: number; close(): Promise<void> } | null = null;
   try {
-    const made = await makeTemplate(server.superuser_url, run);
-    if (way === "pooled") {
+    const template = await createTemplate(server.superuser_url, run);
+    if (functions_mode === "pooled") {
       pooler = await startPgbouncer(
         Number(new URL(server.superuser_url).port),
-        made.functions_role,
+        template.functions_role,
       );
     }
-    const test_server = { ...made, pooler_port: pooler?.port ?? null };
-    const runSelected = way ? overProcesses : denoTest;
+    const test_server = { ...template, pooler_port: pooler?.port ?? null };
+    const runSelected = functions_mode ? runWithProcesses : denoTest;
     return await runSelected(selection, test_server);
   } finally {
     await pooler?.close();
-    if (external_url) await removeTraces(server.superuser_url, run);
+    if (external_url) await dropRun(server.superuser_url, run);
     await server.close();
   }
 }
 
-async function ownServer(): Promise<RunServer> {
+async function startServer(): Promise<RunServer> {
   const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
   if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
   const server = await startPostgres({
@@ -92,12 +94,12 @@ async function ownServer(): Promise<RunServer> {
   };
 }
 
-function serverOf(superuser_url: string): RunServer {
+function externalServer(superuser_url: string): RunServer {
   return { superuser_url, close: () => Promise.resolve() };
 }
 
-/** Makes the database that test files copy, and the role that the functions log in as. */
-async function makeTemplate(
+/** Creates the database that test files copy, and the role that the functions log in as. */
+async function createTemplate(
   superuser_url: string,
   run: string,
 ): Promise<Omit<TestServer, "pooler_port">> {
@@ -108,7 +110,7 @@ async function makeTemplate(
     const url = new URL(superuser_url);
     url.pathname = `/${template}`;
     await migrate(url.href);
-    // So that a change of a function is tested before a migration is made of it.
+    // So tests see a change of a function in supabase/schemas before a migration has it.
     await applySchemaFiles(url.href);
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
@@ -118,8 +120,8 @@ async function makeTemplate(
   }
 }
 
-/** Drops this run's databases and role from a server that stays. */
-async function removeTraces(superuser_url: string, run: string): Promise<void> {
+/** Drops the databases and the role of this run from the server of TEST_DATABASE_URL. */
+async function dropRun(superuser_url: string, run: string): Promise<void> {
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {
     const databases = await sql<{ datname: string }[]>`
@@ -131,15 +133,21 @@ async function removeTraces(superuser_url: string, run: string): Promise<void> {
   }
 }
 
-/** Runs the tests and tells which of them gave no verdict. */
-async function overProcesses(selection: TestSelection, server: TestServer): Promise<number> {
+/**
+ * Runs the tests with the functions in processes of their own. Prints the names of the tests and
+ * steps that had no result, because they inspect the inside of the functions.
+ */
+async function runWithProcesses(selection: TestSelection, server: TestServer): Promise<number> {
   const inside = await Deno.makeTempFile();
   try {
     const { path } = await edgeDeno();
     const code = await denoTest(selection, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
     const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
       .sort();
-    console.log(`Not tested over processes, for they look inside: ${names.length} tests and steps`);
+    console.log(
+      "Not tested, because they inspect the inside of the functions: " +
+        `${names.length} tests and steps`,
+    );
     for (const name of names) console.log(`  ${name}`);
     return code;
   } finally {
@@ -158,7 +166,7 @@ async function denoTest(
     cwd: ROOT,
     env: { TEST_SERVER: JSON.stringify(server), ...env },
     on_start(child) {
-      // Ctrl-C reaches the child by itself; we stay to clean up when it has gone.
+      // Ctrl-C also reaches the child. This process ignores it and cleans up after the child.
       Deno.addSignalListener("SIGINT", () => {});
       if (Deno.build.os === "windows") return;
       Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));
@@ -169,14 +177,15 @@ async function denoTest(
   });
 }
 
-/** Writes all of it to standard output. */
+/** Writes all bytes to standard output. `writeSync` can write fewer than it gets. */
 function writeOut(bytes: Uint8Array): void {
   for (let rest = bytes; rest.length > 0;) rest = rest.subarray(Deno.stdout.writeSync(rest));
 }
 
 /**
- * Fetches every package of the project, so that no program of a test has to: its output and time
- * then do not depend on the cache. Errors: the message of Deno.
+ * Fetches every package of the project, so that the output and the time of programs that tests
+ * start do not depend on the cache.
+ * @throws {Error} with the standard error of Deno
  */
 async function fetchPackages(): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

@@ -1,4 +1,4 @@
-/** Selects the files that `deno task test` runs from its arguments, the slowest first. */
+/** Parses the arguments of `deno task test` and selects the test files, the slowest first. */
 
 import { globSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -13,7 +13,7 @@ export interface TestSelection {
   script_args: string[];
 }
 
-/** An argument names no test. The message is for the user. */
+/** The arguments select no test. The message is for the user. */
 export class NoTestFiles extends Error {}
 
 /** Flags of `deno test` that take the next argument as their value. */
@@ -98,7 +98,7 @@ function rank(file: string): number {
   return place === -1 ? SLOWEST.length : place;
 }
 
-/** A file, the test files below a folder, or those that a pattern matches. */
+/** Returns the file, the test files below the folder, or the files that match the pattern. */
 async function filesOf(path: string, root: string): Promise<string[]> {
   const matches = /[*?[{]/.test(path) ? globSync(path, { cwd: root }) : [path];
   const found: string[] = [];

@@ -9,17 +9,17 @@ import { FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts
 const PRELOADED = fileURLToPath(
   new URL("../../tests/support/testing/before_file.ts", import.meta.url),
 );
-/** Files between two lines outside a terminal. */
+/** Number of files between two progress lines if the output is not a terminal. */
 const STEP = 10;
 const NEWLINE = 0x0a;
-/** Back to the start of the line, and erase it. */
+/** Moves the cursor to the start of the line and erases the line. */
 export const ERASE_LINE = "\r\x1b[K";
 
 /** A run of `deno test`. */
 interface TestRun {
   /** Arguments of `deno test`. */
   args: readonly string[];
-  /** How many files the arguments name. */
+  /** Number of files that the arguments name. */
   file_count: number;
   cwd: string;
   env: Record<string, string>;

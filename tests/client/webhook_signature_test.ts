@@ -123,7 +123,7 @@ Deno.test("verifyWebhook() returns the verified text if the buffer changes meanw
 
 Deno.test("WebhookVerificationError names the probable mistake and no secret", async () => {
   const attempts: [Parameters<typeof verifyWebhook>, RegExp][] = [
-    [[`${BODY} `, HEADER, SECRET, NOW], /raw bytes.*another endpoint's/],
+    [[`${BODY} `, HEADER, SECRET, NOW], /serialized again.*another endpoint/],
     [[BODY, HEADER, `${SECRET}\n`, NOW], /does not look like one/],
     [[{} as string, HEADER, SECRET, NOW], /request\.arrayBuffer\(\)/],
     [[BODY, HEADER, SECRET, { now_ms: 0 }], /clock/],

@@ -51,7 +51,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await button(page, "Add endpoint").click();
     secret = await section(page, "Signing secret").locator("code").innerText();
     assert.match(secret, /^whsec_/);
-    await button(page, "I have kept it").click();
+    await button(page, "I have stored it").click();
     assert.equal(await page.getByText(secret).count(), 0);
     const details = await section(page, "Details").innerText();
     assert.match(details, /All events/);
@@ -285,9 +285,9 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await page.getByRole("checkbox", { name: "payment.refunded" }).check();
     await button(page, "Save").click();
     await section(page, "Details").getByText("payment.refunded").waitFor();
-    await button(page, "Roll secret…").click();
-    await page.getByLabel("The older secret").selectOption({ label: "One hour" });
-    await button(page, "Roll secret").click();
+    await button(page, "Rotate secret…").click();
+    await page.getByLabel("Older secrets expire").selectOption({ label: "After one hour" });
+    await button(page, "Rotate secret").click();
     const rolled = await section(page, "Signing secret").locator("code").innerText();
     assert.notEqual(rolled, secret);
     await button(page, "Delete…").click();

@@ -51,15 +51,15 @@ for (const [text, currency, amount_minor] of TYPED) {
 }
 
 const REFUSED: [text: string, currency: string, message: RegExp][] = [
-  ["", "EUR", /needed/],
+  ["", "EUR", /Enter an amount/],
   ["ten", "EUR", /not an amount: write it like 19.99/],
   ["1,000.00", "EUR", /not an amount/],
   ["1e3", "EUR", /not an amount/],
   ["0x10", "EUR", /not an amount/],
   [".", "EUR", /not an amount/],
   ["1.2.3", "EUR", /not an amount/],
-  ["1.999", "EUR", /too fine: EUR has 2 decimals/],
-  ["1.5", "JPY", /too fine: JPY has no decimals/],
+  ["1.999", "EUR", /too many decimals: EUR has at most 2 decimals/],
+  ["1.5", "JPY", /too many decimals: JPY has no decimals/],
   ["90071992547409.93", "EUR", /too large/],
 ];
 

@@ -83,7 +83,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view("connect-refused", async () => {
     await page.getByLabel("Test key").last().fill("sk_test_wrong");
     await button("Open the sandbox").click();
-  }, () => page.getByText("This is not a whole test key").waitFor());
+  }, () => page.getByText("This is not a complete test key").waitFor());
   await view(
     "payments-empty",
     () => pasteKey(page, start.test_key),
@@ -206,8 +206,8 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   for (
     const [name, title] of [["Edit…", "Edit the endpoint"], [
-      "Roll secret…",
-      "Roll the signing secret",
+      "Rotate secret…",
+      "Rotate the signing secret",
     ], ["Delete…", "Delete the endpoint?"]] as const
   ) {
     await view(

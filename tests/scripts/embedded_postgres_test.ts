@@ -76,7 +76,7 @@ Deno.test("startPostgres() ends with an error if the databases are missing", () 
     const server = await startPostgres({ data_dir, durable: false });
     await Deno.rename(join(server.home, "postgres"), join(server.home, "elsewhere"));
     Deno.kill(server.pid, "SIGKILL");
-    assert.match((await server.exited)?.message ?? "", /are gone/);
+    assert.match((await server.exited)?.message ?? "", /have been deleted/);
   }));
 
 Deno.test("startPostgres() is durable and private, and logs nothing of clients, by default", () =>

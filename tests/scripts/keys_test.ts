@@ -50,7 +50,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       assert.equal(made.code, 0, made.said);
       assert.match(made.out, /^sk_test_[0-9A-Za-z]{49}\n$/);
       assert.ok(!made.said.includes(made.out.trim()));
-      assert.match(made.said, /Made env_[0-9a-z]{26}, the test environment of "acme"/);
+      assert.match(made.said, /Created env_[0-9a-z]{26}, the test environment of "acme"/);
       assert.equal(await status(made.out.trim()), 200);
       const listed = await keys(env, "list");
       assert.ok(listed.out.includes(`sk_test_...${made.out.trim().slice(-4)}`), listed.out);
@@ -60,7 +60,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
     });
     await t.step("a second create joins the account's environment of its mode", async () => {
       const again = await keys(env, "create", "--mode", "test", "--account", "acme");
-      assert.ok(!again.said.includes("Made env_"), again.said);
+      assert.ok(!again.said.includes("Created env_"), again.said);
       const live = await keys(env, "create", "--mode", "live", "--account", "acme");
       assert.match(live.out, /^sk_live_/);
       const rows = await service.sql`
@@ -84,7 +84,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       await service.setClock(null);
       const listed = await keys(env, "list");
       assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*acme_test_\\.\\.\\.`));
-      assert.match(listed.out, /only payments:read events:read/);
+      assert.match(listed.out, /scopes: payments:read events:read/);
     });
     await t.step("API_KEY_PREFIX is the default of --prefix", async () => {
       const prefixed = { ...env, API_KEY_PREFIX: "shop" };
@@ -112,9 +112,9 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       const expires = new Date(Date.now() + 3_600_000).toISOString();
       const made = await keys(env, "create", "--mode", "test", "--expires", expires);
       const turned = await keys(env, "rotate", idIn(made), "--expires-in", "0");
-      assert.ok(turned.said.includes(`still ends at ${expires}`), turned.said);
+      assert.ok(turned.said.includes(`still expires at ${expires}`), turned.said);
       const listed = await keys(env, "list");
-      assert.match(listed.out, new RegExp(`${idIn(made)} .*, until ${expires.slice(0, 10)}`));
+      assert.match(listed.out, new RegExp(`${idIn(made)} .*, expires ${expires.slice(0, 10)}`));
       await service.sql`update pay.api_keys set expires_at = '2026-01-02' where id = ${idIn(made)}`;
       await service.sql`update pay.api_key_secrets set expires_at = '2026-01-02'
         where api_key_id = ${idIn(made)}`;
@@ -124,13 +124,13 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         new RegExp(`${idIn(made)} .*expired 2026-01-02`),
       );
       const lifted = await keys(env, "rotate", idIn(made));
-      assert.match(lifted.said, /its expiry, which had passed, is lifted/);
+      assert.match(lifted.said, /the key had expired, and now has no expiry/);
       assert.deepEqual([await status(lifted.out.trim()), await status(turned.out.trim())], [
         200,
         401,
       ]);
     });
-    await t.step("create says that there are 100 live keys", async () => {
+    await t.step("create says that there are 100 active keys", async () => {
       const environment = ["--environment", service.other.environment_id];
       await service.sql`
         insert into pay.api_keys (id, environment_id, livemode, name)
@@ -138,7 +138,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         from generate_series(1, 99) as n`;
       const refused = await keys(env, "create", "--mode", "test", ...environment);
       assert.deepEqual([refused.code, refused.out], [1, ""]);
-      assert.match(refused.said, /100 live keys already/);
+      assert.match(refused.said, /100 active keys already/);
     });
     await t.step("revoke without a terminal requires --yes", async () => {
       const made = await keys(env, "create", "--mode", "test");
@@ -192,7 +192,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       async () => {
         const place = ["--environment", service.live.environment_id];
         const refused = await keys(env, "create", "--mode", "test", ...place);
-        assert.match(refused.said, /^--mode test contradicts --environment/);
+        assert.match(refused.said, /^--mode test does not match --environment/);
         const secret = await keys(env, "revoke", service.key.text, "--yes");
         assert.equal(secret.code, 2);
         assert.ok(!secret.said.includes(service.key.text));

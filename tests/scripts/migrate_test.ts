@@ -149,7 +149,7 @@ const REFUSALS: [name: string, files: Record<string, string | null>, message: Re
   [
     "that is newer",
     { "20260103000000_two.sql": null },
-    /^The database has migration 20260103000000, which .* made by a newer version\. Nothing was/,
+    /^The database has migration 20260103000000, which .* created by a newer version\. Nothing was/,
   ],
   [
     "with a migration that has no file",
@@ -164,7 +164,7 @@ const REFUSALS: [name: string, files: Record<string, string | null>, message: Re
   [
     "with another text of a migration",
     { "20260103000000_two.sql": "insert into steps values (3);" },
-    /^The database has another 20260103000000_two\.sql than this version/,
+    /^The database has a different 20260103000000_two\.sql than this version/,
   ],
 ];
 

@@ -50,9 +50,11 @@ const FILES = { "1_a.sql": "select 1;", "2_b.sql": "select 2;" };
 const BREACHES: [name: string, change: Record<string, string | null>, problems: RegExp[]][] = [
   ["nothing", {}, []],
   ["a later migration", { "3_c.sql": "select 3;" }, []],
-  ["an edited one", { "1_a.sql": "select 1; " }, [/^1_a\.sql is released and has been edited/]],
-  ["a missing one", { "2_b.sql": null }, [/^2_b\.sql is released and missing$/]],
-  ["a renamed one", { "2_b.sql": null, "2_c.sql": FILES["2_b.sql"] }, [/^2_b\.sql .* missing$/]],
+  ["an edited one", { "1_a.sql": "select 1; " }, [/^1_a\.sql is released, but has been edited/]],
+  ["a missing one", { "2_b.sql": null }, [/^2_b\.sql is released, but is missing: restore it$/]],
+  ["a renamed one", { "2_b.sql": null, "2_c.sql": FILES["2_b.sql"] }, [
+    /^2_b\.sql .* missing: restore it$/,
+  ]],
   [
     "one in between",
     { "11_b.sql": "select 3;" },
@@ -114,12 +116,12 @@ const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = 
     "release",
     ["99.0.0"],
     1,
-    /^deno\.json has version .*, not 99\.0\.0\n.*CHANGELOG\.md has no .*\n99\.0\.0 is not released$/s,
+    /^deno\.json has version .*, not 99\.0\.0\n.*CHANGELOG\.md has no .*\n99\.0\.0 was not released$/s,
   ],
   ["schema_dump", ["--release"], 2, /^Usage: deno task schema \[--check \| --release NAME\]/],
   ["schema_dump", ["--chekc"], 2, /^Usage: deno task schema/],
   ["schema_dump", ["--check", "now"], 2, /^Usage: deno task schema/],
-  ["schema_dump", ["--release", "a-b"], 1, /^--release "a-b": the name of the migration must be/],
+  ["schema_dump", ["--release", "a-b"], 1, /^--release "a-b": the name of a migration must only/],
 ];
 
 for (const [script, args, code, said] of REFUSED) {

@@ -186,7 +186,7 @@ Deno.test("deno task start names PORT if it is in use, before it starts anything
     const { code, output } = await runStart({ DATA_DIR: data_dir, PORT: String(port) });
     listener.close();
     assert.equal(code, 1);
-    assert.match(output, new RegExp(`^PORT ${port} is taken .*\\n$`));
+    assert.match(output, new RegExp(`^PORT ${port} is in use .*\\n$`));
     await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
   }));
 

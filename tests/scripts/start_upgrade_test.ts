@@ -51,7 +51,7 @@ Deno.test("deno task start upgrades an older data folder, and an older version r
       });
 
       const refusal =
-        /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was made by a newer version\. Nothing was changed: start the version that made it, or set DATA_DIR to a new folder$/m;
+        /^DATA_DIR "[^"]*": its database has migration 30000101000000, which .* it was created by a newer version\. Nothing was changed: start the version that created it, or set DATA_DIR to a new folder$/m;
       await t.step("a start of this version refuses the folder and names the remedy", async () => {
         const { code, output } = await runStart(env);
         assert.equal(code, 1);

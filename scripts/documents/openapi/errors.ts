@@ -27,7 +27,7 @@ const TITLES: Record<number, string> = {
   503: "ServiceUnavailable",
 };
 
-/** What every operation with a key can answer. */
+/** Codes that every operation with a key can answer. */
 const COMMON: readonly ErrorCode[] = [
   "invalid_parameter",
   "unauthorized",
@@ -38,7 +38,7 @@ const COMMON: readonly ErrorCode[] = [
   "service_unavailable",
 ];
 
-/** What an operation with a body can answer besides. */
+/** Further codes that an operation with a body can answer. */
 const WITH_BODY: readonly ErrorCode[] = [
   "invalid_json",
   "payload_too_large",
@@ -47,7 +47,7 @@ const WITH_BODY: readonly ErrorCode[] = [
   "idempotency_in_progress",
 ];
 
-/** Every response that was asked for, by name. */
+/** The responses that operations refer to, by name. */
 const responses = new Map<string, Json>();
 
 /** The error responses of an operation, by status. */
@@ -83,7 +83,10 @@ function responseRef(status: number, codes: readonly ErrorCode[]): Json {
   return { $ref: `#/components/responses/${name}` };
 }
 
-/** The status in words, where a set has all codes that its kind of operation can answer, or codes. */
+/**
+ * Returns the status in words plus the additional codes if the set contains all common codes of the
+ * status, or else its codes.
+ */
 function responseName(status: number, codes: readonly ErrorCode[]): string {
   const of_status = (list: readonly ErrorCode[]) =>
     list.filter((code) => ERROR_CATALOGUE[code].status === status);

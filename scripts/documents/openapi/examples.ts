@@ -20,7 +20,7 @@ export interface Exchange {
   answer: Json;
 }
 
-/** Everything that is recorded. */
+/** The content of examples.json. */
 export interface Recorded {
   exchanges: Exchange[];
   /** The body of each error. */
@@ -49,7 +49,7 @@ export function examplesOf(operation: string) {
 
 /** `components.examples`: each event, and each error that an operation can answer. */
 export function componentExamples(): Record<string, Json> {
-  // This one is no operation's: it is the answer where there is none.
+  // No operation answers this code: it means that the path has no operation for the method.
   const { method_not_allowed: _, ...shown } = errors;
   const all = [
     ...Object.entries(shown).map(([code, value]) => [errorExampleName(code), { value }] as const),

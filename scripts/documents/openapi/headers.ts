@@ -62,7 +62,7 @@ export const EVERY_ANSWER = ["Request-Id", "Cache-Control", "X-Content-Type-Opti
 /** Headers of every answer to a request with a key. */
 export const WITH_KEY = [...EVERY_ANSWER, "RateLimit-Policy", "RateLimit", "Unknown-Parameters"];
 
-/** All of them, by name without dashes. */
+/** All headers, by name without dashes. */
 export function componentHeaders(): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(HEADERS).map(([name, header]) => [

@@ -12,12 +12,12 @@ import { SANDBOX_OPERATIONS } from "../../../shared/http/sandbox_operations.ts";
 
 /** An operation at one of its addresses. */
 export interface Address {
-  /** Unique: of an alias another than the operation's own. */
+  /** Unique. An alias does not have the id of its operation. */
   id: string;
   operation: Operation;
   /** `/api-v1-payments/v1/payments/{id}` */
   path: string;
-  /** The operation's own address, if this is another. */
+  /** The main address of the operation if this address is an alias, or null. */
   alias_of: string | null;
 }
 

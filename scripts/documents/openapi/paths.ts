@@ -40,9 +40,9 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
   },
 };
 
-/** Tag of the operations at other addresses than their own. */
+/** Tag of aliases: operations at further addresses. */
 export const ALIASES_TAG = "Aliases";
-/** Tag of what the operator's machines call. */
+/** Tag of the addresses that no API key opens: health, the document, and the operator's calls. */
 export const SERVICE_TAG = "Service";
 
 /** All path items. */
@@ -62,7 +62,7 @@ function describe({ id, operation, path, alias_of }: Address): Json {
     `Scope: \`${scope}\`.`,
     ...(test_only ? ["Test keys only."] : []),
   ];
-  // An alias refers to its own operation, which has them.
+  // Only the main address has the examples.
   const [requests, answers] = alias_of === null
     ? [{ examples: examplesOf(id).requests }, { examples: examplesOf(id).answers }]
     : [{}, {}];
@@ -129,7 +129,7 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
   };
 }
 
-/** What needs no API key. */
+/** Path items of the addresses without an API key. */
 function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),

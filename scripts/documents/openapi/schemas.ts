@@ -11,12 +11,12 @@ import { OPERATIONS } from "./operations.ts";
 export type Json = { [name: string]: unknown };
 
 const FOLDER = new URL("../../../shared/schema/", import.meta.url);
-/** What zod writes as the bounds of a safe integer, which is no rule of ours. */
+/** Bounds that zod writes for every safe integer. They are not rules of the API. */
 const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 /** Formats whose pattern says nothing more to a reader. */
 const KNOWN_FORMATS: readonly unknown[] = ["date-time", "email"];
 
-/** What requests carry, by name. */
+/** Names of the schemas of requests. */
 const SENT = /(?<!^Error)(Body|Input|Query)$/;
 
 const registry = z.registry<{ id: string }>();
@@ -76,7 +76,7 @@ function refTo(name: string): string {
   return `#/components/schemas/${name}`;
 }
 
-/** Single values stand where they are used; what has members or a set of values gets a name. */
+/** Objects, unions and enums become components. Other schemas are written where they are used. */
 function isComponent(name: string, { def }: z.ZodType): boolean {
   return ["object", "enum", "union"].includes(def.type) || name.endsWith("Input");
 }
@@ -86,13 +86,13 @@ function listedItem(schema: z.ZodType): z.ZodType | undefined {
   return schema.shape.data.element as z.ZodType;
 }
 
-/** Takes out what is noise to a reader, and adds what zod leaves out. */
+/** Removes details that do not help a reader. Adds discriminators and short forms. */
 function tidy(schema: z.ZodType, json: Json): void {
   if (KNOWN_FORMATS.includes(json.format)) delete json.pattern;
   for (const bound of ["minimum", "maximum"]) {
     if (SAFE.includes(json[bound] as number)) delete json[bound];
   }
-  // Members may be added to answers at any time: clients must not refuse them.
+  // Answers can get new members at any time, so clients must accept unknown ones.
   if (json.additionalProperties === false) delete json.additionalProperties;
   const { propertyNames } = json as { propertyNames?: Json };
   if (propertyNames && Object.keys(propertyNames).length === 1) delete json.propertyNames;
@@ -113,7 +113,7 @@ function addDiscriminator(schema: z.ZodDiscriminatedUnion, json: Json): void {
   json.discriminator = { propertyName, mapping };
 }
 
-/** An input whose plain text stands for its first member. */
+/** Describes an input that is an object, or a string with the value of its first member. */
 function acceptText(schema: z.ZodPipe, json: Json): void {
   const { description, ...object } = json;
   const [first] = Object.keys((schema.def.out as z.ZodObject).shape);

@@ -1,4 +1,4 @@
-// The edge function api-v1-payments. Everything it does stands in shared/.
+// Serves the edge function api-v1-payments. Its code is in shared/.
 import { openDependencies } from "../../../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
 

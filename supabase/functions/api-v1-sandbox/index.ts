@@ -1,4 +1,4 @@
-// The edge function api-v1-sandbox. Everything it does stands in shared/.
+// Serves the edge function api-v1-sandbox. Its code is in shared/.
 import { openDependencies } from "../../../shared/http/dependencies.ts";
 import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
 

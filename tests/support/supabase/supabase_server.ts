@@ -104,7 +104,7 @@ export async function startSupabaseServer(
       await run.end();
       await meanwhile?.();
       const next = await launch(port);
-      if ("failure" in next) throw new Error(next.words);
+      if ("failure" in next) throw new Error(next.output);
       run = next;
     },
     async close() {
@@ -128,6 +128,6 @@ async function launchOnFreePort(
     const port = freePort();
     const run = await launch(port);
     if (!("failure" in run)) return [run, port] as const;
-    if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.words);
+    if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.output);
   }
 }
