@@ -254,23 +254,23 @@ create view pay.health with (security_invoker=true) (
   failed_relay_wakes_last_hour bigint
 );
 alter view pay.health owner to pay_owner;
-comment on view pay.health is 'How the service is: one row.';
+comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
-comment on column pay.health.oldest_due_seconds is 'How long the oldest of them has been due; 0 if there is none.';
-comment on column pay.health.pending_deliveries is 'Due, under way or waiting for a retry; up to 100 000.';
+comment on column pay.health.oldest_due_seconds is 'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+comment on column pay.health.pending_deliveries is 'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is 'Deliveries created in the last hour that have failed.';
-comment on column pay.health.failing_endpoints is 'Enabled endpoints whose last delivery did not arrive.';
-comment on column pay.health.oracle_findings is 'What the check of the books has found; always 0. Null: it has never run.';
-comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
-comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
-comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
-comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
-comment on column pay.health.last_relay_wake_at is 'Last run of the job that wakes the relay. Null: none, or not visible.';
-comment on column pay.health.last_retention_at is 'Last run of the job of retention. Null: none, or not visible.';
-comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
-comment on column pay.health.last_relay_status is 'Status of the functions'' answer to the last wake of the relay; null: there is none.';
-comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
+comment on column pay.health.failing_endpoints is 'Enabled endpoints whose last attempt failed.';
+comment on column pay.health.oracle_findings is 'Findings of the check of the books. Should be 0. Null if the check has never run.';
+comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
+comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
+comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.last_relay_wake_at is 'Time of the last run of the job that wakes the relay. Null if none is visible.';
+comment on column pay.health.last_retention_at is 'Time of the last run of the retention job. Null if none is visible.';
+comment on column pay.health.failed_cron_runs is 'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
+comment on column pay.health.last_relay_status is 'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
+comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -399,7 +399,7 @@ create view pay.oracle_bodies with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_bodies owner to pay_owner;
-comment on view pay.oracle_bodies is 'R5: what is answered of a payment or transfer is what its row and its newest event say';
+comment on view pay.oracle_bodies is 'R5: the body of a payment or transfer agrees with its row and its newest event';
 
 -- view pay.oracle_delivery_order
 create view pay.oracle_delivery_order with (security_invoker=true) (
@@ -408,7 +408,7 @@ create view pay.oracle_delivery_order with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_delivery_order owner to pay_owner;
-comment on view pay.oracle_delivery_order is 'R7: per endpoint and payment, the first attempts come in the order of sequence';
+comment on view pay.oracle_delivery_order is 'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) (
@@ -417,7 +417,7 @@ create view pay.oracle_effects with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_effects owner to pay_owner;
-comment on view pay.oracle_effects is 'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
+comment on view pay.oracle_effects is 'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
 -- view pay.oracle_endless_deliveries
 create view pay.oracle_endless_deliveries with (security_invoker=true) (
@@ -426,7 +426,7 @@ create view pay.oracle_endless_deliveries with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_endless_deliveries owner to pay_owner;
-comment on view pay.oracle_endless_deliveries is 'R6: no delivery waits for ever';
+comment on view pay.oracle_endless_deliveries is 'R6: no delivery waits longer than the retry schedule allows';
 
 -- table pay.oracle_findings
 create table pay.oracle_findings (
@@ -456,7 +456,7 @@ create view pay.oracle_kept_answers with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_kept_answers owner to pay_owner;
-comment on view pay.oracle_kept_answers is 'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
+comment on view pay.oracle_kept_answers is 'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
 -- view pay.oracle_ledger_legs
 create view pay.oracle_ledger_legs with (security_invoker=true) (
@@ -465,7 +465,7 @@ create view pay.oracle_ledger_legs with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_ledger_legs owner to pay_owner;
-comment on view pay.oracle_ledger_legs is 'R4: the legs of a ledger transaction are numbered without a gap, and belong to one subject';
+comment on view pay.oracle_ledger_legs is 'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
 -- view pay.oracle_ledger_totals
 create view pay.oracle_ledger_totals with (security_invoker=true) (
@@ -483,7 +483,7 @@ create view pay.oracle_moves with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_moves owner to pay_owner;
-comment on view pay.oracle_moves is 'R5: a payment or transfer has made legal moves only';
+comment on view pay.oracle_moves is 'R5: each event of a payment or transfer is a legal move after the event before it';
 
 -- view pay.oracle_orphans
 create view pay.oracle_orphans with (security_invoker=true) (
@@ -492,7 +492,7 @@ create view pay.oracle_orphans with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_orphans owner to pay_owner;
-comment on view pay.oracle_orphans is 'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
+comment on view pay.oracle_orphans is 'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
 
 -- view pay.oracle_outbox
 create view pay.oracle_outbox with (security_invoker=true) (
@@ -501,7 +501,7 @@ create view pay.oracle_outbox with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_outbox owner to pay_owner;
-comment on view pay.oracle_outbox is 'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
+comment on view pay.oracle_outbox is 'R6: every event has a delivery to every endpoint that subscribes to it';
 
 -- view pay.oracle_payment_money
 create view pay.oracle_payment_money with (security_invoker=true) (
@@ -510,7 +510,7 @@ create view pay.oracle_payment_money with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_payment_money owner to pay_owner;
-comment on view pay.oracle_payment_money is 'R4: the money of a payment is where its status says';
+comment on view pay.oracle_payment_money is 'R4: each account holds the amount of a payment that the status of the payment requires';
 
 -- view pay.oracle_refund_bodies
 create view pay.oracle_refund_bodies with (security_invoker=true) (
@@ -519,7 +519,7 @@ create view pay.oracle_refund_bodies with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_refund_bodies owner to pay_owner;
-comment on view pay.oracle_refund_bodies is 'R5: what is answered of a refund is what its row and its event say';
+comment on view pay.oracle_refund_bodies is 'R5: the body of a refund agrees with its row and its event';
 
 -- view pay.oracle_refunds
 create view pay.oracle_refunds with (security_invoker=true) (
@@ -528,7 +528,7 @@ create view pay.oracle_refunds with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_refunds owner to pay_owner;
-comment on view pay.oracle_refunds is 'R5: the refunds of a payment are what it says, and no more than its amount';
+comment on view pay.oracle_refunds is 'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) (
@@ -546,7 +546,7 @@ create view pay.oracle_transfer_money with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_transfer_money owner to pay_owner;
-comment on view pay.oracle_transfer_money is 'R4: the money of a transfer is where its status says';
+comment on view pay.oracle_transfer_money is 'R4: each account holds the amount of a transfer that the status of the transfer requires';
 
 -- table pay.payments
 create table pay.payments (

@@ -20,13 +20,14 @@
 --   expired, replay, rate_limited, conflict, in_progress
 --                        the stored answer of the idempotency key
 --   and then the outcomes of the operation.
--- Replays are never counted. Requests that are sent again (resetting, stale, expired) are neither.
--- Concurrency: a request in a sandbox shares its advisory lock ('environment ' and the id) until
--- the transaction ends, and a reset has it alone. Nobody locks live environments: they are never
--- reset.
+-- Replays are never counted. Requests that are sent again (resetting, stale, expired) are not
+-- counted either.
+-- Concurrency: a request in a sandbox shares the sandbox's advisory lock ('environment ' and the
+-- id) until the transaction ends. A reset holds that lock alone. Live environments have no such
+-- lock, because they are never reset.
 
--- Notes that secrets are in use. Called when the last note is an hour old; a row that another
--- transaction is noting is skipped, so that no request waits here. Internal.
+-- Records that secrets are in use. pay.admit calls it for secrets whose last_used_at is null or an
+-- hour old. It skips rows that another transaction has locked, so no request waits here. Internal.
 create or replace function pay.note_use(p_hashes bytea[], p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -46,12 +47,12 @@ end
 $$;
 
 -- Admits the requests of a list: finds the keys that they present, opens the environments of the
--- valid ones for row-level security until the transaction ends, notes that they are in use, and
--- decides the outcome of each request as described above. Element n belongs to request n. This is
--- the one place that says which key opens an environment. Internal.
--- p_hold     "shared": a sandbox whose lock cannot be shared is not opened. Its requests do not
---            wait: the connection would be missing elsewhere. "alone": waits for the lock. "none":
---            takes no lock
+-- valid ones for row-level security until the transaction ends, records that they are in use, and
+-- decides the outcome of each request as described above. Element n belongs to request n. Only this
+-- function decides which key opens an environment. Internal.
+-- p_hold     "shared": tries to share the lock of each sandbox. If that fails, the sandbox stays
+--            closed and its requests do not wait, because they would block the connection.
+--            "alone": waits for the lock. "none": takes no lock
 -- p_is_read  true: looks for the stored answers of idempotency keys, and counts the requests.
 --            false: pay.claim does both later
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
@@ -101,8 +102,8 @@ begin
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. A key that is not there is in an environment that is not open,
-  -- or a reset has moved it since.
+  -- A new snapshot under the locks. This statement does not find a key whose environment is not
+  -- open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'

@@ -1,9 +1,10 @@
--- Purpose: the life of API keys: issue, rotate, revoke, list, by the operator's command for every
--- environment, and over HTTP by a key for its own sandbox.
+-- Purpose: create, rotate, revoke and list API keys. The operator's command does so for every
+-- environment; over HTTP a key does so for its own sandbox.
 --
--- No function here ever sees a key's text: only its hash, its shown prefix and its last four.
+-- No function here receives the text of a key, only its hash, its prefix and its last four
+-- characters.
 
--- A key as JSON text, with the secrets that work at p_at but without their texts.
+-- A key as JSON text, with the secrets that are valid at p_at. The texts of secrets are not in it.
 create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
@@ -37,8 +38,9 @@ as $$
   ) t
 $$;
 
--- Adds a secret to a key, which lives as long as the key. The older ones end at p_older_expire_at
--- or at their own end, whichever is earlier. Beyond pay.max_live_secrets() the oldest ends now.
+-- Adds a secret to a key. The new secret expires with the key. The older secrets expire at
+-- p_older_expire_at or at their own expiry, whichever is earlier. If more than
+-- pay.max_live_secrets() would be live, the oldest expires now.
 -- Updates only rows that change. The caller has locked the row of the key. Internal.
 create or replace function pay.add_api_key_secret(
   p_id text,
@@ -89,8 +91,8 @@ begin
 end
 $$;
 
--- Operator: makes an API key with its first secret. The key text itself never gets here.
--- p_environment_id: the public one.
+-- Operator: creates an API key with its first secret. The caller passes the hash of the key and not
+-- its text. p_environment_id: the public id.
 -- Raises program_limit_exceeded if the environment has pay.max_live_keys() live keys.
 create or replace function pay.create_api_key(
   p_id text,
@@ -159,8 +161,8 @@ end
 $$;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
--- False if there is no such key, or it is revoked. Raises program_limit_exceeded if an expired key
--- would exceed pay.max_live_keys().
+-- Returns false if the key does not exist or is revoked. Raises program_limit_exceeded if an
+-- expired key would exceed pay.max_live_keys().
 create or replace function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
@@ -193,7 +195,7 @@ begin
 end
 $$;
 
--- Operator: ends a key. False when there is no such key, or it is revoked already.
+-- Operator: revokes a key. Returns false if the key does not exist or is already revoked.
 create or replace function pay.revoke_api_key(p_id text)
 returns boolean
 language plpgsql volatile security definer
@@ -210,9 +212,8 @@ begin
 end
 $$;
 
--- Whether a caller's key may create, rotate or revoke p_key. Internal.
--- Returns committed, or an outcome of pay.change_api_key: not_found | wider | outlives | ended |
--- full.
+-- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
+-- outcome of pay.change_api_key: not_found | wider | outlives | ended | full. Internal.
 create or replace function pay.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
@@ -237,8 +238,8 @@ as $$
   end
 $$;
 
--- Writes a change of a key that has been judged, and returns the key as JSON text. p_caller is the
--- caller's key; the other parameters are those of pay.change_api_key. Internal.
+-- Writes a change that pay.judge_key_change permits, and returns the key as JSON text. p_caller is
+-- the caller's key; the other parameters are those of pay.change_api_key. Internal.
 create or replace function pay.write_key_change(
   p_caller pay.api_keys,
   p_key pay.api_keys,
@@ -273,17 +274,21 @@ begin
 end
 $$;
 
--- Over HTTP, for the caller's own environment: p_action is create, rotate or revoke.
+-- Creates, rotates or revokes a key in the caller's own environment. The service calls it.
+-- p_action           create | rotate | revoke
 -- p_request          the request, as pay.admit takes it, in a list of one
--- p_key              of a create {name, scopes, expires_at}; scopes is null for all
+-- p_key              for a create: {name, scopes, expires_at}; scopes is null for all
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
 --                    the secret's text in the stored answer. Null for a revocation
--- p_older_expire_at  the end of the older secrets, at the latest
+-- p_older_expire_at  the latest expiry of the older secrets
 -- p_refusal          the 409 to answer and to store if the key to rotate has expired
--- Outcomes: committed (body) | replay | conflict | expired | not_found | wider (the key would have,
---           or has, a scope that the caller lacks) | outlives (the caller ends before the key to
---           rotate) | ended (the key to rotate has expired) | full (pay.max_live_keys() are live) |
---           unauthorized | resetting | forbidden | rate_limited.
+-- Outcomes: those of admission.sql, and
+--           committed (body)
+--           not_found
+--           wider (the key would have, or has, a scope that the caller lacks)
+--           outlives (the caller's key ends before the key to rotate)
+--           ended (the key to rotate has expired)
+--           full (the environment has pay.max_live_keys() live keys).
 create or replace function pay.change_api_key(
   p_request text,
   p_action text,

@@ -2,27 +2,28 @@
 --
 -- pay.commit takes a list of changes and commits them in one statement: it admits the requests,
 -- locks the rows that they change, claims their idempotency keys, and writes payments, refunds,
--- transfers, the ledger, events and deliveries. Changes that do not go through leave nothing behind
--- and do not disturb their neighbours in the list.
+-- transfers, the ledger, events and deliveries. A change that is refused writes nothing and does
+-- not affect the other changes of the list.
 --
 -- Outcomes: those of admission.sql, and
 --           committed
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
--- remaining: the smaller remainder of the key and its environment; null without a limit, and for
--- changes that are sent or decided again (stale, expired, resetting).
+-- remaining: how many requests the rate limits of the key and of its environment still allow, the
+-- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
+-- expired, resetting).
 --
--- Concurrency (READ COMMITTED). Order of locks: the sandbox's own (pay.admit), payments by id,
+-- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
 -- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
 -- stripes of totals (pay.record_movements). No transaction waits for one kind while it holds a
--- later one, so commits do not deadlock. A request that is refused at admission takes none of them.
--- Transfers out of one balance go one by one: each sees what the one before has taken. A twin of a
--- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock,
--- then finds that the sequence has moved on: stale.
+-- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
+-- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
+-- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
+-- if the sequence is then another, the change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. A change whose
--- resource is at another sequence is stale. Of several changes of one resource the first goes
--- through. Internal.
+-- resource is at another sequence is stale. If the list has several changes of one resource, the
+-- first is committed and the others are stale. Internal.
 create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -70,10 +71,9 @@ begin
 end
 $$;
 
--- For the new transfers of a list: takes the locks of the balances that they draw on. A transfer
--- that is more than what is available then is insufficient. A transfer whose idempotency key
--- another request has, or an earlier one of the list, draws nothing: pay.claim finds its answer.
--- Internal.
+-- Locks the balances that the new transfers of a list draw on. A transfer of more than the
+-- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
+-- belongs to an earlier transfer of the list, draws nothing: pay.claim finds its answer. Internal.
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
@@ -101,7 +101,7 @@ begin
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
-      -- A statement after the lock, so that it sees what the one before has taken.
+      -- A separate statement after the lock, so that it sees the transfers committed before.
       v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
     if v_draw.whole_key = any (v_keys) or exists (
@@ -109,7 +109,7 @@ begin
       where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
         and k.key = v_draw.idempotency_key
     ) then
-      -- Sent again if the answer is gone when pay.claim looks for it: nothing was drawn.
+      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
       p_found[v_draw.n].outcome := 'expired';
     elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
@@ -122,9 +122,9 @@ begin
 end
 $$;
 
--- Writes the payments of the committed changes: a change that expects a sequence updates, another
--- one inserts. p_won, p_environments: the n of the committed changes, and the environment of each;
--- p_moved: the n of changes that update. Internal.
+-- Writes the payments of the committed changes: a change that expects a sequence updates its
+-- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
+-- environment of each. p_moved: the n of the changes that update. Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -209,8 +209,8 @@ begin
 end
 $$;
 
--- Writes the events of the committed changes, with a delivery for each endpoint that takes them;
--- returns how many deliveries. Internal.
+-- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
+-- them. Returns the number of deliveries. Internal.
 create or replace function pay.write_events(
   p_events json, p_won integer[], p_environments text[]
 )
@@ -262,8 +262,9 @@ $$;
 -- p_ledger        as pay.record_movements takes it
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character
--- p_patience_ms   how long locks are waited for, instead of the 3 s of a twin
--- n ties a row to its change. deliveries: how many deliveries the whole list made due.
+-- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
+-- n is the place of a row's change in the list. deliveries is the number of deliveries that the
+-- whole list made due.
 create or replace function pay.commit(
   p_changes text,
   p_payments text,

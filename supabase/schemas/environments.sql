@@ -1,6 +1,7 @@
 -- Purpose: environments, for the operator.
 
--- Operator: makes an environment. Raises unique_violation for a second live one of an account.
+-- Operator: creates an environment. Raises unique_violation if the account already has a live
+-- environment and the new one is live too.
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
@@ -14,8 +15,8 @@ begin
 end
 $$;
 
--- The id that an environment has at the moment, by its public one; null if there is none. A sandbox
--- is not reset until the transaction ends. Internal.
+-- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
+-- so that it is not reset before the transaction ends. Internal.
 create or replace function pay.hold_environment(p_public_id text)
 returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -36,8 +37,8 @@ begin
 end
 $$;
 
--- Operator: the public id of the environment of a mode of an account, or none. Of several sandboxes
--- the first.
+-- Operator: the public id of an account's live environment or sandbox; null if there is none. If
+-- the account has several sandboxes, the first.
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer

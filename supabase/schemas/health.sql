@@ -1,10 +1,11 @@
 -- Purpose: pay.health, one row about the state of the service, for the operator and for monitoring.
 -- docs/operations.md says which values need attention.
 --
--- Every number is cheap at any size: it comes from an index, covers the last hour, or stops at
--- 100 000. Each part of the row is a function of its own, for pay_operator.
+-- Every number is cheap at any size of the database: it comes from an index, covers the last hour,
+-- or stops at 100 000. Each part of the row is a function of its own, which pay_operator may
+-- execute.
 
--- The outbox: deliveries and endpoints.
+-- The state of the outbox: deliveries and endpoints.
 create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
@@ -64,7 +65,7 @@ end
 $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
--- The books: the findings of the hourly check.
+-- The findings of the hourly check of the books.
 create or replace function pay.read_books()
 returns table (
   oracle_findings bigint,
@@ -92,7 +93,7 @@ end
 $$;
 grant execute on function pay.read_books() to pay_operator;
 
--- Retention, the keys and the address of the relay.
+-- Whether retention is behind, the number of keys, and whether the relay has an address.
 create or replace function pay.read_service()
 returns table (
   is_retention_behind boolean,
@@ -153,8 +154,8 @@ grant execute on function pay.read_cron() to pay_operator;
 -- caller's rights; nulls if pg_net is not installed or the caller may not read its answers. pg_cron
 -- counts a queued request as a success. Other jobs may use pg_net: an answer belongs to a wake if
 -- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
--- answer has failed: the worker of pg_net does not run. Answers older than ten minutes may be
--- deleted (pg_net.ttl).
+-- answer counts as failed, because the worker of pg_net does not run. pg_net can delete answers
+-- that are older than ten minutes (pg_net.ttl).
 create or replace function pay.read_wakes()
 returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
 language plpgsql volatile
@@ -195,31 +196,32 @@ create or replace view pay.health with (security_invoker = true) as
   cross join pay.read_service() s
   cross join pay.read_cron() c
   cross join pay.read_wakes() w;
-comment on view pay.health is 'How the service is: one row.';
+comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
-  'How long the oldest of them has been due; 0 if there is none.';
+  'For how many seconds the oldest due delivery has been due; 0 if none is due.';
 comment on column pay.health.pending_deliveries is
-  'Due, under way or waiting for a retry; up to 100 000.';
+  'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is
   'Deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
-  'Enabled endpoints whose last delivery did not arrive.';
+  'Enabled endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
-  'What the check of the books has found; always 0. Null: it has never run.';
-comment on column pay.health.books_checked_at is 'When pay.note_findings ran last.';
-comment on column pay.health.is_retention_behind is 'There are events older than 31 days.';
-comment on column pay.health.test_keys is 'API keys of sandboxes that are not revoked.';
-comment on column pay.health.live_keys is 'Live API keys that are not revoked.';
-comment on column pay.health.is_relay_configured is 'pay.configure_relay has been called.';
+  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
+comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
+comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'True if pay.configure_relay was called.';
 comment on column pay.health.last_relay_wake_at is
-  'Last run of the job that wakes the relay. Null: none, or not visible.';
+  'Time of the last run of the job that wakes the relay. Null if none is visible.';
 comment on column pay.health.last_retention_at is
-  'Last run of the job of retention. Null: none, or not visible.';
-comment on column pay.health.failed_cron_runs is 'Of our jobs, among the last 1000 runs of all.';
+  'Time of the last run of the retention job. Null if none is visible.';
+comment on column pay.health.failed_cron_runs is
+  'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
 comment on column pay.health.last_relay_status is
-  'Status of the functions'' answer to the last wake of the relay; null: there is none.';
+  'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
 comment on column pay.health.failed_relay_wakes_last_hour is
-  'Wakes without a 2xx answer. Null: pg_net is not installed, or its answers are not readable.';
+  'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 
 grant select on pay.health to pay_operator;

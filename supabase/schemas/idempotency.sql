@@ -1,5 +1,5 @@
--- Purpose: the idempotency keys of requests, one by one and in lists: a key is claimed with the
--- answer to store before the operation writes, and released if the operation refuses.
+-- Purpose: the idempotency keys of requests, one by one and in lists. An operation claims the key
+-- together with the answer to store before it writes, and releases the key if it refuses.
 --
 -- Concurrency: a twin of a request waits at the unique index until the first transaction has ended.
 -- It then finds the first answer in a new snapshot, with a statement of its own. A twin that waits
@@ -14,9 +14,9 @@ as $$ select interval '24 hours' $$;
 
 -- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
 -- (another fingerprint), in_progress (a triggered attempt is under way), expired (the answer is
--- over 24 hours old; it is deleted here, so the request can be sent again). Internal.
--- p_is_read: the request is only read. Answers that have expired or are in progress are left to the
---            write that follows.
+-- over 24 hours old; this function deletes it, so the request can be sent again). Internal.
+-- p_is_read: true for a load. Then the function ignores answers that have expired or are in
+--            progress; the write that follows the load decides about them.
 create or replace function pay.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
@@ -78,10 +78,10 @@ begin
 end
 $$;
 
--- Claims the idempotency keys of the requests that may go on, with the answers to store, and counts
--- all requests. A request whose key another one has gets the outcome of the stored answer; a
--- request that was refused before does so as well, because a replay comes before other refusals.
--- Internal.
+-- Claims the idempotency keys of the requests that are still "ok", with the answers to store, and
+-- counts all requests. If another request has the key already, the outcome is that of the stored
+-- answer. The same holds for a request that was refused before (except unauthorized, resetting and
+-- forbidden), because a replay comes before these refusals. Internal.
 create or replace function pay.claim(p_requests json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -124,7 +124,7 @@ begin
       and k.key = a.idempotency_key
       and k.request_id = a.request_id
   );
-  -- If no answer is found below, the one that was in the way is gone: the request is sent again.
+  -- If no answer is found below, another transaction has deleted it: the request is sent again.
   foreach v_n in array v_lost loop
     p_found[v_n].outcome := 'expired';
   end loop;
@@ -138,7 +138,7 @@ begin
 end
 $$;
 
--- Admits a request that is written by itself. Internal.
+-- Admits a single request that writes. Internal.
 create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission
 language plpgsql volatile
@@ -151,7 +151,7 @@ begin
 end
 $$;
 
--- Claims the idempotency key of a request that is written by itself, and counts it. Internal.
+-- Claims the idempotency key of a single request that writes, and counts the request. Internal.
 create or replace function pay.claim_one(p_request text, p_access pay.admission)
 returns pay.admission
 language plpgsql volatile
@@ -164,8 +164,8 @@ begin
 end
 $$;
 
--- Stores the answer of a request under the key that it has claimed. Without a status in p_access,
--- it keeps the status of the claim. Internal.
+-- Stores the answer of a request under the key that the request has claimed. If p_access has no
+-- status, the status of the claim stays. Internal.
 create or replace function pay.keep_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
@@ -181,7 +181,7 @@ begin
 end
 $$;
 
--- Releases the key that a request has claimed: its refusal is not stored. Internal.
+-- Releases the key that a request has claimed, because its refusal is not stored. Internal.
 create or replace function pay.release_key(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile

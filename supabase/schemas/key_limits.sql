@@ -2,18 +2,18 @@
 -- a key, stored keys and secrets that have ended, and rate counters of idle keys.
 --
 -- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
--- latest with its key: api_key_secrets.expires_at is the earlier of both, so the entry functions
--- read only the secret (ADR 0030).
+-- latest with its key. api_key_secrets.expires_at is the earlier of the two times, so the entry
+-- functions read only the secret (ADR 0030).
 
--- Most keys of an environment that are neither revoked nor expired (ADR 0030).
+-- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0030).
 create or replace function pay.max_live_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
--- Most secrets of a key that work at the same time (ADR 0030). Endpoints have the same limit
--- (shared/domain/webhooks/endpoint_secret.ts).
+-- The maximum number of secrets of a key that are valid at the same time (ADR 0030). Endpoints have
+-- the same limit (shared/domain/webhooks/endpoint_secret.ts).
 create or replace function pay.max_live_secrets()
 returns integer
 language sql immutable parallel safe
@@ -36,9 +36,9 @@ begin
 end
 $$;
 
--- Whether an environment has room for one more live key. Also deletes the oldest of its ended keys
--- when there are more than 1 000, so that creating and revoking in a loop leaves a bounded number
--- of rows. Keys of live environments stay: only an operator makes them, and their list is a record.
+-- Returns whether an environment may have one more live key. If a sandbox has more than 1 000 ended
+-- keys, also deletes the oldest, so that a loop of creating and revoking leaves a bounded number of
+-- rows. Keys of live environments stay: only an operator creates them, and their list is a record.
 -- Internal.
 -- Concurrency: a transaction that makes a key live holds this lock until it ends. The count is a
 -- later statement, so it sees the keys of all transactions that held the lock before.
@@ -72,9 +72,9 @@ begin
 end
 $$;
 
--- Deletes secrets that had ended at p_at, except the newest of each key: lists show its last four
--- characters. The key keeps the last use of the deleted ones. The caller has locked the rows of the
--- keys. Internal.
+-- Deletes secrets that had ended at p_at, except the newest of each key, whose last four characters
+-- lists show. The key keeps the time of the last use of the deleted secrets. The caller has locked
+-- the rows of the keys. Internal.
 create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
 returns bigint
 language plpgsql volatile security definer
@@ -106,10 +106,10 @@ begin
 end
 $$;
 
--- Retention of one environment's keys, a batch of each kind: secrets that have ended, keys of a
--- sandbox that ended 30 days ago, secrets of endpoints that have ended, rate counters that were
--- idle for an hour. Returns the number of deleted and shortened rows. Locked rows are left for the
--- next run. The server's clock decides which rows have ended. Internal.
+-- Deletes one batch of each kind from an environment: secrets that have ended, keys of a sandbox
+-- that ended 30 days ago, secrets of endpoints that have ended, rate counters that were idle for an
+-- hour. Returns the number of deleted and shortened rows. Leaves locked rows for the next run. The
+-- server's clock decides which rows have ended. Internal.
 create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer

@@ -2,9 +2,9 @@
 -- change. The API shows each movement as two entries, a debit and a credit of the same amount
 -- (contract §3).
 
--- The id of a movement's entry. The ids of one change differ in their last character only, the
--- ordinal (shared/core/ids.ts). Leg k has the ordinals 2k + 1 (debit) and 2k + 2 (credit) after its
--- transaction's, and the application gives these ordinals to no other id.
+-- The id of a movement's entry. The ids of one change differ only in their last character, the
+-- ordinal (shared/core/ids.ts). The debit of leg k has the ordinal of its transaction plus 2k + 1,
+-- the credit has that ordinal plus 2k + 2. The application gives these ordinals to no other id.
 create or replace function pay.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
 )
@@ -54,10 +54,10 @@ as $$
 $$;
 
 -- The movements that a page of ledger entries needs, newest first, each with its number among the
--- movements that the page reads. A page reads half as many movements as pay.page_rows() says,
--- because each has two entries. The last movement that it may read is always among the rows.
+-- movements that the page reads. A page reads half of pay.page_rows() movements, because each has
+-- two entries. The last movement that it may read is always among the rows.
 -- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
--- credit of a movement whose debit is still to come. Each query has one index to choose, as in
+-- credit of a movement whose debit is on the next page. Each query can use one index only, as in
 -- pay.list_range, and is planned once (ADR 0024). Internal.
 create or replace function pay.page_movements(
   p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
@@ -113,8 +113,9 @@ begin
 end
 $$;
 
--- A page of ledger entries, as pay.list_page gives it. Two movements more than the entries of the
--- page need: the page can begin and end between the two entries of a movement. Internal.
+-- A page of ledger entries, in the form of pay.list_page. It reads two movements more than the
+-- entries of the page need, because the page can begin and end between the two entries of a
+-- movement. Internal.
 create or replace function pay.ledger_page(
   p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
@@ -178,16 +179,17 @@ $$;
 
 -- Adds an amount to the total of two accounts, in a stripe that no other transaction writes.
 --
--- A row stays locked until its transaction has committed, and everybody who moves money between two
--- accounts writes their total. So a total has up to 64 stripes, and each statement takes the first
--- one that is free. If all are taken it waits for one: an amount is never dropped. A stripe is
--- reserved by an advisory lock and not by its row, so that finding one reads no rows. The row is
--- read in a statement after the lock, so it is the version that the last holder has committed.
+-- A row stays locked until its transaction has committed, and every movement between two accounts
+-- updates their total. So a total has up to 64 stripes, and each statement takes the first free
+-- stripe. If all are taken, the statement waits for one, so no amount is lost. The function
+-- reserves a stripe by an advisory lock and not by its row, because it then finds a stripe without
+-- reading rows. It reads the row in a statement after the lock, so it sees the version that the
+-- last holder committed.
 --
--- While an old snapshot is open (a backup), no dead version of a row can be removed, and finding
--- the newest one gets slower with each update. So every 64th update increments the generation,
--- which is part of the primary key. The newest generation is the first entry that a backward scan
--- finds, and it has at most 64 versions. Internal.
+-- While an old snapshot is open (a backup), PostgreSQL cannot remove dead versions of a row, and it
+-- finds the newest version more slowly after each update. So every 64th update increments the
+-- generation, which is part of the primary key. A backward scan finds the newest generation first,
+-- and a generation has at most 64 versions. Internal.
 create or replace function pay.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
@@ -234,10 +236,10 @@ begin
 end
 $$;
 
--- Writes the movements of committed changes, and adds them to the totals: one update for each pair
--- of accounts, however many movements there are. Concurrency: the stripes of totals are the last
--- locks that a commit waits for, and every transaction takes them in the same order. So nobody
--- waits for a holder of a stripe that waits for another lock.
+-- Writes the movements of committed changes, and adds them to the totals with one update for each
+-- pair of accounts. Concurrency: the stripes of totals are the last locks that a commit waits for,
+-- and every transaction takes them in the same order. So the holder of a stripe never waits for
+-- another kind of lock, and commits do not deadlock.
 -- p_ledger        [{n, transaction_id, leg, kind, subject_id, refund_id, debit_account,
 --                 credit_account, amount_minor, currency, created_at}]
 -- p_changes       the n of the changes that are committed
@@ -283,7 +285,7 @@ end
 $$;
 
 -- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe
--- and then the next stripe by the primary key, so that dead generations are passed over
+-- and then the next stripe by the primary key, so it does not read older generations
 -- (pay.add_to_total). Internal.
 create or replace function pay.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)

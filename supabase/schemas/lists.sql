@@ -3,25 +3,26 @@
 --
 -- Outcomes: those of admission.sql; ok | not_found (the parent) | unknown_cursor.
 
--- Most rows that a page reads to find items that match its filters. A page that has read so many
--- ends, however few items it has, and its cursor is the last row that it has read (ADR 0029).
+-- The maximum number of rows that a page reads to find items that match its filters. A page that
+-- has read so many rows ends, even with few or no items. Its cursor is then the last row that it
+-- has read (ADR 0029).
 create or replace function pay.page_rows()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 2000 $$;
 
--- Most bytes of a page's items together. A page shows its first item whatever the size. A hundred
--- usual payments have less than half of this. At its rate limit a key asks for 100 pages a second.
+-- The maximum number of bytes of a page's items together. A page shows its first item whatever its
+-- size. A hundred usual payments have less than half of this number (ADR 0029).
 create or replace function pay.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 262144 $$;
 
--- The first column of the index that reads a list: (column, environment_id, id), or the primary key
--- for environment_id. The index has all rows of one value and one environment in the order of the
--- list.
+-- The first column of the index that reads a list. The index is (column, environment_id, id), or
+-- the primary key if the column is environment_id. In it all rows of one value and one environment
+-- are in the order of the list.
 create or replace function pay.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
@@ -46,9 +47,9 @@ $$;
 
 -- The condition on the index of a list; $1 to $4 as in pay.list_query. p_column is null if a
 -- subquery supplies the rows. The condition compares the column with an array of one element, and
--- the list is ordered by the column: only its own index has that order, so the planner uses it
--- whatever its statistics say. With a plain "=" the planner knows that the column is constant. It
--- could then read the primary key and discard the rows that do not match, without a bound.
+-- the list is ordered by the column. Only the index of this column has that order, so the planner
+-- uses it with any statistics. With a plain "=" the planner knows that the column is constant. It
+-- could then read the primary key and discard an unlimited number of rows that do not match.
 create or replace function pay.list_range(p_kind text, p_column text)
 returns text
 language sql immutable
@@ -69,8 +70,8 @@ as $$
 $$;
 
 -- A query for all events of one subject, whose index by subject has another order than the list;
--- null if there are more rows than a page may read. Its order is that of the index by subject and
--- of no other index. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
+-- null if there are more rows than a page may read. Only the index by subject has the order of the
+-- query. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
 create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
 returns text
 language plpgsql stable
@@ -137,7 +138,7 @@ as $$
   )
 $$;
 
--- A page of the environment that is open, as pay.list gives it. Internal.
+-- A page of the environment that is open, in the form that pay.list returns. Internal.
 create or replace function pay.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
   p_filters jsonb,
@@ -197,8 +198,8 @@ begin
 end
 $$;
 
--- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. Planned for
--- its filters. Internal.
+-- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. PostgreSQL
+-- plans the query for the filters of the request. Internal.
 create or replace function pay.filtered_page(
   p_environment_id text, p_at timestamptz, p_request json,
   out outcome text, out data text, out has_more boolean, out next_cursor text
@@ -252,7 +253,7 @@ $$;
 -- not match the filters.
 -- p_requests  the requests, as pay.admit takes them, with
 --               kind            the name of the table
---               limit           most items of the page
+--               limit           the maximum number of items of the page
 --               starting_after  the cursor; null for the first page
 --               filters         absent without filters. Equality on columns of the table; id_from
 --                               (inclusive) and id_before (exclusive) bound the id and thereby the

@@ -1,10 +1,11 @@
--- Purpose: the entry functions that read one resource of each request, or the balance.
+-- Purpose: the entry functions that read one resource for each request, or the balance.
 --
 -- Outcomes: those of admission.sql; ok | not_found.
 
--- A resource of an open environment as JSON text, or no row's nulls. detail: of a webhook endpoint
--- its revision, the values that its secrets are derived from, the public id of its environment, and
--- its account. Payments are not among the kinds: pay.load reads those of a list together. Internal.
+-- A resource of an open environment as JSON text; null if it does not exist. detail is null except
+-- for a webhook endpoint: its revision, the values that its secrets are derived from, the public id
+-- of its environment, and its account. The function reads no payments, because pay.load reads all
+-- payments of a list together. Internal.
 create or replace function pay.read_resource(
   p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
 )
@@ -43,7 +44,8 @@ $$;
 -- Loads a resource for each request of a list, one statement for all.
 -- p_requests  the requests, as pay.admit takes them, with kind and id. A request without a kind is
 --             admitted and reads nothing
--- With an idempotency key the stored answer comes first: a replay comes before existence.
+-- If the idempotency key of a request has a stored answer, the outcome is replay, also when the
+-- resource does not exist.
 create or replace function pay.load(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
@@ -84,8 +86,8 @@ begin
 end
 $$;
 
--- The sums of each account of each currency, as JSON text (contract §3). Sums are numeric, so
--- their text is exact beyond 2^53 too.
+-- The sums of each account in each currency, as JSON text (contract §3). Sums are numeric, so their
+-- text is exact beyond 2^53 too.
 -- p_request  the request, as pay.admit takes it, in a list of one
 create or replace function pay.balance(p_request text)
 returns pay.admission

@@ -1,23 +1,25 @@
--- Purpose: the books check themselves. Each view pay.oracle_* lists the rows that break one promise
--- (docs/reliability.md), with the columns environment_id, subject_id and detail. A view is one
--- statement and reads one snapshot, so it is empty at every moment while the promise holds. The
--- oracles of money and the functions that run all of them stand here; the others stand in
--- oracles_records.sql and oracles_deliveries.sql.
+-- Purpose: oracles, the views that check the data. Each view pay.oracle_* lists the rows that break
+-- one promise (docs/reliability.md), with the columns environment_id, subject_id and detail. A view
+-- is one statement and reads one snapshot, so it is empty at every moment while the promise holds.
+-- This file has the oracles of money and the functions that run all oracles. The other oracles are
+-- in oracles_records.sql and oracles_deliveries.sql.
 --
--- Retention deletes rows kind by kind after 30 days, so the oracles judge rows that are younger
--- than 29 days. In live environments money is never deleted, so rows of any age are judged, by the
--- events that are left. docs/reliability.md lists the defects that no oracle can detect.
+-- Retention deletes rows kind by kind after 30 days, so the oracles check rows that are younger
+-- than 29 days. In live environments retention deletes no payments, refunds, transfers and
+-- movements. The oracles check these at any age, against the events that still exist.
+-- docs/reliability.md lists the defects that no oracle can detect.
 --
 -- The oracles read whole tables. They are for an hourly job or an operator, not for a request.
 
--- The least id without its prefix that is judged: the rows of a younger id are all there.
+-- The suffix (the id without its prefix) of 29 days ago. Retention deletes no row with a later
+-- suffix, so the oracles can rely on these rows.
 create or replace function pay.recent_suffix()
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select pay.id_floor('', now() - interval '29 days') $$;
 
--- Movements of each subject by account: credits less debits.
+-- Credits less debits of each account, over the movements of each subject.
 create or replace view pay.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
@@ -42,9 +44,9 @@ from pay.ledger_movements m
 group by m.environment_id, m.transaction_id
 having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
-  'R4: the legs of a ledger transaction are numbered without a gap, and belong to one subject';
+  'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
--- Where retention has deleted movements, the total is at least the sum of those that are left.
+-- If retention has deleted movements, the total is at least the sum of the remaining ones.
 create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
 select x.environment_id,
   x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
@@ -86,7 +88,7 @@ where (right(p.id, 26) >= (select pay.recent_suffix())
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
 comment on view pay.oracle_payment_money is
-  'R4: the money of a payment is where its status says';
+  'R4: each account holds the amount of a payment that the status of the payment requires';
 
 create or replace view pay.oracle_transfer_money with (security_invoker = true) as
 select t.environment_id, t.id as subject_id,
@@ -107,7 +109,7 @@ where (right(t.id, 26) >= (select pay.recent_suffix())
     or a.external <> case t.status when 'completed' then t.amount_minor else 0 end
   );
 comment on view pay.oracle_transfer_money is
-  'R4: the money of a transfer is where its status says';
+  'R4: each account holds the amount of a transfer that the status of the transfer requires';
 
 create or replace view pay.oracle_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
@@ -122,11 +124,10 @@ where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
 comment on view pay.oracle_refunds is
-  'R5: the refunds of a payment are what it says, and no more than its amount';
+  'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
 
--- The rows of one oracle, without those of environments that a reset has retired: retention deletes
--- these table by table.
--- Internal.
+-- The rows of one oracle, without retired environments, from which retention deletes rows table by
+-- table. Internal.
 create or replace function pay.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer
@@ -151,7 +152,7 @@ as $$
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
 $$;
 
--- Operator: runs every oracle. findings: how many; examples: some of them.
+-- Operator: runs every oracle. Returns for each the number of findings and up to three examples.
 create or replace function pay.check_books()
 returns table (oracle text, promise text, findings bigint, examples text[])
 language plpgsql volatile security definer
@@ -170,8 +171,8 @@ begin
 end
 $$;
 
--- Operator: runs every oracle and notes what is new; how many findings there are now. For the
--- hourly job, whose log gets the warning.
+-- Operator: runs every oracle, records new findings, and returns the present number of findings.
+-- For the hourly job, whose log gets the warnings.
 create or replace function pay.note_findings()
 returns bigint
 language plpgsql volatile security definer
@@ -205,8 +206,8 @@ begin
 end
 $$;
 
--- Operator: forgets what was noted, once it is understood; how many. What is still so is noted
--- again.
+-- Operator: deletes the recorded findings, once their cause is understood. Returns their number.
+-- The next check records findings that still exist.
 create or replace function pay.forget_findings()
 returns bigint
 language plpgsql volatile security definer

@@ -6,8 +6,8 @@ from pay.events e
 join pay.webhook_endpoints t
   on t.environment_id = e.environment_id
   and t.events && pay.patterns_of(e.type)
-  -- Never changed, so it has been enabled all along; the margin is for requests that were under
-  -- way.
+  -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
+  -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
 where e.sequence is not null
@@ -15,19 +15,19 @@ where e.sequence is not null
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
-      -- Deliveries are found by what their event is of.
+      -- The index finds deliveries by their subject.
       and d.subject_id = e.subject_id
   );
 comment on view pay.oracle_outbox is
-  'R6: every event is on its way to, or was delivered to, every endpoint that wanted it';
+  'R6: every event has a delivery to every endpoint that subscribes to it';
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next looked at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
 from pay.webhook_deliveries d
 where d.status = 'pending'
-  -- The longest wait is 24 hours and a fifth, twice that if the receiver asks for it; a lease lasts
-  -- seconds.
+  -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
+  -- for it. A lease lasts seconds.
   and (d.next_attempt_at > now() + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
 union all
@@ -35,7 +35,8 @@ select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
 where d.status = 'pending'
   and greatest(d.next_attempt_at, d.leased_until) < now() - interval '1 hour'
-  -- Behind a slow receiver there is a queue, which moves: not one attempt in this hour or the last.
+  -- A slow receiver has a long queue, which is no defect. So only endpoints without an attempt in
+  -- this hour or the last are listed.
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
@@ -49,10 +50,10 @@ where d.status = 'pending'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
 comment on view pay.oracle_endless_deliveries is
-  'R6: no delivery waits for ever';
+  'R6: no delivery waits longer than the retry schedule allows';
 
 create or replace view pay.oracle_delivery_order with (security_invoker = true) as
-select d.environment_id, d.id as subject_id, 'came before ' || d.before as detail
+select d.environment_id, d.id as subject_id, 'attempted before the earlier ' || d.before as detail
 from (
   select w.environment_id, w.id, w.attempt_count, a.first_at,
     lag(w.id) over earlier as before,
@@ -60,7 +61,7 @@ from (
     lag(w.attempt_count) over earlier as attempt_count_before,
     lag(a.first_at) over earlier as first_at_before
   from pay.webhook_deliveries w
-  -- Never changed, so nothing was called off and sent later on demand.
+  -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
   join pay.webhook_endpoints t
     on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
   cross join lateral (
@@ -69,8 +70,8 @@ from (
   where w.sequence is not null
   window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
 ) d
--- Each time is that of the isolate that made the attempt: their clocks differ a little.
+-- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
 where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
 comment on view pay.oracle_delivery_order is
-  'R7: per endpoint and payment, the first attempts come in the order of sequence';
+  'R7: for each endpoint and payment, first attempts are made in the order of sequence';

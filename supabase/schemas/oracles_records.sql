@@ -1,4 +1,4 @@
--- Purpose: oracles over payments, transfers, refunds, events and kept answers (oracles.sql).
+-- Purpose: oracles over payments, transfers, refunds, events and stored answers (oracles.sql).
 
 create or replace view pay.oracle_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
@@ -18,7 +18,8 @@ where case
   when right(x.id, 26) >= (select pay.recent_suffix())
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
-  -- Its first events may have been purged, and all of them once it has stood still for so long.
+  -- Retention may have deleted the first events of the resource, and all events if the resource has
+  -- not changed for that long.
   when x.environment_id in (select v.id from pay.environments v where v.livemode)
     then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
       x.updated_at >= now() - interval '29 days')
@@ -39,7 +40,7 @@ from (
     or e.environment_id in (select v.id from pay.environments v where v.livemode))
     and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
 ) m
--- Of an old one the events before may have been purged.
+-- Retention may have deleted earlier events of an old resource.
 where (m.before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
   and not exists (
@@ -58,7 +59,7 @@ where (m.before is not null or m.sequence = 1
   where legal.before is not distinct from m.before and m.type = any (legal.types)
 );
 comment on view pay.oracle_moves is
-  'R5: a payment or transfer has made legal moves only';
+  'R5: each event of a payment or transfer is a legal move after the event before it';
 
 create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
@@ -80,11 +81,12 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
-      -- The newest event of what has stood still for so long may have been purged.
+      -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= (select pay.recent_suffix())
         or x.updated_at >= now() - interval '29 days'
     end
-    -- Text, not JSON: four times as fast, and no quoted text has a name and a colon like these.
+    -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
+    -- string, so no string can contain these member names.
     or not starts_with(x.body, '{"id":"' || x.id || '",')
     or position('"status":"' || x.status || '",' in x.body) = 0
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
@@ -93,7 +95,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
-  'R5: what is answered of a payment or transfer is what its row and its newest event say';
+  'R5: the body of a payment or transfer agrees with its row and its newest event';
 
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
@@ -105,7 +107,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
     or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
     or position('"currency":"' || r.currency || '",' in r.body) = 0
-    -- Its event may have been purged, in a live environment.
+    -- In a live environment retention may have deleted the event of the refund.
     or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
@@ -114,11 +116,11 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     )
   );
 comment on view pay.oracle_refund_bodies is
-  'R5: what is answered of a refund is what its row and its event say';
+  'R5: the body of a refund agrees with its row and its event';
 
 create or replace view pay.oracle_orphans with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
-  'belongs to ' || x.owner_id || ', which is not there' as detail
+  'belongs to ' || x.owner_id || ', which does not exist' as detail
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
@@ -136,19 +138,19 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
   and not exists (
     select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
 comment on view pay.oracle_orphans is
-  'R1, R9: a payment or transfer is there with all that belongs to it, or gone with all of it';
+  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
 
 create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
-  e.type || ' of ' || e.subject_id || ': its request is not the one whose answer is kept' as detail
+  e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
 from (
-  -- Narrow rows first ("offset 0"): a join of whole bodies would go through files.
+  -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
   select environment_id, id, type, subject_id,
-    -- An event ends with its request.
+    -- The body of an event ends with its request.
     split_part(body, '"request":{"id":"', -1) as request
   from pay.events
   where sequence is not null
-    -- Below a select: once, not for each row.
+    -- A subquery, so that it is computed once and not for each row.
     and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
   offset 0
 ) e
@@ -166,15 +168,15 @@ where right(e.request, 24) <> '"idempotency_key":null}}'
       and k.subject_id = e.subject_id
   );
 comment on view pay.oracle_effects is
-  'R2, R3: whatever a keyed request has done, its answer is kept, so that no twin can do it again';
+  'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
--- The other way round: from what was answered to what is there. subject_id is the request's id,
--- since a key is the merchant's own text.
+-- The reverse of oracle_effects: from the stored answers to the resources. subject_id is the id of
+-- the request, because an idempotency key is the merchant's own text.
 create or replace view pay.oracle_kept_answers with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
-    when x.id is null then ', which is not there' else ', which has never been so' end,
-    'what nobody answers') as detail
+    when x.id is null then ', which does not exist' else ', which never had this state' end,
+    'an unknown body') as detail
 from (
   select o.*, v.livemode,
     case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
@@ -182,7 +184,7 @@ from (
   from (
     select a.environment_id, a.request_id, a.status, a.body,
       case when a.status <> 402 then a.body
-        -- A refusal ends with the payment that was stored.
+        -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
     where a.created_at > now() - interval '23 hours'
@@ -215,4 +217,4 @@ where case
   )
 end;
 comment on view pay.oracle_kept_answers is
-  'R1, R2: what the answer to a keyed request tells of is there, and was as it tells';
+  'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';

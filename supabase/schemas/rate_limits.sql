@@ -1,8 +1,8 @@
--- Purpose: how many requests a key and its environment have left, and the counting of requests.
+-- Purpose: the rate limits of keys and environments, and the counting of requests (ADR 0011).
 
 -- How many windows a counter may be ahead of a request: five minutes. A request is counted at the
--- time at which it began, and other requests can finish earlier. Counters further ahead come from a
--- wrong clock and are ignored. Internal.
+-- time at which it began, and requests that began later can be counted earlier. A counter further
+-- ahead was written by a wrong clock and is ignored. Internal.
 create or replace function pay.max_windows_ahead()
 returns integer
 language sql immutable parallel safe
@@ -33,10 +33,11 @@ begin
 end
 $$;
 
--- Computes what each request of a list leaves of its limits, as if those before it in the list had
--- been counted; negative if a limit is reached. Then the outcome is rate_limited, except for a
--- replay, which uses nothing, and for a forbidden request, which must not find a stored answer
--- before pay.count_requests refuses it. Each environment is read once. Internal.
+-- Computes how many requests the limits still allow after each request of a list, as if the
+-- requests before it in the list were counted. The number is negative if a limit is reached. Then
+-- the outcome is rate_limited, with two exceptions: a replay is not counted, and a forbidden
+-- request must not find a stored answer before pay.count_requests refuses it. Each environment is
+-- read once. Internal.
 -- p_key_rates, p_environment_rates: for each request the limit of its key and of its environment;
 -- 0 or null is no limit
 -- p_counts: whether to count the requests at once
@@ -77,7 +78,7 @@ begin
       v_used := v_used || 0::numeric;
       v_key := cardinality(v_keys);
     end if;
-    -- least() ignores the null of a limit that is none.
+    -- least() ignores null, which stands for no limit.
     v_left := floor(least(
       2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
     p_found[v_request.n].remaining := v_left;
@@ -93,9 +94,9 @@ begin
 end
 $$;
 
--- Computes what each request of a list of writes leaves of its limits, as pay.limit_requests does.
--- Replays must not use up what others in the list have left. Their answers are looked for only if a
--- limit is reached, because most lists have no replays. Internal.
+-- Does the same as pay.limit_requests for a list of writes, where a replay must not use up the
+-- limit of the other requests. It looks for stored answers only if a limit is reached, because most
+-- lists have no replays. Internal.
 create or replace function pay.limit_writes(
   p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[]
 )
@@ -117,8 +118,8 @@ begin
 end
 $$;
 
--- Counts requests of a key. A counter whose window is ahead of p_at keeps it: a request that began
--- long ago must not clear the counter. Internal.
+-- Counts requests of a key. If the window of a counter is ahead of p_at, the window stays, because
+-- a request that began long ago must not clear the counter. Internal.
 create or replace function pay.add_requests(
   p_environment_id text,
   p_api_key_id text,
@@ -182,9 +183,9 @@ begin
 end
 $$;
 
--- Counts the requests of a list whose outcome is known, those of a key together, and returns the
--- list with the remainders that their answers tell. A request that was refused for its limit, is a
--- replay or is sent again is not counted. Internal.
+-- Counts the requests of a list after their outcomes are known, all requests of a key together, and
+-- returns the list with the remainders for the answers. It does not count replays, requests that
+-- were refused for their limit, and requests that are sent again. Internal.
 create or replace function pay.count_requests(p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile

@@ -1,10 +1,9 @@
 -- Purpose: a turn of the relay. It records the attempts that have ended, then claims due
 -- deliveries.
 --
--- The relay calls pay.relay_turn alone. The other functions of this file, of relay_results.sql and
--- of relay_suspects.sql are its steps and internal: they see the rows that it opens, and the
--- settings with which it pins its plans hold for them too. Each statement of a step has a new
--- snapshot.
+-- The relay calls only pay.relay_turn. The other functions of this file, of relay_results.sql and
+-- of relay_suspects.sql are its internal steps. They run under its row-level security and with its
+-- planner settings. Each statement of a step has a new snapshot.
 
 -- One turn of the relay.
 --
@@ -13,10 +12,11 @@
 --                 next_attempt_at: the time of the next attempt; null if there is none;
 --                 record: the attempt as JSON text
 -- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
---                 accounts: {name: limit}} for those of which the relay has claims already
+--                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
+--                 for those of which it has claims already
 -- p_limit         how many to claim in total
 -- p_per_endpoint, p_per_environment, p_per_account
---                 the limits of those without claims; 2 for an endpoint that is failing.
+--                 the limits of those without claims. The limit of a failing endpoint is 2.
 --                 Environments are counted by their public id, which a reset keeps.
 -- p_suspects_ahead  as in pay.lock_suspects; null if the relay has a suspect
 -- p_leased_until  the end of the leases; another relay may claim the deliveries after it
@@ -26,16 +26,16 @@
 -- deliveries that are due at the same moment subject by subject. So a claim may exceed a limit by
 -- the rest of one subject, because postponing and releasing the rest would cost as much as sending
 -- it. A suspect is claimed alone.
--- Endpoints share the free places: the endpoint with the fewest claims comes first. The end of a
--- delivery releases the one that waits for it. The next one may have been written too late for
--- that, so a turn checks it again when the next attempt of the earlier one is due, or in 5 seconds
--- while that attempt is under way (in a minute if it is more than 100 events behind).
+-- Endpoints share the free places: the endpoint with the fewest claims comes first. When a delivery
+-- ends, the turn that records it makes the next delivery of its subject due. If that one was
+-- written after this statement, nothing makes it due. So a turn checks a waiting delivery again
+-- when the next attempt of the earlier one is due, or in 5 seconds while that attempt is under way
+-- (in a minute if the delivery is more than 100 events behind).
 -- Concurrency: a turn skips locked rows, so relays never wait for each other. A result counts only
--- while its attempt is the newest: the result of an expired lease changes nothing.
+-- if its attempt is the newest, so the result of an attempt that was claimed again changes nothing.
 -- Cost: a claim changes no indexed column, so the new version of the row is heap-only. Queries for
--- the events of a subject use "environment_id is not distinct from", which no index supports:
--- before the first analyze the planner chose another index with the same first column, and read all
--- deliveries of the endpoint for each event.
+-- the events of a subject use "environment_id is not distinct from", which no index supports. With
+-- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
 create or replace function pay.relay_turn(
   p_results text,
   p_rooms text,
@@ -112,8 +112,8 @@ grant execute on function
 
 -- The endpoints with pending deliveries, and how many more of each the relay may claim. Finds each
 -- endpoint by one index probe. Parameters: as in pay.relay_turn.
--- endpoints, rooms, shares, reads: for each endpoint how many to claim at most, its part of the
--- free places, and how many due deliveries to read.
+-- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
+-- at most, its part of the free places, and how many due deliveries to read.
 -- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
 create or replace function pay.find_room(
   p_rooms jsonb,
@@ -181,8 +181,8 @@ begin
 end
 $$;
 
--- Locks the first due deliveries of each endpoint and returns them; null if there are none. Those
--- with an expired lease become suspects: their relay has died, and no later call returns them.
+-- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
+-- with an expired lease becomes a suspect, because its relay has died. No later call returns it.
 create or replace function pay.lock_due(
   p_endpoints text[],
   p_rooms integer[],
@@ -230,9 +230,9 @@ begin
 end
 $$;
 
--- Those of the locked deliveries for which there is a place, with their endpoints. No environment
--- and no account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot
--- of pay.claim_due.
+-- The locked deliveries for which there is a place, with their endpoints. No environment and no
+-- account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot of
+-- pay.claim_due.
 create or replace function pay.take_places(
   p_due pay.due_delivery[],
   p_rooms jsonb,
@@ -273,11 +273,10 @@ begin
 end
 $$;
 
--- Claims those of the locked deliveries for which there is a place and whose earlier events are
--- claimed as well.
--- Concurrency: runs after the statement that has locked them, with a new snapshot. Another
--- transaction that records an earlier delivery has either committed, and this function sees it, or
--- it releases the later delivery when this turn has committed.
+-- Claims the locked deliveries that have a place and whose earlier events are claimed as well.
+-- Concurrency: runs after the statement that has locked them, with a new snapshot. If another
+-- transaction that records an earlier delivery has committed, this function sees its result.
+-- Otherwise that transaction makes the later delivery due after this turn has committed.
 create or replace function pay.claim_due(
   p_due pay.due_delivery[],
   p_rooms jsonb,
@@ -337,10 +336,10 @@ begin
 end
 $$;
 
--- For locked deliveries that were not claimed: cancels those whose endpoint is deleted or disabled,
--- and postpones those that wait for an earlier one. If a claim would exceed the limit, the whole
--- chain stays due. If a turn claims nothing, this function changes at least one row, because the
--- first due delivery waits for none of the others.
+-- Handles locked deliveries that were not claimed. It cancels a delivery whose endpoint is deleted
+-- or disabled, and postpones a delivery that waits for an earlier one. If a claim would exceed the
+-- limit, the whole chain stays due. If a turn claims nothing, this function changes at least one
+-- row, because the first due delivery waits for none of the others.
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile

@@ -1,11 +1,10 @@
--- Purpose: how pending deliveries of an endpoint end when the endpoint does, and how the relay
--- disables an endpoint that fails for too long.
+-- Purpose: cancels the pending deliveries of an endpoint that is deleted or disabled, and disables
+-- an endpoint that fails for too long.
 
--- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because one
--- statement has no time for any number of them. Turns of the relay cancel the others. Returns true
--- if there may be more. An attempt under way ends by itself; the relay then cancels the deliveries
--- after it.
--- Concurrency: skips rows that another transaction holds; a turn of the relay finds them.
+-- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
+-- has a deadline (ADR 0036). Turns of the relay cancel the others. Returns true if there may be
+-- more. An attempt under way ends by itself; the relay then cancels the deliveries after it.
+-- Concurrency: skips rows that another transaction has locked; a turn of the relay finds them.
 create or replace function pay.call_off_deliveries(
   p_environment_id text,
   p_endpoint_id text,
@@ -32,15 +31,16 @@ as $$
   select count(*) >= p_most from called_off
 $$;
 
--- How many deliveries a change of an endpoint cancels at most: a tenth of a second's work.
+-- The maximum number of deliveries that a change of an endpoint cancels: a tenth of a second's
+-- work.
 create or replace function pay.called_off_at_once()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5000 $$;
 
--- Disables an endpoint for the relay and writes the event of it, with a delivery to each other
--- endpoint of the environment that subscribes to it. Outcome: committed | stale.
+-- Disables an endpoint for the relay. Writes the event, with a delivery to each other endpoint of
+-- the environment that subscribes to it. Outcome: committed | stale.
 create or replace function pay.disable_webhook_endpoint(
   p_environment_id text,
   p_id text,
@@ -84,7 +84,7 @@ $$;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
 
--- An endpoint as the relay needs it to disable it.
+-- The data of an endpoint that the relay needs to disable it.
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
 language plpgsql volatile security definer

@@ -1,10 +1,10 @@
 -- Purpose: steps of pay.relay_turn that record the attempts that have ended.
 
 -- Records ended attempts. p_results: as in pay.relay_turn. p_ahead: how far the caller's clock is
--- ahead of the server's; it is subtracted from the times of the results. The work that few turns
--- need stands in statements of its own. Plans: no statement here that finds a delivery by its key
--- asks plainly whether it is pending. A plan that was made while the outbox was empty would choose
--- an index of the pending deliveries, and read it whole.
+-- ahead of the server's; it is subtracted from the times of the results. Work that few turns need
+-- stands in statements of its own. Plans: a statement that finds a delivery by its key never tests
+-- status = 'pending' directly. With that test a plan from a time when the outbox was empty would
+-- read a whole index of pending deliveries.
 create or replace function pay.record_attempts(
   p_results text,
   p_at timestamptz,
@@ -40,12 +40,13 @@ end
 $$;
 
 -- Records the results other than "released".
--- next_environments, next_ids: the deliveries that waited for one that has ended for good.
--- turned_environments, turned_ids, turned_to_success: the endpoints that have begun to fail or have
--- ceased to.
+-- next_environments, next_ids: the deliveries that waited for a delivery that is now delivered or
+-- failed.
+-- turned_environments, turned_ids, turned_to_success: the endpoints that have started or stopped
+-- failing.
 -- Concurrency: locks deliveries in the order of their ids.
--- One statement, and so one snapshot: a delivery that follows another in the same results still has
--- its lease there. A later statement would take it for one that waits, and retry it at once.
+-- This is one statement with one snapshot: a delivery that follows another in the same results
+-- still has its lease in it. A later statement would treat it as waiting, and make it due at once.
 create or replace function pay.record_results(
   p_results text,
   p_at timestamptz,
@@ -124,8 +125,8 @@ begin
 end
 $$;
 
--- Makes deliveries due that waited for an earlier one. They become as old as they were, so that
--- they come before other deliveries that were held back.
+-- Makes deliveries due that waited for an earlier one. They are due since their creation, so they
+-- come before younger deliveries.
 -- Concurrency: locks them in the order of their ids.
 create or replace function pay.release_next_deliveries(
   p_environments text[],
@@ -152,8 +153,9 @@ begin
 end
 $$;
 
--- Notes which endpoints have begun to fail or have ceased to.
--- Concurrency: skips an endpoint that another transaction changes. Its next attempt tells the same.
+-- Records which endpoints have started or stopped failing.
+-- Concurrency: skips an endpoint that another transaction changes. The result of its next attempt
+-- records the same.
 create or replace function pay.note_failing_endpoints(
   p_environments text[],
   p_ids text[],

@@ -1,8 +1,8 @@
--- Purpose: steps of pay.relay_turn for suspects. A suspect is a delivery with a lost claim: its
--- lease has expired without a record, so it may have ended the process of its relay.
+-- Purpose: steps of pay.relay_turn for suspects (ADR 0032). A suspect is a delivery with a lost
+-- claim: its lease has expired without a record, so it may have crashed its relay.
 
--- Claims one suspect. A relay has one at a time, so that a poisonous one takes no other suspect
--- with it. p_suspects_ahead: as in pay.lock_suspects. p_ahead: how far the caller's clock is ahead
+-- Claims one suspect. A relay has one at a time, so that a crash adds no lost claim to another
+-- suspect. p_suspects_ahead: as in pay.lock_suspects. p_ahead: how far the caller's clock is ahead
 -- of the server's.
 create or replace function pay.claim_suspect(
   p_suspects_ahead jsonb,
@@ -33,9 +33,10 @@ end
 $$;
 
 -- Locks the suspects that may be next, two of each endpoint, and returns them in the order in which
--- to claim one; null if there are none. Accounts share the relay's time: p_ahead, {account:
--- milliseconds}, names the accounts that have had more of it than the others. Within an account the
--- suspects with the fewest lost claims come first: the poisonous one has the most.
+-- the relay claims one; null if there are none. Accounts share the relay's time: p_ahead, {account:
+-- milliseconds}, contains the accounts that have used more of it than the others. Within an account
+-- the suspects with the fewest lost claims come first, because the one that crashes relays has the
+-- most.
 create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
 returns pay.due_delivery[]
 language plpgsql volatile

@@ -1,12 +1,11 @@
 -- Purpose: the reset of a sandbox.
 
--- The answer of a reset: how many rows of each kind it deletes.
--- p_has_claim: the reset has a key in there itself, which is not counted.
--- Cost: reads each row once, in this process alone, and rests between tables as long as it has
--- read, so that others keep most of two processors (measured: 0.66 of their creates without the
--- rests). ¾ s of rests at most, and none once the statement has taken 2 s: the caller waits, and
--- has a deadline. Each table is counted as it is then: retention may delete what is over 30 days
--- old in between.
+-- The answer of a reset: the number of rows of each kind that it deletes.
+-- p_has_claim: true if the reset has an idempotency key itself; that key is not counted.
+-- Cost: reads each row once, without parallel workers. After each table it rests for as long as the
+-- table took, so that other requests keep most of the processors (ADR 0027). The rests last ¾ s at
+-- most, and end once the statement has taken 2 s, because the caller waits and has a deadline.
+-- Each table has its own snapshot, so retention may delete rows in between.
 create or replace function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
 returns text
 language plpgsql volatile security definer
@@ -41,9 +40,8 @@ begin
 end
 $$;
 
--- Moves an environment to a new one: its keys, rate counters and endpoints go along, and its
--- pending deliveries are deleted, so nothing more is sent. Attempts under way end by themselves.
--- Internal.
+-- Replaces an environment by a new one: moves its keys, rate counters and endpoints, and deletes
+-- its pending deliveries, so nothing more is sent. Attempts under way end by themselves. Internal.
 create or replace function pay.move_environment(
   p_old text, p_new text, p_at timestamptz
 )
@@ -69,16 +67,16 @@ begin
 end
 $$;
 
--- Empties the sandbox of a key; keys and endpoints stay. They move to a new environment in a
--- moment, and retention deletes the old one, so that a reset costs little more than counting what
--- there was. The answer is kept under the idempotency key, which moves as well.
+-- Resets the sandbox of a key; keys and endpoints stay. They move to a new environment, and
+-- retention deletes the rows of the old one later, so a reset costs little more than the count
+-- (ADR 0027). The answer is stored under the idempotency key, which moves as well.
 -- p_request         the request, as pay.admit takes it, in a list of one
--- p_environment_id  the new one
--- Outcomes: those of admission.sql; committed (body) | live | resetting (also while another reset
--- of
---           the sandbox is under way).
--- Concurrency: alone in the environment: waits for those that share it, and they for it. The relay
--- does not ask: endpoints are locked before deliveries, deliveries by id, as it does.
+-- p_environment_id  the id of the new environment
+-- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
+--           way; committed (body) | live.
+-- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
+-- other requests do not get it. The relay takes no such lock. As the relay does, the reset locks
+-- endpoints before deliveries and deliveries by id, so the two do not deadlock.
 create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -90,8 +88,8 @@ declare
   v_old text;
   v_access pay.admission;
 begin
-  -- Without a lock, so that a caller who may not reset waits for nobody and holds up nobody. A
-  -- replay is never refused, so a caller at its limit waits if an answer of its key is stored.
+  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k

@@ -1,12 +1,12 @@
 -- Purpose: deletes the rows that have outlived their retention, in small batches that hold no lock
 -- for long.
 --
--- 24 hours: idempotency keys. Readers decide about the day themselves; this only frees the space.
+-- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8).
 -- At once:  environments that resets have retired.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
--- The least id made at or after an instant, as shared/core/ids.ts makes them: an id begins with its
+-- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
 -- milliseconds in base 32.
 create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
 returns text
@@ -25,10 +25,10 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row of an environment that a reset has retired; when no rows
--- are left, the environment. Returns how many rows it has deleted. Two others still write there: a
--- relay that records attempts and another purge. While another purge is at work, this function
--- leaves the environment for the next time. Internal.
+-- Deletes one batch of each kind of row of an environment that a reset has retired. When no rows
+-- are left, deletes the environment. Returns the number of deleted rows. Two other transactions can
+-- still write in the environment: a relay that records attempts, and another purge. If another
+-- purge is at work there, this function leaves the environment for the next run. Internal.
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -70,11 +70,11 @@ end
 $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
--- one batch in all of the environments that resets have retired. Returns how many rows it has
--- deleted, so that a caller can go on until 0. It leaves locked rows for the next time, and after 2
--- seconds all other environments: they come in any order, so the next call takes others. Balances
--- keep the amounts of deleted movements: a total is an opening balance and all since then. p_at can
--- be earlier than the server's time; a later time counts as the server's.
+-- one batch in all of the environments that resets have retired. Returns the number of deleted
+-- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
+-- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
+-- the next call takes others. Balances keep the amounts of deleted movements, because the totals
+-- stay. p_at can be earlier than the server's time; a later time counts as the server's.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -136,9 +136,9 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of an environment's rows that are older than 30 days. While
--- another purge is at work there, it leaves the environment for the next time: movements cannot be
--- locked, so two purges would wait for each other, and in two environments deadlock. Internal.
+-- Deletes one batch of each kind of an environment's rows that are older than 30 days. If another
+-- purge is at work there, it leaves the environment for the next run. Movements cannot be locked,
+-- so two purges would wait for each other, and in two environments they would deadlock. Internal.
 create or replace function pay.purge_old(
   p_environment_id text,
   p_livemode boolean,

@@ -1,9 +1,9 @@
 -- Purpose: wakes the relay where pg_cron and pg_net exist, as on Supabase. A migration schedules
--- the jobs. The ticker of the local server does the same elsewhere.
+-- the jobs. Elsewhere the ticker of the local server wakes it.
 --
--- pg_net calls nothing but our own fixed address: it follows redirects and reaches loopback, so it
--- is not fit for addresses that customers choose. Its queue is unlogged, so it can wake the relay
--- but records nothing. Only the job calls it, always with a timeout.
+-- pg_net calls only the fixed address of the functions. It follows redirects and reaches loopback,
+-- so it must not call addresses that customers choose. Its queue is unlogged and does not survive a
+-- crash, so the outbox does not rely on it. Only the job calls it, always with a timeout.
 
 -- Operator: stores the address of POST …/api-v1-payments/internal/relay and the RELAY_TOKEN of the
 -- functions. Errors: invalid_parameter_value for an address or token that could not work.

@@ -1,7 +1,7 @@
--- Purpose: the time that decides what is deleted or given up.
+-- Purpose: the clock for deletions and expiries.
 
--- The time that decides what is deleted (docs/decisions/0031-times-that-delete.md). The instant
--- that the functions send (p_at) never decides that, so a wrong clock of a function loses no data.
+-- The time by which data is deleted (docs/decisions/0031-times-that-delete.md). It is not the
+-- instant that the functions send (p_at), so a wrong clock of a function loses no data.
 -- A statement over many rows calls it once. Tests replace it to move time.
 create or replace function pay.server_time()
 returns timestamptz

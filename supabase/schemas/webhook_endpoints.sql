@@ -1,12 +1,13 @@
 -- Purpose: the entry functions that change webhook endpoints and deliveries for a caller's key.
 --
--- The text of a secret is stored nowhere: kept answers hold a reference to it, which the functions
--- replace by the secret when they replay them.
+-- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
+-- replace by the secret in a replay (ADR 0009).
 --
 -- p_request is always the request, as pay.admit takes it, in a list of one. Outcomes: those of
--- admission.sql, committed, and those that each function names.
+-- admission.sql, committed, and those that each function lists.
 
--- Puts a new endpoint in a free slot of its environment; false if none is free. Internal.
+-- Inserts a new endpoint in a free slot of its environment. Returns false if no slot is free.
+-- Internal.
 -- Concurrency: creates of one environment queue on an advisory lock, so two cannot take one slot.
 create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
@@ -79,9 +80,10 @@ $$;
 -- p_expects_revision  the revision that the change was decided on; null for a create
 -- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a
 --                     delete
--- Outcomes: stale (changed or deleted since) | full (16 endpoints) | calling_off (it was disabled,
--- and
---           deliveries from before are not all cancelled yet: send the request again soon).
+-- Outcomes: stale (the endpoint was changed or deleted since)
+--           full (the environment has 16 endpoints)
+--           calling_off (the endpoint was disabled, and some of its deliveries from before are not
+--           cancelled yet: send the request again soon).
 -- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
@@ -123,8 +125,8 @@ begin
 end
 $$;
 
--- Puts a delivery in line again, at once. Its earlier attempts stay recorded.
--- p_refusal  the 409 to answer, and to store, when the endpoint is gone or disabled
+-- Makes a delivery due at once. Its earlier attempts stay recorded.
+-- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
 -- Outcomes: committed (body) | not_found | off.
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
@@ -172,12 +174,12 @@ begin
 end
 $$;
 
--- Records an event that was triggered by hand, and its delivery with the attempt under way. The
--- delivery is leased from its first moment, so that the relay leaves it alone. The idempotency key
--- is claimed with status 102 before the attempt is made, so that no twin makes another; when the
--- claimant dies, the claim ends with the lease.
+-- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
+-- from the start, so the relay does not claim it. The function claims the idempotency key with
+-- status 102 before the attempt, so that no twin makes another attempt. If the process crashes, the
+-- claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}
--- Outcomes: in_progress | not_found (the endpoint is gone).
+-- Outcomes: not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -226,8 +228,8 @@ begin
 end
 $$;
 
--- Records the one attempt of a triggered delivery and keeps the answer under the key that was
--- claimed. There is no second attempt. Outcomes: committed (body) | not_found.
+-- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
+-- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text
 )

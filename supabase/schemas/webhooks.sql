@@ -1,27 +1,27 @@
--- Purpose: small functions that the writers and readers of deliveries share.
+-- Purpose: small functions for the entry functions that write or read deliveries.
 
--- The patterns of an endpoint's list that an event type matches.
+-- The patterns in the list of an endpoint that match an event type.
 create or replace function pay.patterns_of(p_type text)
 returns text[]
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
--- The last character of a delivery's id: one for each slot.
+-- The last character of a delivery's id, which encodes the slot of its endpoint.
 create or replace function pay.slot_character(p_slot smallint)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
 
--- A time as the contract writes it.
+-- A time in the format of the contract.
 create or replace function pay.wire_time(p_at timestamptz)
 returns text
 language sql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
 
--- Removes the second of the recorded attempts. The first one stays, because the oracles check the
+-- Removes the second of the recorded attempts. The first one stays, because an oracle checks the
 -- order of deliveries by it. An attempt contains no nested object.
 create or replace function pay.without_second_attempt(p_attempts text)
 returns text

@@ -1,0 +1,677 @@
+-- Written by "deno task schema --release functions_and_views" from supabase/schemas: do not edit.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+set check_function_bodies = off;
+
+create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[];
+  v_hashes bytea[];
+  v_ats timestamptz[];
+  v_scopes text[];
+  v_has_keys boolean;
+  v_key_rates integer[];
+  v_environment_rates integer[];
+  v_api_keys text[];
+  v_environments text[];
+  v_opened text[];
+  v_idle bytea[];
+  v_set text;
+begin
+  select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
+    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
+  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (
+    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  v_set := set_config('pay.key_hashes', v_hashes::text, true);
+  select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
+    array_agg(distinct s.environment_id) filter (where s.is_held),
+    array_agg(s.hash) filter (
+      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_idle
+  from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
+  left join lateral (
+    select s.*, s.livemode or case p_hold
+        when 'shared' then pg_try_advisory_xact_lock_shared(
+          hashtextextended('environment ' || s.environment_id, 0))
+        when 'alone' then pg_advisory_xact_lock(
+          hashtextextended('environment ' || s.environment_id, 0)) is not null
+        else true
+      end as is_held
+    from pay.api_key_secrets s
+    where s.hash = a.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > a.at)
+    limit 1
+  ) s on true;
+  v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
+  -- A new snapshot under the locks. This statement does not find a key whose environment is not
+  -- open, or which a reset has moved in the meantime.
+  v_found := array(
+    select row(a.n, case
+        when a.api_key_id is null then 'unauthorized'
+        when k.id is null then 'resetting'
+        when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
+        else 'forbidden'
+      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
+    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
+      as a (scope, at, api_key_id, environment_id, n)
+    left join lateral (
+      select k.id, k.scopes from pay.api_keys k
+      where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
+    ) k on true
+    order by a.n);
+  if v_idle is not null then
+    perform pay.note_use(v_idle, now());
+  end if;
+  if p_is_read and v_has_keys then
+    v_found := pay.find_answers(p_requests, v_found, true);
+  end if;
+  if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
+    v_found := case
+      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
+      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
+    end;
+  end if;
+  return v_found;
+end
+$$;
+
+create or replace function pay.lock_funds(
+  p_changes json, p_transfers json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_keys text[];
+begin
+  for v_draw in
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    where f.outcome = 'ok' and c.expects_id is null
+    order by f.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A separate statement after the lock, so that it sees the transfers committed before.
+      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
+      p_found[v_draw.n].outcome := 'insufficient';
+    else
+      v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.claim(p_requests json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_lost integer[];
+  v_n integer;
+  v_are_refused boolean;
+  v_are_limited boolean;
+begin
+  with
+  asked as materialized (
+    select f.environment_id, f.api_key_id, r.*
+    from unnest(p_found) f
+    join json_to_recordset(p_requests) as r (
+      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+    ) on r.n = f.n
+    where f.outcome = 'ok' and r.idempotency_key is not null
+  ),
+  claimed as (
+    insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
+      a.request_id, a.status, a.body, v_now
+    from asked a
+    order by a.api_key_id, a.idempotency_key, a.n
+    on conflict on constraint idempotency_keys_pkey do nothing
+    returning api_key_id, key, request_id
+  )
+  select coalesce(array_agg(a.n), '{}'),
+    (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
+    (select bool_or(f.remaining is not null) from unnest(p_found) f)
+  into v_lost, v_are_refused, v_are_limited
+  from asked a
+  where not exists (
+    select from claimed k
+    where k.api_key_id = a.api_key_id
+      and k.key = a.idempotency_key
+      and k.request_id = a.request_id
+  );
+  -- If no answer is found below, another transaction has deleted it: the request is sent again.
+  foreach v_n in array v_lost loop
+    p_found[v_n].outcome := 'expired';
+  end loop;
+  if v_are_refused or v_lost <> '{}' then
+    p_found := pay.find_answers(p_requests, p_found, false);
+  end if;
+  if v_are_limited then
+    p_found := pay.count_requests(p_found);
+  end if;
+  return p_found;
+end
+$$;
+
+create or replace function pay.limit_requests(
+  p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request record;
+  v_environment text := '';
+  v_keys text[];
+  v_used numeric[];
+  v_total numeric;
+  v_key integer;
+  v_left integer;
+begin
+  for v_request in
+    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+      nullif(p_key_rates[f.n], 0) as key_rate,
+      nullif(p_environment_rates[f.n], 0) as environment_rate
+    from unnest(p_found) f
+    where f.outcome not in ('unauthorized', 'resetting')
+      and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
+    order by f.environment_id, f.n
+  loop
+    if v_request.environment_id <> v_environment then
+      v_environment := v_request.environment_id;
+      select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
+      into v_keys, v_used, v_total
+      from pay.requests_used(v_environment, v_request.at) u;
+    end if;
+    v_key := array_position(v_keys, v_request.api_key_id);
+    if v_key is null then
+      v_keys := v_keys || v_request.api_key_id;
+      v_used := v_used || 0::numeric;
+      v_key := cardinality(v_keys);
+    end if;
+    -- least() ignores null, which stands for no limit.
+    v_left := floor(least(
+      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
+    p_found[v_request.n].remaining := v_left;
+    continue when v_request.outcome = 'replay';
+    if v_left >= 0 then
+      v_used[v_key] := v_used[v_key] + 1;
+      v_total := v_total + 1;
+    elsif v_request.outcome <> 'forbidden' then
+      p_found[v_request.n].outcome := 'rate_limited';
+    end if;
+  end loop;
+  return case when p_counts then pay.count_requests(p_found) else p_found end;
+end
+$$;
+
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  v_access := pay.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay.admit_one(p_request, 'alone');
+  else
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay.admit_one(p_request, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
+  end if;
+  v_old := v_access.environment_id;
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_old and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_reset_body(v_old, v_request ->> 'idempotency_key' is not null);
+  -- After the count, which takes time: a turn of the relay may wait for these rows.
+  perform from pay.webhook_deliveries d
+  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
+  where d.environment_id = v_old and d.status = 'pending'
+  order by d.id for update of d;
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.move_environment(v_old, p_environment_id, v_access.at);
+  update pay.idempotency_keys k set environment_id = p_environment_id
+  where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.reset_sandbox(text, text) to pay_api;
+
+create or replace view pay.health with (security_invoker = true) as
+  select o.*, b.*, s.*, c.*, w.*
+  from pay.read_outbox() o
+  cross join pay.read_books() b
+  cross join pay.read_service() s
+  cross join pay.read_cron() c
+  cross join pay.read_wakes() w;
+comment on view pay.health is 'One row about the state of the service.';
+comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
+comment on column pay.health.oldest_due_seconds is
+  'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+comment on column pay.health.pending_deliveries is
+  'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
+comment on column pay.health.failed_deliveries_last_hour is
+  'Deliveries created in the last hour that have failed.';
+comment on column pay.health.failing_endpoints is
+  'Enabled endpoints whose last attempt failed.';
+comment on column pay.health.oracle_findings is
+  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
+comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
+comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
+comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
+comment on column pay.health.is_relay_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.last_relay_wake_at is
+  'Time of the last run of the job that wakes the relay. Null if none is visible.';
+comment on column pay.health.last_retention_at is
+  'Time of the last run of the retention job. Null if none is visible.';
+comment on column pay.health.failed_cron_runs is
+  'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
+comment on column pay.health.last_relay_status is
+  'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
+comment on column pay.health.failed_relay_wakes_last_hour is
+  'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+grant select on pay.health to pay_operator;
+
+create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+select m.environment_id, m.transaction_id as subject_id,
+  count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
+    || case when min(m.subject_id) <> max(m.subject_id)
+      then ' and ' || max(m.subject_id) else '' end as detail
+from pay.ledger_movements m
+group by m.environment_id, m.transaction_id
+having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
+comment on view pay.oracle_ledger_legs is
+  'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
+
+create or replace view pay.oracle_payment_money with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
+    || a.processor as detail
+from pay.payments p
+left join pay.subject_accounts s
+  on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
+cross join lateral (
+  select coalesce(s.available, 0) as available, coalesce(s.processor, 0) as processor,
+    coalesce(s.chargebacks, 0) as chargebacks
+) a
+cross join lateral (
+  select
+    case when p.status in ('completed', 'partially_refunded')
+      then p.amount_minor - p.amount_refunded else 0 end as available,
+    case p.status when 'chargeback'
+      then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+) must
+where (right(p.id, 26) >= (select pay.recent_suffix())
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (a.available <> must.available or a.chargebacks <> must.chargebacks
+    or -a.processor <> must.available + must.chargebacks);
+comment on view pay.oracle_payment_money is
+  'R4: each account holds the amount of a payment that the status of the payment requires';
+
+create or replace view pay.oracle_transfer_money with (security_invoker = true) as
+select t.environment_id, t.id as subject_id,
+  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
+    || a.external as detail
+from pay.transfers t
+left join pay.subject_accounts s
+  on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
+cross join lateral (
+  select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
+    coalesce(s.external, 0) as external
+) a
+where (right(t.id, 26) >= (select pay.recent_suffix())
+    or t.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
+    or a.in_transit <> case t.status when 'pending' then t.amount_minor else 0 end
+    or a.external <> case t.status when 'completed' then t.amount_minor else 0 end
+  );
+comment on view pay.oracle_transfer_money is
+  'R4: each account holds the amount of a transfer that the status of the transfer requires';
+
+create or replace view pay.oracle_refunds with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
+    || p.amount_minor as detail
+from pay.payments p
+left join (
+  select environment_id, payment_id, sum(amount_minor) as total
+  from pay.refunds group by environment_id, payment_id
+) r on r.environment_id = p.environment_id and r.payment_id = p.id
+where (right(p.id, 26) >= (select pay.recent_suffix())
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
+comment on view pay.oracle_refunds is
+  'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+
+create or replace view pay.oracle_outbox with (security_invoker = true) as
+select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
+from pay.events e
+join pay.webhook_endpoints t
+  on t.environment_id = e.environment_id
+  and t.events && pay.patterns_of(e.type)
+  -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
+  -- requests that were under way when it was created.
+  and t.revision = 1
+  and e.created_at > t.created_at + interval '10 seconds'
+where e.sequence is not null
+  and right(e.id, 26) >= (select pay.recent_suffix())
+  and not exists (
+    select from pay.webhook_deliveries d
+    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+      -- The index finds deliveries by their subject.
+      and d.subject_id = e.subject_id
+  );
+comment on view pay.oracle_outbox is
+  'R6: every event has a delivery to every endpoint that subscribes to it';
+
+create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+from pay.webhook_deliveries d
+where d.status = 'pending'
+  -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
+  -- for it. A lease lasts seconds.
+  and (d.next_attempt_at > now() + interval '58 hours'
+    or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due since ' || d.next_attempt_at
+from pay.webhook_deliveries d
+where d.status = 'pending'
+  and greatest(d.next_attempt_at, d.leased_until) < now() - interval '1 hour'
+  -- A slow receiver has a long queue, which is no defect. So only endpoints without an attempt in
+  -- this hour or the last are listed.
+  and (d.environment_id, d.endpoint_id) not in (
+    select o.environment_id, o.endpoint_id
+    from pay.webhook_deliveries o
+    cross join (
+      select
+        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
+        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+          || '%' as last_hour
+    ) h
+    where o.leased_until > now() - interval '1 hour'
+      or o.attempts like h.this_hour or o.attempts like h.last_hour
+  );
+comment on view pay.oracle_endless_deliveries is
+  'R6: no delivery waits longer than the retry schedule allows';
+
+create or replace view pay.oracle_delivery_order with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'attempted before the earlier ' || d.before as detail
+from (
+  select w.environment_id, w.id, w.attempt_count, a.first_at,
+    lag(w.id) over earlier as before,
+    lag(w.status) over earlier as status_before,
+    lag(w.attempt_count) over earlier as attempt_count_before,
+    lag(a.first_at) over earlier as first_at_before
+  from pay.webhook_deliveries w
+  -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
+  join pay.webhook_endpoints t
+    on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
+  cross join lateral (
+    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
+  ) a
+  where w.sequence is not null
+  window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
+) d
+-- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
+where d.first_at_before > d.first_at + interval '1 second'
+  or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
+comment on view pay.oracle_delivery_order is
+  'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+create or replace view pay.oracle_moves with (security_invoker = true) as
+select m.environment_id, m.subject_id,
+  m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
+from (
+  select e.environment_id, e.subject_id, e.sequence, e.type,
+    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
+  from pay.events e
+  where e.sequence is not null
+    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
+    or e.environment_id in (select v.id from pay.environments v where v.livemode))
+    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+) m
+-- Retention may have deleted earlier events of an old resource.
+where (m.before is not null or m.sequence = 1
+    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+  and not exists (
+  select from (values
+    (null, '{payment.created,transfer.created}'::text[]),
+    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
+      payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.requires_action',
+      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
+    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
+    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
+    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
+    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+  ) as legal (before, types)
+  where legal.before is not distinct from m.before and m.type = any (legal.types)
+);
+comment on view pay.oracle_moves is
+  'R5: each event of a payment or transfer is a legal move after the event before it';
+
+create or replace view pay.oracle_bodies with (security_invoker = true) as
+select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
+from (
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
+    body, 'payment.' as kind
+  from pay.payments
+  union all
+  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
+    'transfer.'
+  from pay.transfers
+) x
+left join pay.events e
+  on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
+where (right(x.id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    case
+      when e.id is not null then
+        e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
+          or position('"data":{"object":' || x.body || '}' in e.body) = 0
+      -- Retention may have deleted the newest event of a resource that has not changed for so long.
+      else right(x.id, 26) >= (select pay.recent_suffix())
+        or x.updated_at >= now() - interval '29 days'
+    end
+    -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
+    -- string, so no string can contain these member names.
+    or not starts_with(x.body, '{"id":"' || x.id || '",')
+    or position('"status":"' || x.status || '",' in x.body) = 0
+    or position('"sequence":' || x.sequence || ',' in x.body) = 0
+    or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
+    or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    or position('"currency":"' || x.currency || '",' in x.body) = 0
+  );
+comment on view pay.oracle_bodies is
+  'R5: the body of a payment or transfer agrees with its row and its newest event';
+
+create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
+select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
+from pay.refunds r
+where (right(r.id, 26) >= (select pay.recent_suffix())
+    or r.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    not starts_with(r.body, '{"id":"' || r.id || '",')
+    or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
+    or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
+    or position('"currency":"' || r.currency || '",' in r.body) = 0
+    -- In a live environment retention may have deleted the event of the refund.
+    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+      select from pay.events e
+      where e.environment_id = r.environment_id and e.subject_id = r.payment_id
+        and e.type = 'refund.completed'
+        and position('"data":{"object":' || r.body || '}' in e.body) > 0
+    )
+  );
+comment on view pay.oracle_refund_bodies is
+  'R5: the body of a refund agrees with its row and its event';
+
+create or replace view pay.oracle_orphans with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'belongs to ' || x.owner_id || ', which does not exist' as detail
+from (
+  select environment_id, id, payment_id as owner_id from pay.refunds
+  union all
+  select environment_id, transaction_id, subject_id from pay.ledger_movements
+  union all
+  select environment_id, id, subject_id from pay.events
+  union all
+  select environment_id, id, subject_id from pay.webhook_deliveries
+) x
+where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
+  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and not exists (
+    select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
+  and not exists (
+    select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
+comment on view pay.oracle_orphans is
+  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+
+create or replace view pay.oracle_effects with (security_invoker = true) as
+select e.environment_id, e.id as subject_id,
+  e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
+from (
+  -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
+  select environment_id, id, type, subject_id,
+    -- The body of an event ends with its request.
+    split_part(body, '"request":{"id":"', -1) as request
+  from pay.events
+  where sequence is not null
+    -- A subquery, so that it is computed once and not for each row.
+    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+  offset 0
+) e
+where right(e.request, 24) <> '"idempotency_key":null}}'
+  and not exists (
+    select from (
+      select environment_id,
+        request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
+        case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
+          else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
+      from pay.idempotency_keys
+      offset 0
+    ) k
+    where k.environment_id = e.environment_id and k.request = e.request
+      and k.subject_id = e.subject_id
+  );
+comment on view pay.oracle_effects is
+  'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
+
+create or replace view pay.oracle_kept_answers with (security_invoker = true) as
+select k.environment_id, k.request_id as subject_id,
+  'answered ' || k.status || ' with ' || coalesce(k.id || case
+    when x.id is null then ', which does not exist' else ', which never had this state' end,
+    'an unknown body') as detail
+from (
+  select o.*, v.livemode,
+    case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
+      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+  from (
+    select a.environment_id, a.request_id, a.status, a.body,
+      case when a.status <> 402 then a.body
+        -- A 402 ends with the payment that was stored.
+        else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
+    from pay.idempotency_keys a
+    where a.created_at > now() - interval '23 hours'
+  ) o
+  join pay.environments v on v.id = o.environment_id
+  offset 0
+) k
+left join (
+  select environment_id, id, body from pay.payments
+  union all
+  select environment_id, id, body from pay.transfers
+  union all
+  select environment_id, id, body from pay.refunds
+) x on x.environment_id = k.environment_id and x.id = k.id
+where case
+  when k.status = 102 then k.body <> ''
+  when k.id is null then case
+    when k.status in (200, 201)
+      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+    when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
+    else true
+  end
+  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when k.status not in (200, 201, 402) then true
+  when x.id is null then true
+  else x.body <> k.object and not exists (
+    select from pay.events e
+    where e.environment_id = k.environment_id and e.subject_id = k.id
+      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+  )
+end;
+comment on view pay.oracle_kept_answers is
+  'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
+
+reset check_function_bodies;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
