@@ -1336,13 +1336,13 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
--- function pay.max_live_keys()
-CREATE OR REPLACE FUNCTION pay.max_live_keys()
+-- function pay.max_active_keys()
+CREATE OR REPLACE FUNCTION pay.max_active_keys()
  RETURNS integer
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.max_live_keys() owner to pay_owner;
+alter function pay.max_active_keys() owner to pay_owner;
 
 -- function pay.max_live_secrets()
 CREATE OR REPLACE FUNCTION pay.max_live_secrets()

@@ -304,10 +304,10 @@ const BUGS: PlantedBug[] = [
     name: "a frozen database is not noticed",
     edits: [{
       file: "shared/store/database_health.ts",
-      find: "this.#is_away = !await isAnswered(this.#probe.ask(), this.#deadline_ms);",
-      replace: "this.#is_away = false;",
+      find: "this.#is_unavailable = !await isAnswered(this.#probe.ask(), this.#deadline_ms);",
+      replace: "this.#is_unavailable = false;",
     }],
-    noticed_by: "tests/http/database_away_test.ts",
+    noticed_by: "tests/http/database_unavailable_test.ts",
   },
 ];
 

@@ -11,7 +11,7 @@ import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import { MAX_LIVE_KEYS } from "../../shared/store/api_key_store.ts";
+import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
 import { KEY_USAGE, type KeyCommand, readKeyCommand, UsageError } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
@@ -29,7 +29,7 @@ const SQLSTATE = {
 } as const;
 
 // "Active", because "live keys" are also the keys of live environments.
-const TOO_MANY_KEYS = `it has ${MAX_LIVE_KEYS} active keys already. Revoke one first`;
+const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one first`;
 
 /** A command that failed. The message is complete for the operator. */
 class KeysError extends Error {

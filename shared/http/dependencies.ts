@@ -51,12 +51,13 @@ export type OpenDependencies = Dependencies & { close(): Promise<void> };
 
 /** Builds the dependencies from settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
-  const { max_connections, prepare, away_after_ms, on_statement, database_authority } = settings;
+  const { max_connections, prepare, unavailable_after_ms, on_statement, database_authority } =
+    settings;
   const address = {
     url: settings.database_url,
     ...(database_authority !== undefined && { authority: database_authority }),
     ...(prepare !== undefined && { prepare }),
-    ...(away_after_ms !== undefined && { away_after_ms }),
+    ...(unavailable_after_ms !== undefined && { unavailable_after_ms }),
     ...(on_statement && { on_statement }),
   };
   const database = openDatabase({

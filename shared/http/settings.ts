@@ -31,7 +31,7 @@ export interface Settings {
   max_connections?: number;
   prepare?: boolean;
   /** The database counts as unavailable if a health check takes longer. */
-  away_after_ms?: number;
+  unavailable_after_ms?: number;
   clock?: Clock;
   random?: RandomSource;
   log?: (line: LogLine) => void;

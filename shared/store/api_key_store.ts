@@ -7,8 +7,8 @@ import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
-/** Most keys of an environment that are neither revoked nor expired, as in `pay.max_live_keys`. */
-export const MAX_LIVE_KEYS = 100;
+/** Most keys of an environment that are neither revoked nor expired, as in `pay.max_active_keys`. */
+export const MAX_ACTIVE_KEYS = 100;
 
 /** The stored facts of a new secret. The database never gets its text. */
 export interface SecretFacts {
@@ -39,7 +39,7 @@ interface ApiKeyChange {
 export interface ApiKeyStore {
   /**
    * Writes a change. Throws `permission_denied` if the key has more scopes or a later expiry than
-   * the caller's key, and `invalid_parameter` if the environment has `MAX_LIVE_KEYS` already.
+   * the caller's key, and `invalid_parameter` if the environment has `MAX_ACTIVE_KEYS` already.
    */
   change(
     access: Access,
@@ -95,7 +95,7 @@ const REFUSALS = {
   full: () =>
     new ApiError(
       "invalid_parameter",
-      `Cannot make a key: this environment has ${MAX_LIVE_KEYS} keys that are neither revoked ` +
+      `Cannot make a key: this environment has ${MAX_ACTIVE_KEYS} keys that are neither revoked ` +
         "nor expired. Revoke one first",
     ),
 } as const;

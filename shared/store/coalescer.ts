@@ -8,7 +8,7 @@
  * each of its requests is sent again alone, so that none delays the others.
  */
 
-import { isAway, isLockTimeout, isOverdue, toApiError } from "./database.ts";
+import { isLockTimeout, isOverdue, isUnavailable, toApiError } from "./database.ts";
 import type { KnownEnvironments } from "./known_environments.ts";
 import type { Access, Row } from "./outcome.ts";
 
@@ -125,7 +125,7 @@ export class Coalescer<
       await this.#send(list, false);
     } catch (error) {
       // A lock can last for seconds, and one request alone can be the cause of a failure.
-      if (isLockTimeout(error) || (list.length > 1 && !isAway(error))) {
+      if (isLockTimeout(error) || (list.length > 1 && !isUnavailable(error))) {
         for (const entry of list) {
           this.#send([entry], true).catch((error) => entry.reject(toApiError(error)));
         }

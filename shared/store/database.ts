@@ -27,7 +27,7 @@ interface DatabaseOptions {
   /** False behind a transaction pooler, and by default on the port of Supabase's pooler (6543). */
   prepare?: boolean;
   /** The database is unavailable if a health check takes longer; 1 s by default (promise R12). */
-  away_after_ms?: number;
+  unavailable_after_ms?: number;
   /** Called with each statement that is sent. Tests count round trips with it. */
   on_statement?: (text: string) => void;
 }
@@ -81,20 +81,24 @@ export function openDatabase(options: DatabaseOptions): Database {
     pool = open();
     retired.set(old, setTimeout(() => end(old), drain_ms));
   };
-  const away_after_ms = awayAfterMs(options);
-  const health = new DatabaseHealth(openProbe(options), () => replace(pool, 0), away_after_ms);
+  const unavailable_after_ms = unavailableAfterMs(options);
+  const health = new DatabaseHealth(
+    openProbe(options),
+    () => replace(pool, 0),
+    unavailable_after_ms,
+  );
 
   async function once<Row>(
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<Row[]> {
-    if (!await health.admits()) throw databaseAway();
+    if (!await health.admits()) throw databaseUnavailable();
     options.on_statement?.(text);
     const from = pool;
     const rows = from.unsafe(text, parameters as (string | number | null)[], { prepare });
     const leave = () => replace(from, DRAIN_MS);
     try {
-      return withoutHoles(await whileWell(rows, health, leave) as unknown as Row[]);
+      return withoutHoles(await withinDeadline(rows, health, leave) as unknown as Row[]);
     } catch (error) {
       // The driver would reuse the object of the lost connection with its unsent data (ADR 0018).
       if (LOST.test(codeOf(error) ?? "")) leave();
@@ -150,7 +154,7 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),
     // Longest time to open a connection (promise R12: 503 within 2 s).
-    connect_timeout: (SLOW_AFTER_MS + awayAfterMs(options)) / 1_000,
+    connect_timeout: (SLOW_AFTER_MS + unavailableAfterMs(options)) / 1_000,
     idle_timeout,
     // A failed attempt fails the request. The next request tries again.
     backoff: false,
@@ -162,8 +166,8 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
   });
 }
 
-function awayAfterMs({ away_after_ms }: DatabaseOptions): number {
-  return away_after_ms ?? PROBE_DEADLINE_MS;
+function unavailableAfterMs({ unavailable_after_ms }: DatabaseOptions): number {
+  return unavailable_after_ms ?? PROBE_DEADLINE_MS;
 }
 
 /** Port of Supabase's transaction pooler, where each statement can run in another session. */
@@ -199,7 +203,7 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Makes the 503 for an unavailable database. */
-export function databaseAway(): ApiError {
+export function databaseUnavailable(): ApiError {
   return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
 }
 
@@ -221,7 +225,7 @@ export function toApiError(error: unknown): Error {
   if (code === LOCK_TIMEOUT && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }
-  return isAway(error) ? databaseAway() : error as Error;
+  return isUnavailable(error) ? databaseUnavailable() : error as Error;
 }
 
 /**
@@ -229,7 +233,7 @@ export function toApiError(error: unknown): Error {
  * system, and the SQLSTATE classes 08 (connection), 40 (rollback: deadlock, serialization), 53
  * (resources), 55P03 (lock timeout), 57 (operator intervention).
  */
-const AWAY =
+const TEMPORARY =
   /^(CONNECT_TIMEOUT|CONNECTION_\w+|E(CONN|PIPE|AI_|HOST|NET|TIMEDOUT|NOTFOUND)\w*|08\w{3}|40\w{3}|53\w{3}|55P03|57\w{3})$/;
 
 /** Codes after which the pool is replaced, because its connections can be lost. */
@@ -242,9 +246,9 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /** Reports whether an error of `attempt` means that the database is unavailable now. */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   const { syscall } = error as { syscall?: unknown };
-  return isOverdue(error) || syscall !== undefined || AWAY.test(codeOf(error) ?? "");
+  return isOverdue(error) || syscall !== undefined || TEMPORARY.test(codeOf(error) ?? "");
 }
 
 /** Reports whether `attempt` exceeded the deadline of a statement or of a connection. */
@@ -263,7 +267,7 @@ function codeOf(error: unknown): string | null {
  * repeats the request with its idempotency key.
  * @param on_late called if the statement exceeds its deadline
  */
-async function whileWell<T>(
+async function withinDeadline<T>(
   work: Promise<T>,
   health: DatabaseHealth,
   on_late: () => void,
@@ -275,7 +279,7 @@ async function whileWell<T>(
     const look = async () => {
       const is_late = performance.now() >= until;
       if (is_late) on_late();
-      if (is_late || !await health.answers()) reject(databaseAway());
+      if (is_late || !await health.answers()) reject(databaseUnavailable());
       else if (!has_ended) timer = setTimeout(look, SLOW_AFTER_MS);
     };
     timer = setTimeout(look, SLOW_AFTER_MS);

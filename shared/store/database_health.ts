@@ -27,9 +27,9 @@ export interface Probe {
 /** Tracks whether the database is available. */
 export class DatabaseHealth {
   readonly #probe: Probe;
-  readonly #on_away: () => void;
+  readonly #on_unavailable: () => void;
   readonly #deadline_ms: number;
-  #is_away = false;
+  #is_unavailable = false;
   #wanted_until = 0;
   #asking: Promise<boolean> | null = null;
   #pause: { timer: ReturnType<typeof setTimeout>; end: () => void } | null = null;
@@ -37,12 +37,12 @@ export class DatabaseHealth {
   #is_closed = false;
 
   /**
-   * @param on_away called each time the database becomes unavailable
+   * @param on_unavailable called each time the database becomes unavailable
    * @param deadline_ms deadline of a check
    */
-  constructor(probe: Probe, on_away: () => void, deadline_ms: number) {
+  constructor(probe: Probe, on_unavailable: () => void, deadline_ms: number) {
     this.#probe = probe;
-    this.#on_away = on_away;
+    this.#on_unavailable = on_unavailable;
     this.#deadline_ms = deadline_ms;
   }
 
@@ -51,7 +51,7 @@ export class DatabaseHealth {
    * pause of the checks: this one waits for a new check.
    */
   async admits(): Promise<boolean> {
-    if (!this.#is_away) return true;
+    if (!this.#is_unavailable) return true;
     const is_watched = performance.now() < this.#wanted_until;
     this.#wanted_until = performance.now() + PROBE_FOR_MS;
     if (is_watched) return false;
@@ -73,13 +73,13 @@ export class DatabaseHealth {
   }
 
   async #ask(): Promise<boolean> {
-    const was_away = this.#is_away;
-    this.#is_away = !await isAnswered(this.#probe.ask(), this.#deadline_ms);
-    if (!this.#is_away || this.#is_closed) return !this.#is_away;
+    const was_unavailable = this.#is_unavailable;
+    this.#is_unavailable = !await isAnswered(this.#probe.ask(), this.#deadline_ms);
+    if (!this.#is_unavailable || this.#is_closed) return !this.#is_unavailable;
     this.#probe.reset();
-    if (!was_away) {
+    if (!was_unavailable) {
       this.#wanted_until = performance.now() + PROBE_FOR_MS;
-      this.#on_away();
+      this.#on_unavailable();
       this.#watch();
     }
     return false;
@@ -89,7 +89,7 @@ export class DatabaseHealth {
   async #watch(): Promise<void> {
     if (this.#is_watching) return;
     this.#is_watching = true;
-    while (this.#is_away && !this.#is_closed && performance.now() < this.#wanted_until) {
+    while (this.#is_unavailable && !this.#is_closed && performance.now() < this.#wanted_until) {
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer);

@@ -8,7 +8,7 @@
  */
 
 import { tryAgain } from "../core/errors.ts";
-import { isAway } from "./database.ts";
+import { isUnavailable } from "./database.ts";
 
 /** Limits of the lane. */
 interface LaneLimits {
@@ -72,7 +72,7 @@ export class ReadLane {
       return await read();
     } catch (error) {
       // The waiting requests would fail in the same way, one after another.
-      if (isAway(error)) this.#rejectAll(error);
+      if (isUnavailable(error)) this.#rejectAll(error);
       throw error;
     } finally {
       const ended = performance.now();

@@ -93,7 +93,7 @@ $$;
 
 -- Operator: creates an API key with its first secret. The caller passes the hash of the key and not
 -- its text. p_environment_id: the public id.
--- Raises program_limit_exceeded if the environment has pay.max_live_keys() live keys.
+-- Raises program_limit_exceeded if the environment has pay.max_active_keys() active keys.
 create or replace function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -117,7 +117,7 @@ begin
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
   if not pay.take_key_place(v_environment, now()) then
-    raise exception 'environment % has % live keys already', p_environment_id, pay.max_live_keys()
+    raise exception 'environment % has % active keys already', p_environment_id, pay.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
@@ -162,7 +162,7 @@ $$;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
 -- Returns false if the key does not exist or is revoked. Raises program_limit_exceeded if an
--- expired key would exceed pay.max_live_keys().
+-- expired key would exceed pay.max_active_keys().
 create or replace function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
@@ -184,7 +184,7 @@ begin
   end if;
   if v_key.expires_at <= now() then
     if not pay.take_key_place(v_key.environment_id, now()) then
-      raise exception 'the environment of % has % live keys already', p_id, pay.max_live_keys()
+      raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
     update pay.api_keys k set expires_at = null where k.id = p_id;
@@ -288,7 +288,7 @@ $$;
 --           wider (the key would have, or has, a scope that the caller lacks)
 --           outlives (the caller's key ends before the key to rotate)
 --           ended (the key to rotate has expired)
---           full (the environment has pay.max_live_keys() live keys).
+--           full (the environment has pay.max_active_keys() active keys).
 create or replace function pay.change_api_key(
   p_request text,
   p_action text,

@@ -1,12 +1,12 @@
--- Purpose: limits on rows that a caller can multiply: live keys of an environment, live secrets of
--- a key, stored keys and secrets that have ended, and rate counters of idle keys.
+-- Purpose: limits on rows that a caller can multiply: active keys of an environment, active secrets
+-- of a key, stored keys and secrets that have ended, and rate counters of idle keys.
 --
 -- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
 -- latest with its key. api_key_secrets.expires_at is the earlier of the two times, so the entry
 -- functions read only the secret (ADR 0030).
 
 -- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0030).
-create or replace function pay.max_live_keys()
+create or replace function pay.max_active_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -53,7 +53,7 @@ begin
     select count(*) from pay.api_keys k
     where k.environment_id = p_environment_id and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > p_at)
-  ) >= pay.max_live_keys() then
+  ) >= pay.max_active_keys() then
     return false;
   end if;
   -- Skips rows that a rotation has locked, because the rotation may wait for this lock.

@@ -158,7 +158,7 @@ consoleCase("a lost answer is shown, keeps the input, and pays once", async (ste
     assert.equal(count((await start.call("GET", PAYMENTS)).body), 2);
   });
   await step(
-    "while the API is away the page keeps its data and says that it retries",
+    "while the API is unavailable the page keeps its data and says that it retries",
     async () => {
       await page.context().setOffline(true);
       await page.getByText("The API cannot be reached.").first().waitFor();

@@ -103,7 +103,7 @@ Deno.test("pay.health shows", async (t) => {
         { is_retention_behind: true },
       );
     });
-    await t.step("the number of live keys, and whether the relay has an address", async () => {
+    await t.step("the number of active keys, and whether the relay has an address", async () => {
       await changes("update pay.api_keys set revoked_at = now()", {
         test_keys: "0",
         live_keys: "0",

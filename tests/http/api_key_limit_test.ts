@@ -1,5 +1,5 @@
 /**
- * The number of keys of an environment: 100 live keys, also when several clients create them at
+ * The number of keys of an environment: 100 active keys, also when several clients create them at
  * once, and a bounded number of ended keys.
  */
 
@@ -51,60 +51,63 @@ async function insertKeys(
   return ids;
 }
 
-serviceCase("POST /v1/api_keys by 150 creates at once leaves 100 live keys", async (t, service) => {
-  const second = startSecondService(service);
-  try {
-    const answers = await Promise.all(
-      Array.from({ length: 150 }, (_, i) =>
-        [service, second][i % 2]!.call("POST", KEYS, {
-          body: { name: `key ${i}` },
-          idempotency_key: `k${i}`,
-        })),
-    );
-    const made = answers.filter(({ status }) => status === 201);
-    const refused = answers.filter(({ status }) => status !== 201);
-    await t.step("the refused creates are 400, name the limit and store nothing", async () => {
-      assert.equal(made.length, MAX_LIVE - 1);
-      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
-      for (const answer of refused) {
-        assertRefused(answer, 400, "invalid_parameter");
-        assert.match(answer.body.error.message, /100 keys/);
-      }
-      const [row] = await service.sql`
+serviceCase(
+  "POST /v1/api_keys by 150 creates at once leaves 100 active keys",
+  async (t, service) => {
+    const second = startSecondService(service);
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 150 }, (_, i) =>
+          [service, second][i % 2]!.call("POST", KEYS, {
+            body: { name: `key ${i}` },
+            idempotency_key: `k${i}`,
+          })),
+      );
+      const made = answers.filter(({ status }) => status === 201);
+      const refused = answers.filter(({ status }) => status !== 201);
+      await t.step("the refused creates are 400, name the limit and store nothing", async () => {
+        assert.equal(made.length, MAX_LIVE - 1);
+        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+        for (const answer of refused) {
+          assertRefused(answer, 400, "invalid_parameter");
+          assert.match(answer.body.error.message, /100 keys/);
+        }
+        const [row] = await service.sql`
         select (select count(*) from pay.idempotency_keys)::int as kept,
           (select count(*) from pay.api_keys where environment_id = ${service.key.environment_id})::int
             as keys`;
-      assert.deepEqual(row, { kept: MAX_LIVE - 1, keys: MAX_LIVE });
-    });
-    await t.step("the operator's command has the same limit", async () => {
-      await assert.rejects(
-        service.issueKey(service.key.environment_id),
-        (error: Error & { code: string }) => error.code === "54000",
-      );
-      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
-    });
-    await t.step("another environment has a limit of its own", async () => {
-      assert.equal((await make(service, { key: service.other.text })).status, 201);
-    });
-    await t.step("revoking one key makes room for one of the refused creates", async () => {
-      assert.equal((await service.call("DELETE", `${KEYS}/${made[0]!.body.id}`)).status, 200);
-      const index = answers.indexOf(refused[0]!);
-      const again = await service.call("POST", KEYS, {
-        body: { name: `key ${index}` },
-        idempotency_key: `k${index}`,
+        assert.deepEqual(row, { kept: MAX_LIVE - 1, keys: MAX_LIVE });
       });
-      assert.equal(again.status, 201, again.text);
-      assertRefused(await make(service), 400, "invalid_parameter");
-    });
-    await t.step("a reset revokes no key, so it makes no room", async () => {
-      assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
-      assertRefused(await make(service), 400, "invalid_parameter");
-      assert.equal(await liveKeys(service, service.key), MAX_LIVE);
-    });
-  } finally {
-    await second.close();
-  }
-});
+      await t.step("the operator's command has the same limit", async () => {
+        await assert.rejects(
+          service.issueKey(service.key.environment_id),
+          (error: Error & { code: string }) => error.code === "54000",
+        );
+        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+      });
+      await t.step("another environment has a limit of its own", async () => {
+        assert.equal((await make(service, { key: service.other.text })).status, 201);
+      });
+      await t.step("revoking one key makes room for one of the refused creates", async () => {
+        assert.equal((await service.call("DELETE", `${KEYS}/${made[0]!.body.id}`)).status, 200);
+        const index = answers.indexOf(refused[0]!);
+        const again = await service.call("POST", KEYS, {
+          body: { name: `key ${index}` },
+          idempotency_key: `k${index}`,
+        });
+        assert.equal(again.status, 201, again.text);
+        assertRefused(await make(service), 400, "invalid_parameter");
+      });
+      await t.step("a reset revokes no key, so it makes no room", async () => {
+        assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
+        assertRefused(await make(service), 400, "invalid_parameter");
+        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+      });
+    } finally {
+      await second.close();
+    }
+  },
+);
 
 serviceCase("expired keys do not count until the operator rotates them", async (t, service) => {
   const { environment_id } = service.key;
@@ -117,7 +120,7 @@ serviceCase("expired keys do not count until the operator rotates them", async (
       select pay.rotate_api_key(${expired!}, ${hash}, ${prefix}, ${last_four}, now()) as done`;
     return row!.done;
   };
-  await t.step("99 live keys and an expired one leave room for one", async () => {
+  await t.step("99 active keys and an expired one leave room for one", async () => {
     await insertKeys(service, environment_id, MAX_LIVE - 2);
     assert.equal((await make(service)).status, 201);
     assertRefused(await make(service), 400, "invalid_parameter");

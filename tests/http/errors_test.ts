@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { faultOf } from "../../shared/http/request_log.ts";
-import { databaseAway, toApiError } from "../../shared/store/database.ts";
+import { databaseUnavailable, toApiError } from "../../shared/store/database.ts";
 import { type CallOptions, type TestAnswer, type TestService } from "../support/service/service.ts";
 import { assertError, CODES } from "../support/http/error_envelope.ts";
 import {
@@ -119,7 +119,7 @@ for (const [code, answered] of DATABASE_ERRORS) {
   Deno.test(`toApiError() of ${code} is ${answered}`, () => {
     const shown = toApiError(Object.assign(new Error("secret"), { code }));
     if (answered === "internal_error") assert.ok(!("status" in shown));
-    else assert.deepEqual(shown, databaseAway());
+    else assert.deepEqual(shown, databaseUnavailable());
   });
 }
 

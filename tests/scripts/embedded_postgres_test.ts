@@ -19,7 +19,7 @@ async function ask(url: string, statement: string): Promise<postgres.RowList<pos
     try {
       return await sql.unsafe(statement);
     } catch (error) {
-      // The server is away or recovering: 57P03 cannot_connect_now.
+      // The server is unavailable or recovering: 57P03 cannot_connect_now.
       const { code } = error as { code?: string };
       if (!/^(ECONN|CONNECTION|57P0)/.test(code ?? "")) throw error;
     } finally {

@@ -203,7 +203,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
   }
 });
 
-Deno.test("deno task keys names DATABASE_URL if the database is away or not migrated", async () => {
+Deno.test("deno task keys names DATABASE_URL if the database is unavailable or not migrated", async () => {
   const away = await keys({ DATABASE_URL: "postgres://user:hush@127.0.0.1:1/none" }, "list");
   assert.equal(away.code, 1);
   assert.match(away.said, /^DATABASE_URL /);

@@ -204,7 +204,7 @@ Deno.test("deno task start uses DATABASE_URL and starts no server of its own", (
     }
   }));
 
-Deno.test("deno task start names DATABASE_URL if its server is away", () =>
+Deno.test("deno task start names DATABASE_URL if its server is unavailable", () =>
   withTemporaryFolder(async (data_dir) => {
     const DATABASE_URL = "postgres://user:hush@127.0.0.1:1/none";
     const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL });

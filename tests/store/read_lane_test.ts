@@ -115,7 +115,7 @@ Deno.test("ReadLane.run() refuses reads that wait too long behind another", asyn
   assert.deepEqual(lane.begun, ["a", "b"]);
 });
 
-Deno.test("ReadLane.run() refuses all waiting reads when the database is away", async () => {
+Deno.test("ReadLane.run() refuses all waiting reads when the database is unavailable", async () => {
   const lane = new Lane();
   const reads = ["a", "b", "a"].map((key) => lane.read(key));
   (await lane.end(1)).reject(tryAgain("service_unavailable", "away"));

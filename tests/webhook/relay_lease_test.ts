@@ -238,7 +238,7 @@ webhookCase("three relays deliver each event once and in order", async (
   }
 });
 
-webhookCase("a relay keeps results while the database is away, without a busy loop", async (
+webhookCase("a relay keeps results while the database is unavailable, without a busy loop", async (
   t,
   service,
   hooks,

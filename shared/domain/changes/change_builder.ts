@@ -77,7 +77,7 @@ export class ChangeBuilder<T extends Subject> {
   }
 
   /** Applies a patch to the resource and records one event of this type. */
-  happen(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
+  addEvent(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
     this.#subject = {
       ...this.#subject,
       ...patch,

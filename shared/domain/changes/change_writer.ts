@@ -5,7 +5,7 @@
 
 import { ApiError } from "../../core/errors.ts";
 import type { Answer, Change } from "../../store/commit_rows.ts";
-import { databaseAway } from "../../store/database.ts";
+import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
@@ -106,7 +106,7 @@ export function replyOf(committed: Committed): Reply | null {
 
 /** Throws the 503 for a change that was not committed. Nothing was written. */
 export function unavailable(): never {
-  throw databaseAway();
+  throw databaseUnavailable();
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 
 import type { Access } from "../../store/outcome.ts";
-import { databaseAway } from "../../store/database.ts";
+import { databaseUnavailable } from "../../store/database.ts";
 import type { Loaded, Store } from "../../store/store.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
 import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
@@ -59,7 +59,7 @@ export class DecisionLoop {
         const reply = await decideAndCommit(loaded, counted);
         if (reply) return reply;
       }
-      throw databaseAway();
+      throw databaseUnavailable();
     });
   }
 }

@@ -47,7 +47,7 @@ export async function decideCreate(
     manual: body.settlement === "manual",
   });
   const change = new ChangeBuilder(newPayment(body, amount_minor, instrument, context), context);
-  change.happen("payment.created");
+  change.addEvent("payment.created");
   settle(change, authorization, context.base_url);
   return change.finish(
     authorization.result === "declined" && context.decline_is_error

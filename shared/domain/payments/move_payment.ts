@@ -78,7 +78,7 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
     case "requires_action":
       return requireAction(change, base_url);
     case "processing":
-      return change.happen("payment.processing", { status: "processing" });
+      return change.addEvent("payment.processing", { status: "processing" });
     case "cancelled":
       return cancel(change);
     case "declined":
@@ -102,7 +102,7 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
 }
 
 function cancel(change: PaymentChange): void {
-  change.happen("payment.cancelled", {
+  change.addEvent("payment.cancelled", {
     status: "cancelled",
     cancelled_at: change.at,
     next_action: null,

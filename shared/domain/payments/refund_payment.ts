@@ -48,7 +48,7 @@ export function addRefund(
   const status = amount_refunded === payment.amount_minor ? "refunded" : "partially_refunded";
   const refund = newRefund(payment, amount_minor, status, body, context);
   const text = change.refund(refund);
-  change.happen(`payment.${status}`, { status, amount_refunded });
+  change.addEvent(`payment.${status}`, { status, amount_refunded });
   return text;
 }
 

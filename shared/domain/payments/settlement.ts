@@ -28,7 +28,7 @@ export const FAILURES: Record<FailureCode, string> = {
 export function complete(change: PaymentChange, tx_hash?: string): void {
   const { method, amount_minor } = change.subject;
   change.move("capture", amount_minor);
-  change.happen("payment.completed", {
+  change.addEvent("payment.completed", {
     status: "completed",
     completed_at: change.at,
     next_action: null,
@@ -40,7 +40,7 @@ export function complete(change: PaymentChange, tx_hash?: string): void {
 /** Makes the payment wait for the payer's authentication. */
 export function requireAction(change: PaymentChange, base_url: string): void {
   const url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
-  change.happen("payment.requires_action", {
+  change.addEvent("payment.requires_action", {
     status: "requires_action",
     next_action: { type: "authenticate", url },
   });
@@ -48,7 +48,7 @@ export function requireAction(change: PaymentChange, base_url: string): void {
 
 /** Declines the payment. */
 export function decline(change: PaymentChange, code: DeclineCode): void {
-  change.happen("payment.declined", {
+  change.addEvent("payment.declined", {
     status: "declined",
     failure_code: code,
     failure_message: DECLINES[code],
@@ -58,7 +58,7 @@ export function decline(change: PaymentChange, code: DeclineCode): void {
 
 /** Makes the payment fail. The caller reverses the capture of a completed payment. */
 export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
-  change.happen("payment.failed", {
+  change.addEvent("payment.failed", {
     status: "failed",
     failure_code: code,
     failure_message: FAILURES[code],
@@ -71,7 +71,7 @@ export function fail(change: PaymentChange, code: FailureCode, return_code: stri
 export function chargeBack(change: PaymentChange): void {
   const { amount_minor, amount_refunded } = change.subject;
   change.move("chargeback", amount_minor - amount_refunded);
-  change.happen("payment.chargeback", { status: "chargeback" });
+  change.addEvent("payment.chargeback", { status: "chargeback" });
 }
 
 /** Makes the 402 of a declined payment, which contains the payment. */

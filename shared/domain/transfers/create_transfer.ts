@@ -37,7 +37,7 @@ export async function decideTransfer(
   const transfer = newTransfer(body, amount_minor, instrument, context);
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer", amount_minor);
-  change.happen("transfer.created");
+  change.addEvent("transfer.created");
   if (settled.result === "completed") complete(change);
   if (settled.result === "failed") fail(change, settled.code, settled.return_code ?? null);
   return change.finish({ status: 201, body: change.body });
@@ -48,7 +48,7 @@ export function decideCancelTransfer(transfer: Transfer, context: RequestContext
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer_reversed", transfer.amount_minor);
-  change.happen("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
+  change.addEvent("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -73,7 +73,7 @@ export function decideAdvanceTransfer(
 function complete(change: TransferChange): void {
   const { amount_minor, currency, destination } = change.subject;
   change.move("transfer_completed", amount_minor);
-  change.happen("transfer.completed", {
+  change.addEvent("transfer.completed", {
     status: "completed",
     completed_at: change.at,
     ...(destination.type === "wallet" && {
@@ -91,7 +91,7 @@ function complete(change: TransferChange): void {
 /** Makes the transfer fail, and moves the money back to the available balance. */
 function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
   change.move("transfer_reversed", change.subject.amount_minor);
-  change.happen("transfer.failed", {
+  change.addEvent("transfer.failed", {
     status: "failed",
     failure_code: code,
     failure_message: FAILURES[code],

@@ -19,7 +19,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
  * to every delivery, so this bounds the headers. API keys have the same limit
  * (pay.max_live_secrets).
  */
-const MAX_LIVE_SECRETS = 5;
+const MAX_ACTIVE_SECRETS = 5;
 
 /** Makes the first secret of an endpoint. */
 export function firstSecret(random: RandomSource): SecretSource {
@@ -28,7 +28,7 @@ export function firstSecret(random: RandomSource): SecretSource {
 
 /**
  * Returns the secrets after a rotation, newest first. An older secret expires after `expires_in_s`
- * or at its previous expiry, whichever is earlier. A rotation that exceeds `MAX_LIVE_SECRETS` drops
+ * or at its previous expiry, whichever is earlier. A rotation that exceeds `MAX_ACTIVE_SECRETS` drops
  * the oldest.
  * @param secrets newest first
  */
@@ -43,12 +43,12 @@ export function rotateSecrets(
     .map((source) => ({ ...source, expires_at: formatTime(Math.min(endOf(source), until_ms)) }));
   return [
     newSecret(secrets[0]!.version + 1, random),
-    ...liveSecrets(older, at_ms).slice(0, MAX_LIVE_SECRETS - 1),
+    ...activeSecrets(older, at_ms).slice(0, MAX_ACTIVE_SECRETS - 1),
   ];
 }
 
 /** Returns the secrets that sign at a time. Every write of an endpoint drops the others. */
-export function liveSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
+export function activeSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
   return secrets.filter((source) => endOf(source) > at_ms);
 }
 

@@ -22,8 +22,8 @@ import type {
 } from "../../store/webhook_store.ts";
 import { DecisionLoop } from "../changes/decision_loop.ts";
 import {
+  activeSecrets,
   firstSecret,
-  liveSecrets,
   revealSecret,
   rotateSecrets,
   secretReference,
@@ -127,7 +127,7 @@ export function createWebhookEndpoints(
           metadata: body.metadata ?? endpoint.metadata,
           updated_at: formatTime(request.context.at_ms),
         };
-        const live = liveSecrets(secrets, request.context.at_ms);
+        const live = activeSecrets(secrets, request.context.at_ms);
         return changeTo({ endpoint: updated, revision, secrets: live }, 200);
       });
     },

@@ -48,7 +48,7 @@ function openHere(settings: Settings): Product {
   const logs: LogLine[] = [];
   const deps = createDependencies({
     log: (line) => logs.push(line),
-    away_after_ms: AWAY_AFTER_MS,
+    unavailable_after_ms: AWAY_AFTER_MS,
     ...settings,
   });
   const functions = {

@@ -6,6 +6,8 @@ set role pay_owner;
 
 set check_function_bodies = off;
 
+drop function pay.max_live_keys();
+
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
 language plpgsql volatile
@@ -84,6 +86,77 @@ begin
   return v_found;
 end
 $$;
+
+create or replace function pay.create_api_key(
+  p_id text,
+  p_environment_id text,
+  p_name text,
+  p_scopes text[],
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_expires_at timestamptz
+)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_environment_id);
+  v_livemode boolean;
+begin
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  select livemode into v_livemode from pay.environments where id = v_environment;
+  if v_livemode is null then
+    raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
+  end if;
+  if not pay.take_key_place(v_environment, now()) then
+    raise exception 'environment % has % active keys already', p_environment_id, pay.max_active_keys()
+      using errcode = 'program_limit_exceeded';
+  end if;
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+  values
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
+      p_expires_at);
+end
+$$;
+grant execute on function
+  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.rotate_api_key(
+  p_id text,
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_older_expire_at timestamptz
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key pay.api_keys;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if v_key.id is null then
+    return false;
+  end if;
+  if v_key.expires_at <= now() then
+    if not pay.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
+        using errcode = 'program_limit_exceeded';
+    end if;
+    update pay.api_keys k set expires_at = null where k.id = p_id;
+  end if;
+  perform pay.add_api_key_secret(
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
+  return true;
+end
+$$;
+grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
@@ -186,6 +259,42 @@ begin
     p_found := pay.count_requests(p_found);
   end if;
   return p_found;
+end
+$$;
+
+create or replace function pay.max_active_keys()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 100 $$;
+
+create or replace function pay.take_key_place(p_environment_id text, p_at timestamptz)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
+  if (
+    select count(*) from pay.api_keys k
+    where k.environment_id = p_environment_id and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > p_at)
+  ) >= pay.max_active_keys() then
+    return false;
+  end if;
+  -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
+  perform pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.id in (
+      select o.id from pay.api_keys o
+      where o.environment_id = p_environment_id and not o.livemode
+        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
+      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+      offset 1000
+    )
+    for update skip locked
+  ));
+  return true;
 end
 $$;
 

@@ -28,7 +28,7 @@ Deno.test("a database that freezes and answers again", async (t) => {
   target.port = String(proxy.port);
   const beyond = startSecondService(service, {
     database_url: target.href,
-    away_after_ms: PROBE_DEADLINE_MS,
+    unavailable_after_ms: PROBE_DEADLINE_MS,
   });
   let serial = 0;
   const pay = (idempotency_key = `away-${serial++}`) =>
