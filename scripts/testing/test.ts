@@ -138,11 +138,14 @@ async function dropRun(superuser_url: string, run: string): Promise<void> {
  * steps that had no result, because they need internals of the functions.
  */
 async function runWithProcesses(selection: TestSelection, server: TestServer): Promise<number> {
-  const inside = await Deno.makeTempFile();
+  const untested = await Deno.makeTempFile();
   try {
     const { path } = await edgeDeno();
-    const code = await denoTest(selection, server, { [UNTESTED_FILE]: inside, [EDGE_DENO]: path });
-    const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
+    const code = await denoTest(selection, server, {
+      [UNTESTED_FILE]: untested,
+      [EDGE_DENO]: path,
+    });
+    const names = (await Deno.readTextFile(untested)).split("\n").filter((name) => name !== "")
       .sort();
     console.log(
       "Not tested, because they need internals of the functions: " +
@@ -151,7 +154,7 @@ async function runWithProcesses(selection: TestSelection, server: TestServer): P
     for (const name of names) console.log(`  ${name}`);
     return code;
   } finally {
-    await Deno.remove(inside);
+    await Deno.remove(untested);
   }
 }
 
