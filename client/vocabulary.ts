@@ -108,7 +108,7 @@ export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 /** A pattern that matches several event types. */
 export type EventPattern = "*" | "payment.*" | "refund.*" | "transfer.*" | "webhook_endpoint.*";
 
-/** Every code of an error of the API, to its HTTP status and type. */
+/** The HTTP status and type of every error code of the API. */
 export const ERROR_CODES = {
   invalid_parameter: { status: 400, type: "invalid_request" },
   invalid_json: { status: 400, type: "invalid_request" },
@@ -134,7 +134,7 @@ export const ERROR_CODES = {
   provider_not_configured: { status: 503, type: "api" },
 } as const;
 
-/** A code of an error. A newer service may send one that is not listed here. */
+/** An error code. A newer service may send a code that is not listed here. */
 export type ErrorCode = keyof typeof ERROR_CODES;
-/** The family of a code. */
+/** The type of an error. */
 export type ErrorType = typeof ERROR_CODES[ErrorCode]["type"];

@@ -1,4 +1,4 @@
-/** What can be done with a payment now. The table of the service's own rules decides. */
+/** The actions on a payment. The lifecycle rules of the service decide which of them it shows. */
 
 import { useState } from "preact/hooks";
 import { ApiError, type Payment, type RefundReason } from "../client/mod.ts";
@@ -18,7 +18,7 @@ import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { FailureNotice } from "./notice.tsx";
 import { advanceText, label } from "./words.ts";
 
-/** Reasons of a refund, to be picked; a refund needs none. */
+/** The choices for the reason of a refund. The reason is optional. */
 const REASONS: readonly (readonly [RefundReason | "", string])[] = [
   ["", "None"],
   ...REFUND_REASONS.map((reason) => [reason, label(reason)] as const),
@@ -87,7 +87,9 @@ export function AuthenticationCall({ payment }: { payment: Payment }) {
   return (
     <section class="card callout" aria-labelledby="authentication">
       <h2 id="authentication">3-D Secure is waiting</h2>
-      <p>The payer’s bank asks who is there. In the sandbox you answer for the payer.</p>
+      <p>
+        The payer’s bank asks the payer to authenticate. In the sandbox you answer for the payer.
+      </p>
       <div class="actions">
         <button
           type="button"
@@ -116,7 +118,7 @@ export function Moves({ payment }: { payment: Payment }) {
       {moves.length === 0
         ? (
           <p class="quiet">
-            {label(payment.status)} is final: nothing can follow.
+            {label(payment.status)} is final: no other status can follow.
           </p>
         )
         : (
@@ -171,7 +173,7 @@ function RefundDialog({ payment, close }: { payment: Payment; close: () => void 
             <button type="submit" class="primary" aria-disabled={sending}>
               {sending ? "Refunding…" : "Refund"}
             </button>
-            <button type="button" onClick={close}>Keep the money</button>
+            <button type="button" onClick={close}>Cancel</button>
           </>
         )}
       >
@@ -181,7 +183,9 @@ function RefundDialog({ payment, close }: { payment: Payment; close: () => void 
           value={amount}
           set={setAmount}
           inputMode="decimal"
-          hint={`${formatMinor(rest, currency)} ${currency} can go back. Empty: all of it.`}
+          hint={`${
+            formatMinor(rest, currency)
+          } ${currency} can be refunded. Leave it empty to refund all of it.`}
         />
         <SelectField
           label="Reason"

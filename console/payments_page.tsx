@@ -1,4 +1,4 @@
-/** The list of payments: fills by itself, filters, pages. */
+/** The list of payments with filters and pages. It shows new payments without a reload. */
 
 import type { ComponentChildren, TargetedEvent } from "preact";
 import type { Payment } from "../client/mod.ts";
@@ -50,7 +50,7 @@ export function PaymentsPage({ query }: { query: Readonly<Record<string, string>
       </div>
       <Filters values={filters} failure={failure} />
       {concerns(failure, FILTERS)
-        ? <Empty title="Nothing is listed by these filters" />
+        ? <Empty title="These filters cannot be applied" />
         : (
           <Reading label="payments" live={live} rows={6}>
             {(page) => (
@@ -81,7 +81,7 @@ function NoPayments({ is_filtered }: { is_filtered: boolean }) {
   }
   return (
     <Empty title="No payments yet">
-      <p>Create one with a test card and see what becomes of it.</p>
+      <p>Create a payment with a test card and watch its status.</p>
       <a class="button" href={href(["payments", "new"])}>Create the first payment</a>
     </Empty>
   );

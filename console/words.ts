@@ -29,21 +29,25 @@ const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
   pending: { tone: "wait", advance: "" },
   requires_action: {
     tone: "warn",
-    advance: "The payer has to authenticate",
-    event: "Authentication asked for",
+    advance: "The payer must authenticate",
+    event: "Authentication required",
   },
-  processing: { tone: "wait", advance: "The rail has taken it", event: "Processing" },
-  completed: { tone: "good", advance: "The money arrives" },
-  declined: { tone: "bad", advance: "The issuer says no" },
-  failed: { tone: "bad", advance: "The rail breaks, or the bank returns it" },
-  cancelled: { tone: "off", advance: "It is called off" },
+  processing: { tone: "wait", advance: "The rail has accepted the payment", event: "Processing" },
+  completed: { tone: "good", advance: "The money has arrived" },
+  declined: { tone: "bad", advance: "The issuer declines the payment" },
+  failed: { tone: "bad", advance: "The rail fails, or the bank returns the money" },
+  cancelled: { tone: "off", advance: "The payment is cancelled" },
   partially_refunded: {
     tone: "info",
-    advance: "Half of the rest goes back",
+    advance: "Half of the rest is refunded",
     event: "Partially refunded",
   },
-  refunded: { tone: "info", advance: "All the rest goes back", event: "Fully refunded" },
-  chargeback: { tone: "bad", advance: "The payer disputes it", event: "Disputed by the payer" },
+  refunded: { tone: "info", advance: "All of the rest is refunded", event: "Fully refunded" },
+  chargeback: {
+    tone: "bad",
+    advance: "The payer disputes the payment",
+    event: "Disputed by the payer",
+  },
 };
 
 /** Statuses that a transfer, a delivery or an endpoint has and a payment has not. */

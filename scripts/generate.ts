@@ -1,7 +1,7 @@
 /**
- * `deno task generate` writes the files, and the blocks of documents, that are made from the code
- * without a database (ADR 0041). It prints a line for each file. `--check` writes nothing, and fails
- * if a file differs from the code.
+ * `deno task generate` writes the files and the blocks of documents that follow from the code, if
+ * they need no database (ADR 0041). It prints a line for each file. With `--check` it writes
+ * nothing, and fails if a file differs from the code.
  */
 
 import { ERROR_PAGE } from "../shared/core/errors.ts";
@@ -17,9 +17,9 @@ const ROOT = new URL("../", import.meta.url);
 /** A file that the command writes. */
 interface GeneratedFile {
   path: string;
-  /** The text that the file should have; given is the text that it has, empty if it is missing. */
+  /** Returns the text of the file. `committed` is the present text, empty without a file. */
   render(committed: string): string | Promise<string>;
-  /** Whether a text of the file is right, where texts that differ can mean the same. */
+  /** Whether a text is right. For files of which different texts can have the same content. */
   isRight?(committed: string): Promise<boolean>;
 }
 
@@ -56,7 +56,7 @@ async function main(args: readonly string[]): Promise<number> {
   console.error(
     is_check
       ? 'Run "deno task generate" and commit the files'
-      : 'Run "deno check .": a table may have no entry for a new name',
+      : 'Run "deno check .": it names tables that lack an entry for a new name',
   );
   return 1;
 }
@@ -70,7 +70,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
     text = await file.render(committed);
   } catch (error) {
     // The other files can still be written, and the type check needs client/vocabulary.ts.
-    console.error(`Cannot be made: ${path}: ${error}`);
+    console.error(`Cannot generate ${path}: ${error}`);
     return false;
   }
   if (committed === text || await file.isRight?.(committed)) {
@@ -78,7 +78,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
     return true;
   }
   if (is_check) {
-    // A packed file has one long line, of which a difference shows nothing.
+    // A packed file has one long line, so its difference is not readable.
     if (!file.isRight) console.error(diffLines(committed, text));
     console.error(`Differs from the code: ${path}`);
     return false;

@@ -1,6 +1,6 @@
 /**
- * The module `client/vocabulary.ts`. The client is published by itself and cannot import `shared/`,
- * so the lists of the wire contract are written into it as types.
+ * Writes the module `client/vocabulary.ts`. The client is a separate package and cannot import
+ * `shared/`, so this module has the lists of the API as types.
  */
 
 import { STABLECOINS } from "../../shared/core/currency.ts";
@@ -79,7 +79,7 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ["EventPattern", "A pattern that matches several event types.", EVENT_PATTERNS],
 ];
 
-/** The module as `deno fmt` formats it. */
+/** Returns the module as `deno fmt` formats it. */
 export function renderClientVocabulary(): string {
   const codes = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) =>
     `  ${code}: { status: ${status}, type: "${type}" },\n`
@@ -90,13 +90,13 @@ export function renderClientVocabulary(): string {
  */
 
 ${TYPES.map(renderType).join("\n")}
-/** Every code of an error of the API, to its HTTP status and type. */
+/** The HTTP status and type of every error code of the API. */
 export const ERROR_CODES = {
 ${codes.join("")}} as const;
 
-/** A code of an error. A newer service may send one that is not listed here. */
+/** An error code. A newer service may send a code that is not listed here. */
 export type ErrorCode = keyof typeof ERROR_CODES;
-/** The family of a code. */
+/** The type of an error. */
 export type ErrorType = typeof ERROR_CODES[ErrorCode]["type"];
 `;
 }

@@ -1,18 +1,16 @@
-/**
- * The error codes in words, for docs/errors.md and the OpenAPI document.
- */
+/** Explanations of the error codes, for docs/errors.md and the OpenAPI document. */
 
 import type { ErrorCode } from "../../shared/core/errors.ts";
 
-/** A code in words. */
+/** The explanation of a code. */
 interface ErrorHelp {
-  /** When the code is answered: a clause. */
+  /** The cause of the error: a clause without a full stop. */
   when: string;
-  /** What the caller can do: sentences. */
+  /** The actions of the caller that help: sentences. */
   remedy: string;
 }
 
-/** Every code in words. */
+/** The explanation of every code. */
 export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   invalid_parameter: {
     when: "a field, parameter or header is wrong: `param` names it",
@@ -26,9 +24,9 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   },
   unauthorized: {
     when: "the key is missing, malformed, unknown, revoked or expired",
-    remedy: "Send the header `Authorization: Bearer <API_KEY>`. The message tells whether the " +
+    remedy: "Send the header `Authorization: Bearer <API_KEY>`. The message says whether the " +
       "header is missing, has another scheme than Bearer, contains a text that is not a key, or " +
-      "contains a key that opens nothing. Unknown, revoked and expired keys get the same answer.",
+      "contains a key without access. Unknown, revoked and expired keys get the same answer.",
   },
   payment_declined: {
     when: "the issuer declined the payment",
@@ -53,7 +51,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "shows the balance of the account `available`.",
   },
   test_key_required: {
-    when: "this takes test keys only",
+    when: "the operation takes test keys only",
     remedy: "Use a test key, whose text contains `_test_`.",
   },
   permission_denied: {
@@ -62,16 +60,15 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "scopes or a longer life than its own.",
   },
   origin_not_allowed: {
-    when: "a browser's origin is not on the list, or sent a live key",
-    remedy:
-      "The operator lists the origins of web pages that may call in `CONSOLE_ORIGINS`. Live " +
+    when: "the origin of a web page is not on the list, or the page sent a live key",
+    remedy: "`CONSOLE_ORIGINS`, a setting of the operator, lists the origins that may call. Live " +
       "keys belong on a server.",
   },
   not_found: {
     when: "there is no such resource in the key's environment",
     remedy: "Check the id and the path. An id of another environment, such as a live id with a " +
-      "test key, is answered like an unknown one. If the path itself is wrong, the message names " +
-      "the nearest path.",
+      "test key, gets the same answer as an unknown one. If the path itself is wrong, the " +
+      "message names the nearest path.",
   },
   method_not_allowed: {
     when: "the path takes other methods: see the header `Allow`",
@@ -88,7 +85,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "Send the same request with the same key again after `Retry-After` seconds.",
   },
   invalid_state: {
-    when: "the resource cannot go there: see `current_status` and `allowed`",
+    when: "the status of the resource does not allow it: see `current_status` and `allowed`",
     remedy:
       "`current_status` is the status of the resource, and `allowed` lists the statuses that " +
       "can follow it.",
@@ -102,12 +99,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "Send the header `Content-Type: application/json`, and no `Content-Encoding`.",
   },
   rate_limited: {
-    when: "too many requests",
+    when: "the caller sends too many requests",
     remedy: "Send the request again after `Retry-After` seconds, and send fewer at a time. The " +
-      "header `RateLimit` shows how many are left.",
+      "header `RateLimit` shows the number of requests that are left.",
   },
   internal_error: {
-    when: "something went wrong on our side",
+    when: "the service has an internal error",
     remedy:
       "Send the same request with the same `Idempotency-Key` again. If it fails again, give " +
       "the `request_id` to the operator.",

@@ -1,6 +1,6 @@
 /**
- * docs/errors.md, the page that `doc_url` of every error leads to: a heading for each code, and the
- * values that messages refer to.
+ * Writes docs/errors.md, to which `doc_url` of every error leads. It has a heading for each code,
+ * and the values that messages refer to.
  */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
@@ -17,7 +17,7 @@ import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Outcome } from "../../shared/schema/payment.ts";
 import { ERROR_HELP } from "./error_help.ts";
 
-/** The page as Markdown. */
+/** Returns the page as Markdown. */
 export function renderErrorPage(): string {
   return [
     "# Errors",
@@ -26,8 +26,8 @@ export function renderErrorPage(): string {
     "",
     ...wrap(
       "This page explains every error code of the API. `doc_url` of an error leads to the heading " +
-        "of its code. Programs go by `code`; `message` is for people and may change; `param` names " +
-        "the field, parameter or header at fault.",
+        "of its code. Programs decide by `code`; `message` is for people and may change; `param` " +
+        "names the field, parameter or header at fault.",
     ),
     "",
     "A 402 stores the payment. Any other 4xx means that nothing happened.",
@@ -56,7 +56,7 @@ function sectionOf(code: ErrorCode): string[] {
   return [
     `## ${code}`,
     "",
-    `HTTP ${status}, type \`${type}\`: ${when}.`,
+    ...wrap(`HTTP ${status}, type \`${type}\`: ${when}.`),
     "",
     ...wrap(remedy),
     "",
@@ -69,9 +69,9 @@ function valueSections(): string[] {
     "## Test values",
     "",
     ...wrap(
-      "The sandbox takes these card numbers and no others. Any expiry in the future, any CVC of " +
-        "three digits (four for American Express) and any postal code will do. A payment is answered " +
-        "with 201, or with the HTTP status of the error.",
+      "The sandbox takes these card numbers and no others. Use any expiry in the future, any " +
+        "CVC of three digits (four for American Express) and any postal code. The answer is 201, or " +
+        "the HTTP status of the error.",
     ),
     "",
     ...table(["Card", "Payment"], TEST_CARDS.map(valueRow)),
@@ -85,7 +85,7 @@ function valueSections(): string[] {
     "",
     ...wrap(
       "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +
-        "function makes the same payments, and also answers 201 to a declined one.",
+        "function makes the same payments, but answers 201 to a declined one.",
     ),
     "",
     ...table(
@@ -96,7 +96,7 @@ function valueSections(): string[] {
     "## Event types",
     "",
     ...wrap(
-      "A webhook endpoint can also ask for `*`, which is every event, and for `payment.*`, " +
+      "A webhook endpoint can also register for `*`, which is every event, and for `payment.*`, " +
         "`refund.*`, `transfer.*` and `webhook_endpoint.*`.",
     ),
     "",

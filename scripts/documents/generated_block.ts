@@ -1,12 +1,12 @@
-/** Blocks that a program writes into a document that people write. */
+/** Generated blocks in hand-written documents. */
 
-/** A block stands between `<!-- generated: NAME -->` and `<!-- end: NAME -->`. */
+/** Returns the two lines around a block. */
 function markersOf(name: string) {
   return { begin: `<!-- generated: ${name} -->`, end: `<!-- end: ${name} -->` };
 }
 
 /**
- * The document with a new text in the block of this name.
+ * Returns the document with a new text in the block of this name.
  * @throws {Error} if the document lacks one of the markers
  */
 export function replaceBlock(document: string, name: string, text: string): string {

@@ -1,4 +1,4 @@
-/** The life of a payment as a Mermaid diagram, from the table of the lifecycle. */
+/** Draws the lifecycle of a payment as a Mermaid diagram. */
 
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import {
@@ -9,10 +9,10 @@ import {
 
 type Status = typeof PAYMENT_STATUSES[number];
 
-/** Beginning and end of a life. */
+/** Mermaid's mark for the beginning and the end. */
 const OUTSIDE = "[*]";
 
-/** The diagram as a code block of Markdown. */
+/** Returns the diagram as a code block of Markdown. */
 export function renderLifecycleDiagram(): string {
   const moves = PAYMENT_STATUSES.flatMap((from) =>
     PAYMENT_STATUSES.flatMap((to) => {
@@ -37,7 +37,7 @@ function arrow(from: string, to: string, label = ""): string {
   return `  ${from} --> ${to}${label && `: ${label}`}`;
 }
 
-/** The request that makes the move, if it has one of its own; or the rails that can make it. */
+/** Returns the request that makes the transition, or its rails if not all rails allow it. */
 function labelOf(from: Status, to: Status, rails: readonly (typeof METHOD_KINDS[number])[]) {
   if (rails.length < METHOD_KINDS.length) return `${rails.join(", ")} only`;
   if (to === "cancelled" && isCancellable(standing(from, "card"))) return "cancel";
@@ -45,7 +45,7 @@ function labelOf(from: Status, to: Status, rails: readonly (typeof METHOD_KINDS[
   return "";
 }
 
-/** A payment in a status, of an amount that can be refunded in parts. */
+/** Returns a payment in a status, with an amount that can be refunded in parts. */
 function standing(status: Status, method_kind: typeof METHOD_KINDS[number]) {
   return { status, method_kind, amount_minor: 1000, amount_refunded: 0 };
 }

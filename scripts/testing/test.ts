@@ -5,7 +5,7 @@
  *
  * For the tests that call the functions over HTTP, TEST_FUNCTIONS=processes runs the functions as
  * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
- * that inspect the inside of the functions cannot run then, and are named at the end.
+ * that need internals of the functions cannot run then, and are named at the end.
  *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.
@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestServer } from "../../tests/support/database/database.ts";
 import { EDGE_DENO, edgeDeno } from "../../tests/support/supabase/edge_deno.ts";
-import { INSIDE_FILE } from "../../tests/support/service/looks_inside.ts";
+import { UNTESTED_FILE } from "../../tests/support/service/needs_internals.ts";
 import { startPgbouncer } from "../../tests/support/supabase/pgbouncer.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
@@ -135,23 +135,26 @@ async function dropRun(superuser_url: string, run: string): Promise<void> {
 
 /**
  * Runs the tests with the functions in processes of their own. Prints the names of the tests and
- * steps that had no result, because they inspect the inside of the functions.
+ * steps that had no result, because they need internals of the functions.
  */
 async function runWithProcesses(selection: TestSelection, server: TestServer): Promise<number> {
-  const inside = await Deno.makeTempFile();
+  const untested = await Deno.makeTempFile();
   try {
     const { path } = await edgeDeno();
-    const code = await denoTest(selection, server, { [INSIDE_FILE]: inside, [EDGE_DENO]: path });
-    const names = (await Deno.readTextFile(inside)).split("\n").filter((name) => name !== "")
+    const code = await denoTest(selection, server, {
+      [UNTESTED_FILE]: untested,
+      [EDGE_DENO]: path,
+    });
+    const names = (await Deno.readTextFile(untested)).split("\n").filter((name) => name !== "")
       .sort();
     console.log(
-      "Not tested, because they inspect the inside of the functions: " +
+      "Not tested, because they need internals of the functions: " +
         `${names.length} tests and steps`,
     );
     for (const name of names) console.log(`  ${name}`);
     return code;
   } finally {
-    await Deno.remove(inside);
+    await Deno.remove(untested);
   }
 }
 

@@ -131,7 +131,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await dialog.getByLabel("Amount in EUR").fill("");
     await dialog.getByRole("button", { name: "Refund" }).click();
     await page.locator(".under-title").getByText("Refunded", { exact: true }).waitFor();
-    await page.getByText("Refunded is final: nothing can follow.").waitFor();
+    await page.getByText("Refunded is final: no other status can follow.").waitFor();
     assert.equal(await button(page, "Refund…").count(), 0);
     // One table in the list and two in the ledger, each filled by an answer of its own.
     const tables = page.getByRole("table", { name: /^Refund/ });

@@ -88,7 +88,7 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
   await step("the dialog's own button does the same", async () => {
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
-    await tabTo("Keep the money");
+    await tabTo("Cancel");
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor({ state: "detached" });
     await hasFocus("Refund…");

@@ -9,7 +9,7 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 
 const EVENTS: [type: EventType, title: string, tone: string][] = [
   ["payment.created", "Payment created", "neutral"],
-  ["payment.requires_action", "Authentication asked for", "warn"],
+  ["payment.requires_action", "Authentication required", "warn"],
   ["payment.processing", "Processing", "neutral"],
   ["payment.completed", "Payment completed", "good"],
   ["payment.refunded", "Fully refunded", "neutral"],

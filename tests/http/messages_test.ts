@@ -95,8 +95,8 @@ function render(sections: [title: string, lines: Line[]][]): string {
   return [
     "# Messages of errors",
     "",
-    "Each field of each request is wrong once. Other mistakes follow. Under each stands the message.",
-    "messages_test.ts writes this page and compares it.",
+    "This page lists wrong requests, and below each the message of its error. Each field of each",
+    "operation is wrong once. Other mistakes follow. `messages_test.ts` writes and checks it.",
     ...sections.flatMap(([title, lines]) => [
       "",
       `## ${title}`,

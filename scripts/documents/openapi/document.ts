@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document: put together from the zod objects of `shared/schema`, the tables of
- * operations, the error catalogue, and recorded examples. Nothing of it is written a second time.
+ * Builds the OpenAPI 3.1 document from the zod objects of `shared/schema`, the tables of
+ * operations, the error catalogue, and recorded examples. It repeats no fact of these sources.
  */
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
@@ -16,15 +16,16 @@ const INTRODUCTION = new URL("introduction.md", import.meta.url);
 
 const GROUPS: Record<OperationGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
-  "Refunds": "Money given back, of a part of a payment or all of it.",
+  "Refunds": "Money back to the payer: all of a payment or a part of it.",
   "Transfers": "Money out of the available balance, to a bank account or a wallet.",
   "Ledger":
     "Double entry: each change of money is a transaction whose debits and credits are equal.",
-  "Webhook endpoints": "Addresses that get events, each with a secret of its own.",
-  "Webhook deliveries": "Events on their way to endpoints, with every attempt.",
-  "Events": "What happened. They are kept for 30 days.",
-  "API keys": "Test keys of the caller's own sandbox.",
-  "Sandbox": "Served by the function `api-v1-sandbox`, for test keys only: any state on demand.",
+  "Webhook endpoints": "URLs that receive events. Each has its own secret.",
+  "Webhook deliveries": "The delivery of an event to an endpoint, with every attempt.",
+  "Events": "Changes of resources. The service keeps events for 30 days.",
+  "API keys": "Test keys of your own sandbox.",
+  "Sandbox":
+    "The function `api-v1-sandbox`. It brings payments into any status, for test keys only.",
 };
 
 /** Builds the document. */
@@ -52,11 +53,15 @@ export async function buildDocument(): Promise<Json> {
     security: [{ api_key: [] }],
     tags: [
       ...Object.entries(GROUPS).map(([name, description]) => ({ name, description })),
-      { name: WEBHOOKS_TAG, description: "What your endpoints get. Verify before you believe." },
+      {
+        name: WEBHOOKS_TAG,
+        description:
+          "The requests that your endpoints receive. Verify the signature before you use one.",
+      },
       { name: ALIASES_TAG, description: "The same operations at other addresses." },
       {
         name: SERVICE_TAG,
-        description: "Health, this document, and what the operator's clock calls.",
+        description: "Health, this document, and the scheduled calls of the operator.",
       },
     ],
     paths: built_paths,
@@ -73,7 +78,7 @@ export async function buildDocument(): Promise<Json> {
         relay_token: {
           type: "http",
           scheme: "bearer",
-          description: "The operator's `RELAY_TOKEN`: for the clock that wakes the service.",
+          description: "The operator's `RELAY_TOKEN`, which authenticates the scheduled calls.",
         },
       },
       parameters: { ...COMPONENT_PARAMETERS, ...WEBHOOK_PARAMETERS },

@@ -1,7 +1,7 @@
 /**
- * `components.responses`: the errors. Which codes an operation can answer follows from what kind of
- * operation it is, and from the codes in its table; each set of codes of one status is a response.
- * The codes of a response are the names of its examples.
+ * Builds `components.responses`, the errors. The method, paths and table entry of an operation
+ * determine its codes. Each set of codes of one status is a response. The codes of a response are
+ * the names of its examples.
  */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
@@ -117,12 +117,12 @@ function response(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/** Whether an idempotency key keeps answers with the code: a decision about a resource. */
+/** Whether answers with the code are stored for replays: they decide about a resource. */
 function isKept(code: ErrorCode): boolean {
   return ERROR_CATALOGUE[code].type === "payment" || code === "invalid_state";
 }
 
-/** Codes whose answers say when to try again. */
+/** Whether answers with the code have `Retry-After`. */
 function waits(code: ErrorCode): boolean {
   return ["rate_limited", "service_unavailable", "idempotency_in_progress"].includes(code);
 }

@@ -1,6 +1,6 @@
 /**
- * The examples of the document: what tests/openapi/examples_test.ts sent to the product, and what it
- * answered. Only what an operation takes and gives is read here.
+ * The examples of the document: the requests that tests/openapi/examples_test.ts sent to the
+ * product, and the answers of the product.
  */
 
 import type { ErrorCode } from "../../../shared/core/errors.ts";
@@ -11,7 +11,7 @@ import type { Json } from "./schemas.ts";
 /** A request of an operation and its answer. */
 export interface Exchange {
   operation: string;
-  /** Unique among those of the operation. */
+  /** Unique for the operation. */
   name: string;
   summary: string;
   /** The body; null when there is none. */
@@ -25,7 +25,7 @@ export interface Recorded {
   exchanges: Exchange[];
   /** The body of each error. */
   errors: Record<ErrorCode, Json>;
-  /** The payload of one event of each kind. */
+  /** The payload of one event of each type. */
   events: Record<EventType, Json>;
 }
 

@@ -1,35 +1,35 @@
-/**
- * `components.headers`: what answers carry beside their bodies.
- */
+/** Builds `components.headers`: the headers of answers. */
 
 import type { Json } from "./schemas.ts";
 
 const HEADERS: Readonly<Record<string, { description: string; required?: true; schema: Json }>> = {
   "Request-Id": {
-    description: "Names this request: give it when you ask for help. Errors carry it too",
+    description:
+      "The id of this request. Give it to the operator when you ask for help. Errors repeat it",
     required: true,
     schema: { type: "string", pattern: "^req_[0-9a-hjkmnp-tv-z]{26}$" },
   },
   "Cache-Control": {
-    description: "Answers are nobody else's to keep",
+    description: "No cache may store the answer",
     required: true,
     schema: { const: "no-store" },
   },
   "X-Content-Type-Options": {
-    description: "The body is what `Content-Type` says",
+    description: "Browsers must not guess another type than `Content-Type`",
     required: true,
     schema: { const: "nosniff" },
   },
   "RateLimit-Policy": {
-    description: "While requests are limited: the quota `q` of a window of `w` seconds",
+    description: "If the rate is limited: the quota `q` for each window of `w` seconds",
     schema: { type: "string", pattern: '^"default";q=\\d+;w=\\d+$' },
   },
   "RateLimit": {
-    description: "While requests are limited: what is left (`r`), and seconds until more (`t`)",
+    description:
+      "If the rate is limited: the remaining requests (`r`), and the seconds until more (`t`)",
     schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
   },
   "Unknown-Parameters": {
-    description: "Fields and parameters of the request that were ignored, comma-separated",
+    description: "Fields and parameters of the request that the service ignored, comma-separated",
     schema: { type: "string" },
   },
   "Idempotent-Replayed": {
@@ -37,7 +37,7 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     schema: { const: "true" },
   },
   "Location": {
-    description: "Address of what was created",
+    description: "URL of the new resource",
     required: true,
     schema: { type: "string", format: "uri" },
   },
@@ -46,12 +46,12 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     schema: { type: "string", pattern: "^[1-9]\\d*$" },
   },
   "WWW-Authenticate": {
-    description: "How to authenticate",
+    description: "The authentication scheme",
     required: true,
     schema: { const: "Bearer" },
   },
   "ETag": {
-    description: "Names this version of the document",
+    description: "Identifies this version of the document",
     required: true,
     schema: { type: "string" },
   },

@@ -1,19 +1,19 @@
 /**
- * The OpenAPI document as two files: docs/openapi.json for readers and tools, and
- * shared/http/openapi_document.ts, the same packed for the functions to serve. A deployment takes
- * along only files that are imported, so the document has to be a module.
+ * Writes the OpenAPI document as two files: docs/openapi.json for readers and tools, and
+ * shared/http/openapi_document.ts, which the functions serve. A deployment contains only imported
+ * files, so the second file is a module with the packed document.
  */
 
 import { gzipSync } from "node:zlib";
 import { unpackDocument } from "../../../shared/http/openapi_route.ts";
 import { buildDocument } from "./document.ts";
 
-/** The text of docs/openapi.json. */
+/** Returns the text of docs/openapi.json. */
 export async function renderDocument(): Promise<string> {
   return `${JSON.stringify(await buildDocument(), null, 2)}\n`;
 }
 
-/** The text of shared/http/openapi_document.ts. */
+/** Returns the text of shared/http/openapi_document.ts. */
 export async function renderServedModule(): Promise<string> {
   const packed = gzipSync(await servedText(), { level: 9 }).toString("base64");
   return `/**

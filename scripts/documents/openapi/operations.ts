@@ -1,5 +1,5 @@
 /**
- * Every operation at every address that it has, from the tables that the functions route by.
+ * Every operation at each of its addresses, from the tables that the functions use for routing.
  */
 
 import {

@@ -1,6 +1,4 @@
-/**
- * `paths`: every address of every operation, and what is served without an API key.
- */
+/** Builds `paths`: every address of every operation, and the addresses without an API key. */
 
 import { idPattern } from "../../../shared/core/ids.ts";
 import {
@@ -23,8 +21,8 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
   IdempotencyKey: {
     name: "Idempotency-Key",
     in: "header",
-    description: "Names this operation, a UUID is best: the same request again within 24 hours " +
-      "gets the first answer and does nothing.",
+    description: "A unique name for this operation, such as a UUID. If you send the same request " +
+      "again within 24 hours, it changes nothing and gets the first answer.",
     schema: {
       type: "string",
       minLength: 1,
@@ -35,14 +33,14 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
   Limit: {
     name: "limit",
     in: "query",
-    description: "Items of a page",
+    description: "Maximum number of items on a page",
     schema: { type: "integer", minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
   },
 };
 
 /** Tag of aliases: operations at further addresses. */
 export const ALIASES_TAG = "Aliases";
-/** Tag of the addresses that no API key opens: health, the document, and the operator's calls. */
+/** Tag of the addresses without an API key: health, the document, and the operator's calls. */
 export const SERVICE_TAG = "Service";
 
 /** All path items. */
@@ -134,7 +132,7 @@ function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
     "Cache-Control": {
-      description: "How long it may be used without asking again",
+      description: "The time for which clients may use the document without a new request",
       schema: { type: "string" },
     },
   };
@@ -159,12 +157,14 @@ function keylessPaths(): Record<string, Json> {
         operationId: "getOpenapiDocument",
         tags: [SERVICE_TAG],
         summary: "This document",
-        description: "Needs no key; any web page may read it. `servers` begins with this service.",
+        description:
+          "Needs no key. Any web page may read it. The first of `servers` is this service.",
         security: [],
         parameters: [{
           name: "If-None-Match",
           in: "header",
-          description: "An `ETag` that you have: if it is still right, the answer is 304",
+          description:
+            "The `ETag` of your copy. If the document has not changed, the answer is 304",
           schema: { type: "string" },
         }],
         responses: {
@@ -174,7 +174,7 @@ function keylessPaths(): Record<string, Json> {
             content: { "application/json": { schema: { type: "object" } } },
           },
           304: {
-            description: "You have this version",
+            description: "Your copy is the current version",
             headers: document_headers,
           },
           ...errorRefs(["internal_error"]),
@@ -186,10 +186,11 @@ function keylessPaths(): Record<string, Json> {
         operationId: "wakeRelay",
         tags: [SERVICE_TAG],
         summary: "Wake the delivery of webhooks",
-        description: "For the operator's clock, every few seconds: starts what is due.",
+        description:
+          "The operator's scheduler calls this every few seconds. It starts due deliveries.",
         security: [{ relay_token: [] }],
         responses: {
-          202: plainAnswer("It is awake", schemaRef(RelayAwake), { status: "awake" }),
+          202: plainAnswer("The relay is awake", schemaRef(RelayAwake), { status: "awake" }),
           ...errorRefs(["unauthorized", "origin_not_allowed", "internal_error"]),
         },
       },
@@ -198,11 +199,12 @@ function keylessPaths(): Record<string, Json> {
       post: {
         operationId: "purgeOutlivedData",
         tags: [SERVICE_TAG],
-        summary: "Purge outlived data",
-        description: "For the operator's clock, every few minutes; goes on for 2 s at most.",
+        summary: "Delete expired data",
+        description:
+          "The operator's scheduler calls this every few minutes. A call works for about 2 s.",
         security: [{ relay_token: [] }],
         responses: {
-          200: plainAnswer("What was purged", schemaRef(Purged), { purged: 0 }),
+          200: plainAnswer("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
           ...errorRefs([
             "unauthorized",
             "origin_not_allowed",

@@ -1,7 +1,7 @@
 /**
- * `components.schemas`: the zod objects of `shared/schema`, each under the name that it is exported
- * by, and the lists that operations answer. Bodies are described as they are sent, everything else
- * as it is answered.
+ * Builds `components.schemas` from the zod objects of `shared/schema`, with their exported names,
+ * and from the lists in answers. Schemas of requests describe the input of zod, all others the
+ * output.
  */
 
 import * as z from "zod";

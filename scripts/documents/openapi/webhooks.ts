@@ -1,6 +1,4 @@
-/**
- * `webhooks`: what a registered endpoint gets, one entry for each kind of event.
- */
+/** Builds `webhooks`: the requests to registered endpoints, one entry for each event type. */
 
 import {
   ENDPOINT_EVENT_TYPES,
@@ -31,24 +29,24 @@ const HEADERS: Readonly<Record<string, { description: string; pattern: string }>
   "Payment-Signature": {
     description: "`t`: the time of the attempt in Unix seconds; `v1`: HMAC-SHA256 of `t`, a dot " +
       "and the raw body, in lower-case hex, keyed with the whole text of the endpoint's secret. " +
-      "During a rotation one more `v1` for each older secret. Refuse a `t` that is 300 s or more " +
-      "from your clock, and compare in constant time",
+      "During a rotation there is one more `v1` for each older secret. Refuse a `t` that is 300 s " +
+      "or more from your clock, and compare in constant time",
     pattern: "^t=\\d+(,v1=[0-9a-f]{64})+$",
   },
   "Webhook-Id": {
-    description: "Id of the event: the same in every attempt",
+    description: "Id of the event. It is the same in every attempt",
     pattern: "^evt_[0-9a-hjkmnp-tv-z]{26}$",
   },
   "Webhook-Timestamp": {
-    description: "As in Standard Webhooks 1.0.0: the same as `t`",
+    description: "The same time as `t`, for libraries of Standard Webhooks 1.0.0",
     pattern: "^\\d+$",
   },
   "Webhook-Signature": {
-    description: "As in Standard Webhooks 1.0.0: `v1,<base64>`, space-separated",
+    description: "The signatures of Standard Webhooks 1.0.0: `v1,<base64>`, space-separated",
     pattern: "^v1,\\S+( v1,\\S+)*$",
   },
   "Webhook-Attempt": {
-    description: "Number of the attempt, from 1; not signed",
+    description: "Number of the attempt. The first is 1. The signature does not cover it",
     pattern: "^\\d+$",
   },
 };
@@ -61,7 +59,7 @@ export const WEBHOOK_PARAMETERS: Record<string, Json> = Object.fromEntries(
   ]),
 );
 
-/** All webhooks, by kind of event. */
+/** Returns all webhooks, by event type. */
 export function webhooks(): Record<string, Json> {
   return Object.fromEntries(
     FAMILIES.flatMap(({ types, schema, noun }) =>
@@ -75,7 +73,7 @@ function describe(type: string, schema: Json, noun: string): Json {
     operationId: `on${type.replace(/(?:^|[._])(\w)/g, (_, letter) => letter.toUpperCase())}`,
     tags: [WEBHOOKS_TAG],
     summary: type,
-    description: `Shows the ${noun} as it was then.`,
+    description: `Contains the ${noun} as it was at the event.`,
     security: [],
     parameters: Object.keys(WEBHOOK_PARAMETERS).map((name) => ({
       $ref: `#/components/parameters/${name}`,
@@ -90,8 +88,10 @@ function describe(type: string, schema: Json, noun: string): Json {
       },
     },
     responses: {
-      "2XX": { description: "You have it. Anything else is tried again" },
-      "410": { description: "You want no more: the endpoint is disabled" },
+      "2XX": {
+        description: "You have received the event. The service retries after any other answer",
+      },
+      "410": { description: "You want no more events: the service disables the endpoint" },
     },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * An HTTP server on loopback that answers as it is told, one step a request, and keeps what it was
- * asked; and a client of it that waits for nothing.
+ * An HTTP server on loopback and a client of it. The server answers each request with one scripted
+ * step and records the request. The client records the waits between attempts without waiting.
  */
 
 import { PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
@@ -16,31 +16,31 @@ export interface Asked {
 /** Answers one request. The last step answers all requests that follow. */
 type Step = (asked: Asked, request: Request) => Response | Promise<Response>;
 
-/** The server with a client of it. */
+/** The server and its client. */
 interface ScriptedServer {
   client: PaymentsClient;
   base_url: string;
   asked: Asked[];
-  /** Waits between attempts that the client has asked for, in milliseconds. */
+  /** The waits between attempts that the client requested, in milliseconds. */
   waits: number[];
 }
 
-/** The time of the clients. */
+/** The time of the client's clock. */
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 export const API_KEY = "sk_test_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
-/** An answer of the API. */
+/** Returns a step that answers with JSON. */
 export function json(status: number, body: unknown, headers: HeadersInit = {}): Step {
   return () => Response.json(body, { status, headers });
 }
 
-/** An error of the API. */
+/** Returns a step that answers with an error of the API. */
 export function error(status: number, code: string, headers: HeadersInit = {}): Step {
   const body = { error: { type: "api", code, message: `It is ${code}`, request_id: "req_1" } };
   return json(status, body, headers);
 }
 
-/** Runs a test with a server and a client. */
+/** Runs a test with a server and its client. */
 export async function withServer(
   steps: readonly Step[],
   run: (server: ScriptedServer) => Promise<void>,

@@ -1,7 +1,7 @@
 /**
- * How the functions of `docs/webhook_verification.md` are run: for each language the program that
- * calls the documented function for every vector of the file named by its first argument and
- * prints one line each, `valid` or `refused`.
+ * Programs that run the functions of `docs/webhook_verification.md`, one for each language. A
+ * program reads the file of vectors that its first argument names, calls the documented function
+ * for every vector, and prints one line for each: `valid` or `refused`.
  */
 
 /** One language of the document. */
@@ -12,7 +12,7 @@ interface DocumentedLanguage {
   fence: string;
   /** File that the code block, changed by `adapt`, is written to. */
   file: string;
-  /** What a reader would change: the name of a package. */
+  /** Makes the change that a reader would make: the name of a package. */
   adapt?: (code: string) => string;
   /** The calling program: appended to the block, or a file of its own. */
   caller: { file: string; code: string } | { append: string };

@@ -13,7 +13,7 @@ export interface WebhookVector {
   /** Value of the `Payment-Signature` header; null when the request has none. */
   header: string | null;
   body?: string;
-  /** Bodies that are not UTF-8 text. */
+  /** The body if it is not UTF-8 text. */
   body_base64?: string;
   /** The receiver's clock, Unix seconds. */
   now: number;
@@ -29,7 +29,7 @@ interface WebhookCase {
 }
 type WebhookCaseRow = readonly [name: string, expect: string, given: WebhookCase];
 
-/** Clearly a test secret: the bytes 0 to 31. */
+/** A secret that only tests can have: the bytes 0 to 31. */
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /** The secret before a rotation: the bytes 32 to 63. */
 const OLD_SECRET = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";

@@ -1,8 +1,11 @@
-/** A folder for one test. Other accounts can enter it, because PostgreSQL never runs as root. */
+/**
+ * A temporary folder for one test. Other accounts can enter it, because for root PostgreSQL runs
+ * as another account.
+ */
 
 import { join } from "node:path";
 
-/** Runs the work with an empty folder and removes it. */
+/** Runs the work with the path of a folder that does not exist yet, and removes it afterwards. */
 export async function withTemporaryFolder<T>(work: (path: string) => Promise<T>): Promise<T> {
   const path = await Deno.makeTempDir({ prefix: "payments-test-" });
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o755);

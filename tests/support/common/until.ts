@@ -1,10 +1,10 @@
-/** Waiting for a state that another process or connection brings about. */
+/** Waits for a state that another process or connection brings about. */
 
 const POLL_MS = 10;
 
 /**
  * Waits until a condition holds.
- * @param condition the words of the error
+ * @param condition the text of the error
  * @throws {Error} if the condition does not hold in time
  */
 export async function until(

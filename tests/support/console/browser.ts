@@ -1,11 +1,10 @@
 /**
- * A real Chromium for tests: the one of the system, driven by playwright-core, with an empty
- * profile of its own.
+ * Starts the Chromium of the system for tests, with playwright-core and an empty profile.
  */
 
 import { type Browser, chromium } from "playwright-core";
 
-/** Where distributions put it; CHROMIUM names another one. */
+/** Paths of Chromium in distributions. The variable CHROMIUM names another one. */
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const ARGUMENTS = [
   "--headless",
@@ -20,13 +19,13 @@ const ARGUMENTS = [
 
 const executable = findBrowser();
 
-/** Whether tests with a browser are left out: never in CI, where a missing one is a failure. */
+/** Whether tests with a browser are skipped. In CI a missing browser is a failure. */
 export const no_browser = executable === null && Deno.env.get("CI") === undefined;
 if (no_browser) {
   console.warn(`Tests of the console are not run unless CI is set: no ${PLACES.join(", no ")}`);
 }
 
-/** Starts the browser. Errors: there is none. */
+/** Starts the browser. Throws if there is none. */
 export async function launchBrowser(): Promise<Browser> {
   if (executable === null) {
     throw new Error(`No browser for the tests of the console: install chromium (${PLACES[0]})`);

@@ -1,7 +1,7 @@
 /**
- * A test of the console as people have it: the local start serves it, a real browser shows it.
- * Every page that a test opens is judged at its end: no script error, nothing against its own
- * policy, nothing kept in any storage.
+ * Registers tests of the console, which the local start serves and a real browser shows. At its end
+ * a test checks every page that it opened: it must have no script error, no violation of its
+ * content security policy, and no data in any storage of the browser.
  */
 
 import assert from "node:assert/strict";
@@ -11,42 +11,42 @@ import { launchBrowser, no_browser } from "./browser.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
-/** Viewports of a desk and of a phone. */
+/** Viewports of a desktop and of a phone. */
 export const DESKTOP = { width: 1360, height: 900 };
 export const PHONE = { width: 390, height: 844 };
-/** Longer than anything that a page waits for. */
+/** Longer than a page needs for anything. */
 const PATIENCE_MS = 30_000;
 
-/** An open page and what it did. */
+/** An open page and its requests. */
 interface ConsolePage {
   page: Page;
   /** Method and URL of every request, in order. */
   requests: string[];
 }
 
-/** How a page is opened. */
+/** Options of opening a page. */
 interface OpenOptions extends BrowserContextOptions {
-  /** Where the console is; the local start's unless given. */
+  /** URL of the console, by default of the local start. */
   url?: string;
-  /** Lines of the browser's console that the test provokes. */
+  /** Errors in the browser's console that the test expects. */
   provoked?: RegExp;
 }
 
-/** The product and a browser in front of it. */
+/** The local start, and the operations of a test in the browser. */
 interface ConsoleCase {
   start: LocalStart;
   /** `http://127.0.0.1:<port>` */
   origin: string;
-  /** Opens the console at a place: `#/payments`. The page is judged when the test ends. */
+  /** Opens the console at a place, such as `#/payments`. */
   open(place?: string, options?: OpenOptions): Promise<ConsolePage>;
-  /** Opens it and pastes the test key. */
+  /** Opens the console and pastes the test key. */
   enter(place?: string, options?: BrowserContextOptions): Promise<ConsolePage>;
 }
 
-/** A step of a test; the steps after it build on it, and are not tried once it has failed. */
+/** Runs a step of a test. If it fails, the test ends, because later steps depend on it. */
 type Step = (name: string, work: () => Promise<void>) => Promise<void>;
 
-/** Registers a test with a product of its own. */
+/** Registers a test with its own local start and browser. */
 export function consoleCase(
   name: string,
   run: (step: Step, console_case: ConsoleCase) => Promise<void>,
@@ -71,14 +71,14 @@ export function consoleCase(
   });
 }
 
-/** Pastes the key and waits for the first page behind it. */
+/** Pastes the key and waits for the first page of the sandbox. */
 export async function pasteKey(page: Page, key: string): Promise<void> {
   await page.getByLabel("Test key", { exact: true }).last().fill(key);
   await page.getByRole("button", { name: "Open the sandbox" }).click();
   await page.getByRole("navigation", { name: "Sections" }).waitFor();
 }
 
-/** Keeps a picture of the page for people to look at; `artifacts/` unless CI_ARTIFACTS names more. */
+/** Saves a picture of the page in `console/` of CI_ARTIFACTS, by default of `artifacts/`. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   const folder = Deno.env.get("CI_ARTIFACTS") || join(PROJECT_DIR, "artifacts");
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });
@@ -100,7 +100,7 @@ function caseOf(
     page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => {
-      // The browser's own line about an answer of 400 or more, or about none, is no fault.
+      // The browser logs an error for each answer of 400 or more, and for each missing answer.
       const text = message.text();
       if (message.type() !== "error" || text.startsWith("Failed to load resource")) return;
       if (!provoked?.test(text)) faults.push(text);
@@ -126,7 +126,7 @@ function caseOf(
   };
 }
 
-/** Runs in the page: names of everything that outlives it. */
+/** Runs in the page. Returns the names of all data that stays when the page is closed. */
 async function readStorage(): Promise<string[]> {
   // deno-lint-ignore no-explicit-any
   const page = globalThis as any;

@@ -14,7 +14,7 @@ const QUICK_MS = 4;
 const GROWTH_MAX = 2.8;
 /** Rounds of measurements. The shortest time of each length counts: other load only adds time. */
 const ROUNDS = 60;
-/** A time this long after a few rounds does not come from other load. */
+/** After this number of rounds, a time this long has another cause than other load. */
 const HOPELESS = { rounds: 5, ms: 500 };
 
 /** A reader of texts. */
@@ -30,13 +30,13 @@ export interface Reader {
   read(input: any): unknown;
 }
 
-/** Most shapes for each reader, and the most time. */
+/** The maximum number of shapes for each reader, and the maximum time. */
 const SHAPES_MAX = 400;
 const BUDGET_MS = 3_000;
 
 /**
- * The first shape for which a reader takes more than linear time, and the times; null if there is
- * none among many shapes. A seed always gives the same shapes.
+ * Returns the first shape for which a reader takes more than linear time, with the times. Returns
+ * null if there is none among many shapes. A seed always gives the same shapes.
  */
 export async function findSlowText(
   reader: Reader,

@@ -34,7 +34,7 @@ import { SANDBOX_OPERATIONS } from "../../../shared/http/sandbox_operations.ts";
 import { MAX_BODY_BYTES } from "../../../shared/schema/limits.ts";
 import type { Reader } from "./growth.ts";
 
-/** Servers accept no longer head, and so no longer header or address. */
+/** Servers accept no longer head, so no header and no path is longer. */
 export const HEAD_BYTES = 16 * 1024;
 
 /** A reader and its name. */

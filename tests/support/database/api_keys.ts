@@ -1,4 +1,4 @@
-/** Environments and API keys, made by the functions that an operator calls. */
+/** Makes environments and API keys with the functions that an operator calls. */
 
 import postgres from "postgres";
 import { generateApiKey, parseApiKey } from "../../../shared/core/api_key.ts";

@@ -1,6 +1,6 @@
 /**
- * Lists of changes for pay.commit(): decided by the domain, sent in one statement, and what is
- * stored of each afterwards.
+ * Lists of changes for pay.commit(). The domain decides the changes, one statement commits a list,
+ * and `stored` counts the rows that each change has stored.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import type { Change } from "../../../shared/store/commit_rows.ts";
 import type { RateLimits } from "../../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../../shared/store/commit_statement.ts";
 
-/** One change of a list, and who asks for it. */
+/** One change of a list, with the key and the options of its request. */
 export interface Asked {
   change: Change;
   key: string;
@@ -27,9 +27,9 @@ export interface Asked {
   rate_limits?: RateLimits;
 }
 
-/** The instant of every request. */
+/** The time of every request. */
 export const NOW = Date.UTC(2026, 10, 20);
-/** Milliseconds. */
+/** One day in milliseconds. */
 export const DAY = 86_400_000;
 
 function newContext() {
@@ -44,7 +44,7 @@ function newContext() {
   return { ...context, request_id: mint("req_") };
 }
 
-/** A new payment of 1000, captured. */
+/** Decides a new payment of 1000 that is completed. */
 export function created(): Promise<Change> {
   return decideCreate({ amount: 1000, currency: "EUR", outcome: "success" }, {
     ...newContext(),
@@ -54,12 +54,12 @@ export function created(): Promise<Change> {
   });
 }
 
-/** A refund of a payment. */
+/** Decides a refund of a payment. */
 export function refunded(payment: Payment, amount_minor = 10): Change {
   return decideRefund(payment, amount_minor, {}, newContext());
 }
 
-/** Commits a list in one statement; outcomes in the order of the list. */
+/** Commits a list in one statement. Returns the outcomes in the order of the list. */
 export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
   const parameters = commitParameters(
     list.map((

@@ -1,11 +1,11 @@
--- Purpose: stands in for pg_cron and pg_net where the server has neither. The functions take the same
--- parameters and leave the same rows; nothing runs a job and nothing sends a request but the test.
--- Install it as superuser before the migration that schedules.
+-- Purpose: a stand-in for pg_cron and pg_net on servers without these extensions. Its functions
+-- take the same parameters and insert the same rows. Only the test runs jobs and answers requests.
+-- Install it as superuser before the migration that schedules the jobs.
 
 create schema cron;
 grant usage on schema cron to public;
 
--- As pg_cron 1.6 has it, but for where the job runs.
+-- The columns of pg_cron 1.6, without those for the server and database of the job.
 create table cron.job (
   jobid bigint generated always as identity primary key,
   schedule text not null,
@@ -27,7 +27,7 @@ create table cron.job_run_details (
 );
 grant select, insert, delete on cron.job_run_details to public;
 
--- Schedules a job, or changes the one of this name.
+-- Schedules a job, or changes the job of this name.
 create function cron.schedule(job_name text, schedule text, command text)
 returns bigint
 language sql volatile security definer
@@ -43,7 +43,7 @@ $$;
 create schema net;
 grant usage on schema net to public;
 
--- As in pg_net 0.20: unlogged, so a crash empties it.
+-- The queue of pg_net 0.20. The table is unlogged, so a crash empties it.
 create unlogged table net.http_request_queue (
   id bigint generated always as identity primary key,
   method text not null,
@@ -53,9 +53,9 @@ create unlogged table net.http_request_queue (
   timeout_milliseconds integer not null
 );
 
--- As in pg_net 0.20.4. The test that plays the worker writes the answers; the worker deletes them
--- after pg_net.ttl, six hours. Everybody's answers stand in it, without a key, and a crash empties
--- it.
+-- The answers of pg_net 0.20.4. The test inserts them in place of the worker. The real worker
+-- deletes them after pg_net.ttl, which is six hours. The table holds the answers to the requests of
+-- all roles. It has no primary key, and it is unlogged, so a crash empties it.
 create unlogged table net._http_response (
   id bigint,
   status_code integer,
@@ -69,7 +69,7 @@ create unlogged table net._http_response (
 create index on net._http_response (created);
 grant select on net._http_response to public;
 
--- Queues a request; it is sent after the commit.
+-- Queues a request. The real worker sends it after the commit.
 create function net.http_post(
   url text,
   body jsonb default '{}'::jsonb,

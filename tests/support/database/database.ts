@@ -1,6 +1,6 @@
 /**
- * A database of its own for a test file: a copy of the migrated template that `deno task test`
- * prepared, made in under 0.1 s. Rows of one file are never seen by another.
+ * Makes a separate database for each test file: a copy of the migrated template that
+ * `deno task test` prepared. A copy takes less than 0.1 s. No file sees the rows of another.
  */
 
 import postgres from "postgres";
@@ -10,21 +10,21 @@ export interface TestServer {
   superuser_url: string;
   /** The database to copy. */
   template: string;
-  /** The role that the functions log in as. */
+  /** The role with which the functions connect. */
   functions_role: { name: string; password: string };
-  /** What the name of every copy begins with. */
+  /** Prefix of the name of every copy. */
   clone_prefix: string;
-  /** Where a transaction pooler of the server listens on loopback; null where none was asked for. */
+  /** Loopback port of the server's transaction pooler; null if the run has none. */
   pooler_port: number | null;
 }
 
-/** A database of its own. */
+/** A database for one test file. */
 export interface TestDatabase {
-  /** As superuser. */
+  /** The URL for the superuser. */
   url: string;
-  /** As the functions: may execute the entry functions and nothing else. */
+  /** The URL for the functions, which can execute the entry functions and nothing else. */
   functions_url: string;
-  /** Cuts its sessions and removes it. */
+  /** Ends all sessions of the database and drops it. */
   drop(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ const TEMPLATE_IN_USE = "55006";
 const COPY_ATTEMPTS = 100;
 const RETRY_MS = 50;
 
-/** The server of this run. Errors: the suite was not started by `deno task test`. */
+/** Returns the server of this run. Throws if `deno task test` did not start the test. */
 export function testServer(): TestServer {
   const text = Deno.env.get("TEST_SERVER");
   if (text === undefined) {
@@ -42,7 +42,7 @@ export function testServer(): TestServer {
   return JSON.parse(text) as TestServer;
 }
 
-/** Copies the template; connect as the test wishes, and `drop` at the end of the file. */
+/** Copies the template. Call `drop` at the end of the file. */
 export function cloneDatabase(): Promise<TestDatabase> {
   return createDatabase(testServer().template);
 }
@@ -58,7 +58,7 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   await asSuperuser(server, async (sql) => {
     for (let attempt = 1;; attempt++) {
       try {
-        // Without fsync quicker than through the WAL, which is the default.
+        // Without fsync a copy of the files is faster than the default, which uses the WAL.
         await sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`;
         return;
       } catch (error) {

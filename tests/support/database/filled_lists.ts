@@ -1,7 +1,6 @@
 /**
- * An environment with long lists, filled by SQL, and every combination of their filters: with
- * values that most rows have, that few rows have and that no row has, and with ids of another
- * environment.
+ * Fills an environment with long lists by SQL, and combines the filters of each list in every way.
+ * The values of the filters match many rows, few rows or no row.
  */
 
 import type { ISql } from "postgres";
@@ -16,13 +15,13 @@ export interface FilteredList {
 const suffix = (n: string) => `lpad((${n})::text, 26, '0')`;
 const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
 
-/** An endpoint, a payment and its event with many rows in every filled environment. */
+/** The endpoint and the payment with the most rows, and an event of the payment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
 const HOT_EVENT = idOf("evt_", 20);
-/** One row in four belongs to the hot payment, one in a thousand to each other one. */
+/** The payment HOT has a quarter of the rows. Each other payment has one row in a thousand. */
 const SUBJECT = `case n % 4 when 0 then '${HOT}' else 'pay_' || ${suffix("n % 1000 + 1000")} end`;
-/** The ids of its two entries end with 1 and 2. */
+/** The id of a transaction. The ids of its two entries end with 1 and 2. */
 const TRANSACTION = `'txn_' || ${suffix("n * 10")}`;
 
 /** Inserts rows of every list into an environment. Their ids sort by `n`, beginning at `first`. */
@@ -81,7 +80,7 @@ export async function fillLists(
 
 type Choices = Record<string, readonly (string | undefined)[]>;
 
-/** The values of each filter; undefined: the filter is absent. */
+/** The values of each filter. `undefined` leaves the filter out. */
 const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
   payments: {
     status: [undefined, "completed", "declined", "pending"],
@@ -110,13 +109,13 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     account: [undefined, "available", "chargebacks"],
   },
 };
-/** The lists with bounds of time, and the prefix of their ids. */
+/** The prefix of the ids in each list with filters by time, which are bounds of the id. */
 const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
   payments: "pay_",
   transfers: "tr_",
 };
 
-/** Every list with every combination of its filters, bounds of the id among them. */
+/** Returns every list with every combination of its filters and its bounds of the id. */
 export function everyCombination(rows: number): FilteredList[] {
   return Object.entries(FILTERS).flatMap(([name, choices]) => {
     const kind = name as ListKind;

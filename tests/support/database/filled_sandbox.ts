@@ -1,15 +1,13 @@
-/**
- * A sandbox with much in it, made by SQL: completed payments with all that a create by HTTP writes.
- */
+/** Fills a sandbox with completed payments by SQL, with all rows that a create by HTTP stores. */
 
 import type postgres from "postgres";
 
-/** 26 characters that sort by `n` and belong to no time of ours: before every id that is minted. */
+/** 26 characters that sort by `n`, and before those of every id that the service makes. */
 const SUFFIX = "lpad(to_hex(n), 26, '0')";
 
 /**
- * Fills an environment with completed payments of 100 EUR cents, each with two events, a delivery of
- * each, a kept answer and a movement of the ledger.
+ * Inserts completed payments of 100 EUR cents. Each has two events, a delivery of each event, a
+ * stored answer and a ledger movement.
  */
 export async function fillSandbox(
   sql: postgres.Sql,
@@ -50,7 +48,7 @@ export async function fillSandbox(
   await fillLedger(sql, environment_id, payments);
 }
 
-/** The ledger alone, with its total: the movements of 500 000 payments have a million entries. */
+/** Inserts one ledger movement for each payment, which has two entries, and their total. */
 export async function fillLedger(
   sql: postgres.Sql,
   environment_id: string,

@@ -1,4 +1,4 @@
-/** Waiting for sessions that wait for a lock. */
+/** Waits for sessions that wait for a lock. */
 
 import type postgres from "postgres";
 import { until } from "../common/until.ts";
@@ -6,7 +6,7 @@ import { until } from "../common/until.ts";
 /**
  * Waits until sessions of this database wait for a lock. Call it outside a transaction: within one,
  * PostgreSQL always returns the first state of the sessions.
- * @param options.sessions how many sessions wait at least
+ * @param options.sessions the minimum number of waiting sessions
  * @param options.calls the function that the sessions call; any statement by default
  */
 export async function untilWaiting(

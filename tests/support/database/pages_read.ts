@@ -1,8 +1,8 @@
-/** The cost of a statement, in pages of tables and indexes. */
+/** Counts the pages and rows that a statement reads. */
 
 import type { ReservedSql, Sql } from "postgres";
 
-/** Runs a statement and counts the pages that it reads, inside of functions too, cached or not. */
+/** Runs a statement and counts the pages that it reads, cached or not, also inside functions. */
 export async function pagesRead(
   sql: Sql,
   query: string,

@@ -1,6 +1,6 @@
 /**
- * What the database holds of a payment, read as the superuser: beside the answers of the product,
- * never through it.
+ * Reads the rows of a payment as superuser, without the product, so that tests can compare them
+ * with the answers of the product.
  */
 
 import type postgres from "postgres";
@@ -10,7 +10,7 @@ interface Database {
   sql: postgres.Sql;
 }
 
-/** All rows of one payment. */
+/** The rows of one payment. */
 interface PaymentRecord {
   /** Every row as text, to compare before and after byte by byte. */
   text: string;

@@ -10,27 +10,25 @@ import { migrate, MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
 import { createEmptyDatabase, type TestDatabase } from "./database.ts";
 
 const STAND_IN = fileURLToPath(new URL("./cron_stand_in.sql", import.meta.url));
-/** The migration that schedules. */
+/** Version of the migration that schedules the jobs. */
 const SCHEDULE = "20261120000900";
 
-/** A database whose jobs are played by the test. */
+/** A database whose jobs the test runs. */
 export interface ScheduledDatabase extends TestDatabase {
-  /** As superuser. */
+  /** A connection as superuser. */
   sql: postgres.Sql;
-  /** As the role that migrated: the jobs run as it does. */
+  /** A connection as the role that migrated. The jobs run as this role. */
   jobs: postgres.Sql;
   migrator: string;
   /** Runs the command of a job. */
   runJob(name: string): Promise<void>;
-  /** Takes the requests that are queued. */
+  /** Removes the queued requests and returns them. */
   takeRequests(): Promise<QueuedRequest[]>;
-  /**
-   * Takes the queued requests and stores an answer to each, as pg_net's worker does.
-   */
+  /** Removes the queued requests and stores an answer to each, as pg_net's worker does. */
   answerRequests(answer: PgNetAnswer): Promise<void>;
 }
 
-/** An answer as pg_net keeps it: a status, or an error without one. */
+/** An answer as pg_net stores it: a status, or an error without a status. */
 export type PgNetAnswer =
   | { status_code: number }
   | { error_msg: string; timed_out?: boolean };
@@ -44,7 +42,7 @@ interface QueuedRequest {
   timeout_milliseconds: number;
 }
 
-/** Makes the database: the stand-in comes before the last migration. */
+/** Makes the database. It installs the stand-in before the migration that schedules the jobs. */
 export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
   const database = await createEmptyDatabase();
   const sql = postgres(database.url, { max: 2, onnotice: () => {} });

@@ -1,4 +1,4 @@
-/** A small project of its own, for tests of the generated migration. */
+/** A small project with migrations and schema files, for tests of the generated migration. */
 
 import { join } from "node:path";
 import { MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
@@ -14,18 +14,18 @@ import { testServer } from "./database.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 const ROLES = "20261120000100_roles_and_schema.sql";
-/** The first lines of a migration by hand. */
+/** The first lines of a hand-written migration. */
 export const BECOME = `grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;\n`;
-/** Its last lines. */
+/** The last lines of a hand-written migration. */
 export const LEAVE =
   `do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;\n`;
 const TABLE = "20270101000000_table.sql";
-/** How functions of the files begin. */
+/** The beginning of a function in the schema files. */
 export const HEAD = "create or replace function";
-/** How their heads end. */
+/** The end of a function's head in the schema files. */
 export const TAIL = "language sql stable set search_path = pg_catalog, pg_temp";
 
 /** The schema files of the project, by name; each has one object. */
@@ -41,25 +41,25 @@ export const FILES = {
   item_of: `${HEAD} pay.item_of(p_id integer) returns setof pay.items ${TAIL}
     as $$ select * from pay.items where id = p_id $$;`,
 };
-/** `one` with a parameter. */
+/** The file `one`, whose function has a parameter. */
 export const ONE_WITH_MORE = FILES.one.replace("pay.one()", "pay.one(p_more integer default 0)")
   .replace("pay.one()", "pay.one(integer)");
 type Files = Partial<Record<keyof typeof FILES | "more", string>>;
 
-/** The project, and what a test does to it. */
+/** The project, and the operations of a test on it. */
 export interface Project {
   folders: SchemaFolders;
-  /** Writes the schema files, all others as they are in FILES; null removes one. */
+  /** Writes these schema files, and all others as in FILES. `null` removes a file. */
   change(files: Record<string, string | null>): Promise<void>;
   release(name?: string): Promise<SchemaRelease>;
   migrations(): Promise<string[]>;
   read(file: string): Promise<string>;
   write(file: string, text: string): Promise<void>;
-  /** Fixes all migrations as released. */
+  /** Marks all migrations as released. */
   freeze(): Promise<void>;
 }
 
-/** Runs `test` with a project whose functions no migration has yet. */
+/** Runs `test` with a project whose functions are in no migration yet. */
 export async function withProject(test: (project: Project) => Promise<void>): Promise<void> {
   await withTemporaryFolder(async (folder) => {
     const folders = {
@@ -101,10 +101,10 @@ export async function withProject(test: (project: Project) => Promise<void>): Pr
   });
 }
 
-/** The migration of FILES: made once. */
+/** The migration of FILES. The first test generates it. */
 let functions: string | undefined;
 
-/** A project whose functions are released; `test` changes them. */
+/** Runs `test` with a project whose functions are released. */
 export const withReleased = (test: (project: Project) => Promise<void>) =>
   withProject(async (project) => {
     functions ??= await Deno.readTextFile((await project.release("functions")).written!);

@@ -1,4 +1,4 @@
-/** The content of the database as one text, to search in. */
+/** Returns the content of the database as one text, which tests search. */
 
 import type postgres from "postgres";
 

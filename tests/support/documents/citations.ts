@@ -18,15 +18,15 @@ interface SectionCitation {
 const SOURCE = /\b(RFC \d+|contract|interface|architecture|security)\b|§ ?(\d+)(?:\.(\d+))?/gi;
 const ITEM = /^, (?:rule|fact|step) (\d+)/;
 
-/** A file's text in one line, without the marks of comments. */
+/** Returns a file's text on one line, without comment markers. */
 function withoutMarks(text: string): string {
   return text.split("\n").map((line) => line.replace(/^\s*(?:\/?\*+|\/\/|--|#(?!#)|>)\s?/, ""))
     .join(" ");
 }
 
 /**
- * Every `§` of a text, with the document that was named last before it. A `§` of a standard (an
- * RFC) is left out; a `§` before which nothing is named has the document "".
+ * Returns every `§` of a text with the document whose name precedes it most closely. Leaves out the
+ * sections of an RFC. The document of a `§` without a name before it is "".
  */
 export function sectionCitations(file: string): SectionCitation[] {
   const text = withoutMarks(file);
@@ -47,7 +47,7 @@ export function sectionCitations(file: string): SectionCitation[] {
   return citations;
 }
 
-/** Parts of the security page that are cited by their words: `security §2, bad JSON`. */
+/** Returns the rows of the security page that a text cites: `security §2, bad JSON`. */
 export function securityParts(file: string): string[] {
   const text = withoutMarks(file);
   const listed = text.matchAll(

@@ -44,7 +44,7 @@ export async function readModules(): Promise<
   return modules;
 }
 
-/** A cycle of each group of modules that import each other, as the paths along it. */
+/** Returns a cycle of each group of modules that import each other, as a list of paths. */
 export function findCycles(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   const cycles: string[][] = [];
   const state = new Map<string, "under way" | "done">();

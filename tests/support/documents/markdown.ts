@@ -3,11 +3,11 @@
 /** A link of a document. */
 interface Link {
   target: string;
-  /** From 1. */
+  /** The first line is 1. */
   line: number;
 }
 
-/** The lines that are no code block; blocks become empty lines. */
+/** Returns the lines of a document. The lines of code blocks are empty. */
 export function proseLines(document: string): string[] {
   let in_block = false;
   return document.split("\n").map((line) => {
@@ -17,7 +17,7 @@ export function proseLines(document: string): string[] {
   });
 }
 
-/** The texts of all headings, without their marks. */
+/** Returns the texts of all headings, without `#`. */
 export function headings(document: string): string[] {
   return proseLines(document).flatMap((line) => {
     const [, text] = /^#{1,6} +(.*?) *$/.exec(line) ?? [];

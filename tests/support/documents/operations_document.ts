@@ -1,4 +1,4 @@
-/** docs/operations.md, as tests read it. */
+/** Reads sections and code blocks of docs/operations.md. */
 
 const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
 

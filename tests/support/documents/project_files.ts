@@ -1,9 +1,9 @@
-/** The project's files as the tests of documents read them. */
+/** Lists and reads the project's files for the tests of documents. */
 
 /** The folder of the project. */
 const ROOT = new URL("../../../", import.meta.url);
 
-/** Folders that are not read: they hold generated files, or files of other projects. */
+/** Folders that are left out: they contain generated files, or files of other projects. */
 const LEFT_OUT = new Set([
   ".git",
   ".local",

@@ -1,8 +1,8 @@
 /**
  * Compares the output of a document's shell block with the answer that stands below the block. Both
  * must be equal except for names that differ from run to run: ids, times, keys and the base URL.
- * Such a name must have the same form, and wherever the document repeats one, the output must
- * repeat its own.
+ * Such a name must have the same form. Where the document repeats a name, the output must repeat
+ * the corresponding name.
  *
  * `…` stands for further members of an object, elements of a list, or headers.
  */
@@ -24,12 +24,12 @@ const NAME = new RegExp(
 );
 const MORE = "…";
 
-/** The documents' name of each name of this run; one to one. */
+/** Maps each name of this run to the documents' name, one to one. */
 export class NamesOfRun {
   readonly #written = new Map<string, string>();
   readonly #taken = new Set<string>();
 
-  /** The printed text in the documents' names, after learning from the text it stands for. */
+  /** Returns the printed text with the documents' names. First maps new names of `written`. */
   translate(written: string, printed: string): string {
     const known = [...written.matchAll(NAME)];
     const found = [...printed.matchAll(NAME)];
@@ -86,7 +86,7 @@ function splitMessage(text: string): [head: string, body: string] {
   return end === -1 ? [lf_only.trimEnd(), ""] : [lf_only.slice(0, end), lf_only.slice(end + 2)];
 }
 
-/** The status line, and every header that is written; header names in any case. */
+/** Asserts the status line and every header that the document shows, in any letter case. */
 function assertHead(written: string, printed: string, names: NamesOfRun, message: string): void {
   const lines = written.split("\n");
   const wanted = lines.filter((line) => line !== MORE);
@@ -106,7 +106,7 @@ function lowerName(line: string): string {
   return headerName(line) + line.slice(headerName(line).length);
 }
 
-/** The printed value without the parts that `…` stands for, in the documents' names. */
+/** Returns the printed value with the documents' names, without the parts for `…`. */
 function project(written: unknown, printed: unknown, names: NamesOfRun): unknown {
   if (typeof written === "string" && typeof printed === "string") {
     return names.translate(written, printed);
@@ -129,7 +129,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Makes JSON of an answer with `…` in it: a member of that name, or an element. */
+/** Makes an answer valid JSON: each `…` becomes a member of that name, or an element. */
 function quoteMore(text: string): string {
   const open: string[] = [];
   return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\]…]/g, (token) => {

@@ -1,9 +1,9 @@
 /**
- * Reads a document as its tests need it: which shell blocks are run, which answer belongs to each,
- * and what its tables say. The README and docs/tutorial.md are run.
+ * Reads the shell blocks that tests run from a document, with their answers, and reads its tables.
+ * Tests run the README and docs/tutorial.md.
  *
- * The convention: `sh` blocks are run, `console` blocks are not. The answer of an `sh` block is the
- * next block, if that is `json`, `http` or `text`; a block without one must print nothing.
+ * The convention: tests run `sh` blocks and no `console` blocks. The answer of an `sh` block is the
+ * next block, if that is `json`, `http` or `text`. A block without an answer must print nothing.
  */
 
 /** Languages of answer blocks. */
@@ -13,11 +13,11 @@ type AnswerLanguage = "json" | "http" | "text";
 interface CodeBlock {
   language: string;
   text: string;
-  /** Line of the document, from 1, that its text begins at. */
+  /** The number of its first line in the document. The first line of the document is 1. */
   line: number;
 }
 
-/** A shell block that is run. */
+/** A shell block that tests run. */
 export interface ShellExample {
   line: number;
   script: string;
@@ -44,7 +44,7 @@ export function codeBlocks(document: string): CodeBlock[] {
   return blocks;
 }
 
-/** The shell blocks that are run, in order, each with its answer. */
+/** Returns the shell blocks that tests run, in order, each with its answer. */
 export function shellExamples(document: string): ShellExample[] {
   const blocks = codeBlocks(document);
   return blocks.flatMap(({ language, text: script, line }, index) => {
@@ -57,7 +57,7 @@ export function shellExamples(document: string): ShellExample[] {
   });
 }
 
-/** Uses of curl that nothing would check: in other blocks, or without an answer. */
+/** Returns the uses of curl that tests do not check: in other blocks, or without an answer. */
 export function uncheckedCurls(document: string): string[] {
   const answered = new Set(
     shellExamples(document).filter(({ answer }) => answer).map(({ line }) => line),
@@ -71,8 +71,8 @@ export function uncheckedCurls(document: string): string[] {
 }
 
 /**
- * The rows of every table whose first header cell is `header`, each as its cells' texts.
- * Errors: there is no such table.
+ * Returns the rows of every table whose first header cell is `header`, each as its cells' texts.
+ * Throws if there is no such table.
  */
 export function tableRows(document: string, header: string): string[][] {
   const tables = document.split(/\n(?!\|)/)

@@ -1,6 +1,6 @@
 /**
- * The README's code in other languages than the shell: each block is the middle of a program. Here
- * stand the beginning and the end, which a reader's own program has.
+ * Runs the README's code in other languages than the shell. Each block is the middle of a program,
+ * and this module adds the beginning and the end that a reader's own program has.
  */
 
 import assert from "node:assert/strict";
@@ -13,13 +13,13 @@ interface Program {
   fence: string;
   file: string;
   before: string;
-  /** Prints the payment as JSON. */
+  /** The end of the program, which prints the payment as JSON. */
   after: string;
-  /** Without the file. */
+  /** The command without the file. */
   command: readonly [string, ...string[]];
 }
 
-/** Where the API is, and its key. */
+/** The base URL of the API, and a key. */
 interface Api {
   base_url: string;
   test_key: string;

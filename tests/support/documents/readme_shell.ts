@@ -1,5 +1,5 @@
 /**
- * Runs shell blocks as a reader would who pastes them into one shell, one after another: a block
+ * Runs shell blocks like a reader who pastes them into one shell, one after another. A block
  * sees the variables and background jobs of those before it, and a failure of one does not end the
  * session. The `npx` that blocks find runs the Deno of the tests, and the packages that blocks
  * import are fetched before the first block, so that no output and no time depends on a cache.
@@ -18,18 +18,18 @@ interface ShellResult {
 interface ShellSession {
   /** One for each block. */
   results: ShellResult[];
-  /** Background jobs that no block has ended; they are ended here. One a line. */
+  /** Background jobs that no block has ended, one on each line. The session ends them. */
   left_running: string;
 }
 
-/** All blocks together take a few seconds; only a block that hangs reaches this. */
+/** All blocks together take a few seconds. Only a block that hangs reaches this limit. */
 const SESSION_MS = 180_000;
-/** A job ends faster after its signal, also on a busy machine. */
+/** Tenths of a second in which a job must end after its signal, also on a busy machine. */
 const ENDING_TENTHS = 200;
 
 /**
- * Takes the blocks as files; the names of its variables are none that a block would use. With
- * `set -m` a job is a process group of its own, as it is in the shell of a person.
+ * The arguments are files with the blocks. No block uses the names of its variables. With `set -m`
+ * a job is its own process group, as in an interactive shell.
  */
 const SESSION = `
 set -m
@@ -48,7 +48,7 @@ jobs -r`;
 /** Bash prints this line at any time after a job has ended. The line belongs to no block. */
 const JOB_NOTICE = /^\[\d+\].*\bTerminated\b.*\n/gm;
 
-/** Does not pass signals on, like the real npx. */
+/** A script in place of `npx`. Like the real one, it does not pass signals on. */
 const NPX = `#!/bin/sh
 case "$1 $2" in
   "-y deno@"*) shift 2; "$README_DENO" "$@"; exit $? ;;
@@ -58,8 +58,8 @@ exit 1
 `;
 
 /**
- * Runs the blocks in one bash that stands in `folder`. Errors: a package cannot be fetched, or the
- * session ended early.
+ * Runs the blocks in one bash whose working directory is `folder`.
+ * @throws {Error} if a package cannot be fetched, or the session ends early
  */
 export async function runInOneShell(
   folder: string,
@@ -74,7 +74,7 @@ export async function runInOneShell(
     const { code, stdout, stderr } = await new Deno.Command("bash", {
       args: ["-c", SESSION, "bash", ...files],
       cwd: folder,
-      // No curl settings of this account, and no proxy between us and the loopback address.
+      // curl ignores the settings of this account, and uses no proxy for the loopback address.
       env: {
         CURL_HOME: work,
         NO_PROXY: "127.0.0.1",
@@ -83,7 +83,7 @@ export async function runInOneShell(
         README_DENO: Deno.execPath(),
       },
       stdin: "null",
-      // Without a terminal that its process groups could want.
+      // Without a terminal, because a process group in the background cannot read from one.
       detached: true,
       signal: AbortSignal.timeout(SESSION_MS),
     }).output();

@@ -1,4 +1,4 @@
-/** The tables of test values in docs/errors.md as requests with the answers that they state. */
+/** Turns the tables of test values in docs/errors.md into requests with expected answers. */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
 import { codeTexts, tableRows } from "./readme_document.ts";
@@ -38,7 +38,7 @@ function bodyOf(header: string, value: string): Record<string, unknown> {
   return value.startsWith("0x") ? { wallet: value } : { iban: value };
 }
 
-/** Creates a payment and tells the answer as a table row would. */
+/** Creates a payment and returns the answer in the form of a table row. */
 export async function createValue(
   product: LocalStart,
   body: Record<string, unknown>,

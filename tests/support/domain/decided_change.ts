@@ -1,6 +1,6 @@
 /**
- * What the tests of the pure rules share: a request's context with a fixed time, a payment in any
- * state, and a decided change in few words.
+ * Values for the tests of domain rules: the context of a request with a fixed time, a payment in
+ * any state, and a short form of a decided change.
  */
 
 import { formatTime } from "../../../shared/core/clock.ts";
@@ -15,7 +15,7 @@ export const NOW_MS = Date.parse("2026-02-03T04:05:06.007Z");
 export const NOW = formatTime(NOW_MS);
 export const BASE_URL = "https://pay.example.com/functions/v1";
 
-/** A request of a test key at `NOW`. */
+/** Returns the context of a request at `NOW`, by default with a test key. */
 export function requestContext(livemode = false): Parameters<typeof decideCancel>[1] {
   const context = {
     request_id: `req_${"1".repeat(26)}`,
@@ -28,7 +28,7 @@ export function requestContext(livemode = false): Parameters<typeof decideCancel
   return context;
 }
 
-/** A payment of 1000 EUR by card; what a test is about is given. */
+/** Returns a card payment of 1000 EUR cents, with these members in place of its own. */
 export function paymentWith(members: Partial<Payment>): Payment {
   return {
     id: `pay_${"2".repeat(26)}`,
@@ -60,7 +60,7 @@ export function paymentWith(members: Partial<Payment>): Payment {
   };
 }
 
-/** A change in few words: its events, and its movements as `capture processor>available 1000`. */
+/** Returns a short form of a change. A movement is `capture processor>available 1000`. */
 export function summaryOf({ events, ledger, refunds }: Change) {
   return {
     events: events.map(({ type, sequence }) => `${sequence} ${type}`),
@@ -72,7 +72,7 @@ export function summaryOf({ events, ledger, refunds }: Change) {
   };
 }
 
-/** The code and param of the `ApiError` that a call throws, or "none". */
+/** Returns the code and param of the `ApiError` that a call throws, or "none". */
 export function refusalOf(call: () => unknown): string {
   try {
     call();

@@ -1,6 +1,6 @@
 /**
- * Values of a JSON schema, and values that almost are: what the fuzz sends. Knows as much of JSON
- * Schema as docs/openapi.json uses in requests.
+ * Generates the values that the fuzz test sends: some match a JSON schema, others almost match. The
+ * module supports the parts of JSON Schema that requests in docs/openapi.json use.
  */
 
 import fc from "fast-check";
@@ -8,10 +8,10 @@ import fc from "fast-check";
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
-/** Texts that a schema cannot describe but the service takes, by the member's name. */
+/** Valid texts whose form no schema describes, by the member's name. */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>;
 
-/** Values of a schema. @param document the target of each `$ref` */
+/** Generates values of a schema. @param document contains the target of each `$ref` */
 export function valueOf(schema: Json, document: Json, known: Known, name = ""): fc.Arbitrary<Json> {
   const inner = (schema: Json, name = "") => valueOf(schema, document, known, name);
   if (known[name]) return known[name];
@@ -40,7 +40,7 @@ export function valueOf(schema: Json, document: Json, known: Known, name = ""): 
   return fc.constant(undefined);
 }
 
-/** A request body that differs from the schema, as text. */
+/** Generates request bodies that differ from the schema, as text. */
 export function brokenText(valid: fc.Arbitrary<Json>): fc.Arbitrary<string> {
   const spoiled = fc.record({ value: valid, at: fc.nat(), by: Odd }).map(({ value, at, by }) =>
     JSON.stringify(replaceAt(value, at, by))
@@ -115,7 +115,7 @@ function textOf(schema: Json): fc.Arbitrary<string> {
   });
 }
 
-/** A copy of a value with one of its parts, at any depth, put in place of another. */
+/** Returns a copy of a value in which `by` replaces one part, at any depth. */
 function replaceAt(value: Json, at: number, by: unknown): Json {
   const copy = structuredClone(value);
   const places: [holder: Json, key: string | number][] = [];
@@ -129,7 +129,7 @@ function replaceAt(value: Json, at: number, by: unknown): Json {
   visit(copy);
   if (places.length === 0) return by;
   const [holder, key] = places[at % places.length]!;
-  // Now and then the member is missing instead.
+  // Sometimes the part is removed instead.
   if (at % 7 === 0 && !Array.isArray(holder)) delete holder[key];
   else holder[key] = by;
   return copy;

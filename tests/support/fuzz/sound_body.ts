@@ -1,6 +1,6 @@
 /**
- * Bodies whose members go together, as no schema can say it: one amount, an instrument of the
- * method and a currency that it takes. Every other member is what the schema makes.
+ * Generates bodies whose members fit together, which a schema cannot express: one amount, an
+ * instrument of the method, and a currency of the method. The schema gives all other members.
  */
 
 import fc from "fast-check";
@@ -8,7 +8,7 @@ import fc from "fast-check";
 // deno-lint-ignore no-explicit-any
 type Json = any;
 
-/** A way to pay: the instrument, and what it may come with. */
+/** A method kind with some of its currencies and instruments. */
 interface Rail {
   kind: "card" | "sepa" | "swift" | "stablecoin";
   currencies: string[];
@@ -42,10 +42,10 @@ const RAILS: Rail[] = [
     instruments: WALLETS.flatMap((address) => [{ wallet: address }, { wallet: { address } }]),
   },
 ];
-/** The rails of payouts, in the currency in which the sandbox of the fuzz has a balance. */
+/** The rails of transfers, in the currency of the balance that the fuzz test's sandbox has. */
 const PAYOUT_RAILS = RAILS.slice(1, 3).map((rail) => ({ ...rail, currencies: ["EUR"] }));
 
-/** Bodies of an operation that it should accept, from those that its schema allows. */
+/** Makes bodies that an operation should accept from bodies that its schema allows. */
 export function soundBody(
   schema: string | undefined,
   mixed: fc.Arbitrary<Json>,

@@ -32,7 +32,7 @@ export const CODES: Record<string, [status: number, type: string]> = {
   provider_not_configured: [503, "api"],
 };
 
-/** The headers of every answer, and a request id of the right form. */
+/** Asserts the headers that every answer has, and the form of the request id. */
 export function assertCommonHeaders({ headers }: TestAnswer): void {
   assert.equal(headers.get("Cache-Control"), "no-store");
   assert.equal(headers.get("X-Content-Type-Options"), "nosniff");
@@ -40,8 +40,8 @@ export function assertCommonHeaders({ headers }: TestAnswer): void {
 }
 
 /**
- * Asserts that an answer is the error of a code, whole and in form.
- * @param param the field that it names; null for none, left out for any
+ * Asserts that an answer is the error of a code, with all its members.
+ * @param param the field that the error names; null for none; leave it out to accept any
  */
 export function assertError(answer: TestAnswer, code: string, param?: string | null): void {
   const [status, type] = CODES[code]!;

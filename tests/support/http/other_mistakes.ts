@@ -1,6 +1,6 @@
 /**
- * Mistakes that no schema describes: amounts of other currencies, instruments, bodies, headers,
- * paths and keys. Each is one request with one fault.
+ * Requests with a fault that no schema describes, in amounts, instruments, bodies, headers, paths
+ * and keys. Each request has one fault.
  */
 
 import { generateApiKey } from "../../../shared/core/api_key.ts";
@@ -14,7 +14,7 @@ const TRANSFERS = "/api-v1-payments/v1/transfers";
 const UNKNOWN = `pay_${"0".repeat(26)}`;
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
-/** A create with this body, as text where its writing matters. */
+/** A create with this body. A text is sent as it is. */
 function creating(body: Record<string, unknown> | string): [string, Make] {
   const shown = typeof body === "string" ? body : JSON.stringify(body);
   return [
@@ -57,7 +57,7 @@ function hooking(url: string): [string, Make] {
 
 const EVM = "0x52908400098527886E0F7030069857D2E4169EE7";
 
-/** All of them, by topic. */
+/** All mistakes, by topic. */
 export const OTHER_MISTAKES: readonly Mistakes[] = [
   ["Amounts", [
     creating({ amount: 19.99, currency: "EUR" }),
@@ -166,7 +166,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     creating('"1999"'),
     creating("amount=1999"),
     creating(" "),
-    ["nothing", ({ call }) => call("POST", PAYMENTS)],
+    ["no body", ({ call }) => call("POST", PAYMENTS)],
     ["invalid UTF-8", ({ call }) => call("POST", PAYMENTS, { body: Uint8Array.of(0x22, 0xff) })],
     ["66 000 bytes", ({ pay }) => pay({ description: "x".repeat(66_000) })],
     [
@@ -275,7 +275,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
         body: { to: "completed" },
       });
     }],
-    ["a transfer of more than there is", ({ call }) =>
+    ["a transfer of more than the balance", ({ call }) =>
       call("POST", TRANSFERS, {
         body: {
           amount: 999_999_999,

@@ -1,6 +1,7 @@
 /**
  * Every route of the interface with the scope that it needs, copied from the contract and not from
- * the code. A new operation needs a row here. The tests of the edge run on these rows.
+ * the code. A new operation needs a row here. Tests of all routes, such as tests of
+ * authentication, run once for each row.
  */
 
 import type { Operation } from "../../../shared/http/operation.ts";
@@ -75,19 +76,19 @@ export function mutatingRoutes(): Route[] {
   return ROUTES.filter(([method]) => method !== "GET");
 }
 
-/** The path of a route with an id in it: one of the right kind that nothing has, unless given. */
+/** Returns the path of a route with this id, by default an unknown id of the right kind. */
 export function pathOf([, path]: Route, id?: string): string {
   return path.replace(/:([a-z]+)/, (_, kind) => id ?? `${kind}_${"0".repeat(26)}`);
 }
 
-/** `METHOD /path` of every operation that the product serves, in the words of the table. */
+/** Returns `METHOD /path` of every operation that the product serves, in the form of ROUTES. */
 export function servedRoutes(): string[] {
   return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
     paths.map((path) => `${method} /${function_name}${path}`)
   );
 }
 
-/** Every operation, from every `shared/http/*_operations.ts`, so that a new file is not missed. */
+/** Every operation of every `shared/http/*_operations.ts`, also of files that are added later. */
 const OPERATIONS = (await Promise.all(operationFiles().map(readOperations))).flat();
 
 function operationFiles(): URL[] {
@@ -99,7 +100,7 @@ function operationFiles(): URL[] {
 
 async function readOperations(file: URL) {
   const tables = Object.values(await import(file.href)).filter(Array.isArray) as Operation[][];
-  // An alias belongs to another function than its home; the file tells which one serves it.
+  // The function follows from the file: the paths do not contain it.
   const is_sandbox = file.pathname.endsWith("/sandbox_operations.ts");
   const function_name = is_sandbox ? "api-v1-sandbox" : "api-v1-payments";
   return tables.flat().map((operation) => ({ function_name, operation }));

@@ -1,6 +1,6 @@
 /**
- * Every field of a request made wrong once, from the zod schemas: a request that is sound but for
- * one value, for each field and each way of being wrong.
+ * Builds requests with exactly one wrong value from the zod schemas: a request for each field and
+ * each kind of wrong value.
  */
 
 import * as z from "zod";
@@ -16,7 +16,7 @@ export interface WrongValue {
   value: Record<string, unknown>;
 }
 
-/** Sound values of fields whose form the bounds of their schema do not tell. */
+/** Valid values of fields whose form their schema does not describe. */
 const SOUND: Readonly<Record<string, unknown>> = {
   currency: "EUR",
   number: "4242 4242 4242 4242",
@@ -36,7 +36,7 @@ const SOUND: Readonly<Record<string, unknown>> = {
 
 type Step = string | number;
 
-/** Each field of a body wrong in each way. */
+/** Returns a body for each field and each kind of wrong value. */
 export function wrongBodies(body: z.ZodType): WrongValue[] {
   return fieldsOf(body, []).flatMap(({ path, schema }) =>
     wrongs(schema).map(({ value, shown }) => ({
@@ -47,13 +47,13 @@ export function wrongBodies(body: z.ZodType): WrongValue[] {
   );
 }
 
-/** Each parameter of a query wrong in each way that a text can be wrong. */
+/** Returns a query for each parameter and each kind of wrong text. */
 export function wrongQueries(query: z.ZodType): WrongValue[] {
   return fieldsOf(query, []).flatMap(({ path }) => {
     const values = ["", "nonsense!", "x".repeat(300)];
     if (/created/.test(nameOf(path))) values.push("2026-01-31", "9999-12-31T23:59:59-01:00");
     if (nameOf(path) === "limit") values.push("0", "101");
-    // Any text is a reference.
+    // Every text of a reference is valid, except an empty or too long one.
     const wrong = nameOf(path) === "reference" ? ["", "x".repeat(300)] : values;
     return wrong.map((value) => ({
       path: nameOf(path),
@@ -83,7 +83,7 @@ function fieldsOf(schema: z.ZodType, path: Step[]): Field[] {
 
 const MISSING = Symbol("missing");
 
-/** Values that the schema refuses. */
+/** Returns values that the schema refuses. */
 function wrongs(schema: z.ZodType): { value: unknown; shown: string }[] {
   const inner = innermost(schema);
   const values: unknown[] = [];
@@ -133,7 +133,7 @@ function hasForm(check: unknown): boolean {
   return def.check === "string_format";
 }
 
-/** Texts that the schema takes are judged by rules of the domain. */
+/** Whether the field is a text. Rules of the domain check the texts that the schema accepts. */
 function isText(inner: z.ZodType): inner is z.ZodString | z.ZodStringFormat {
   return inner instanceof z.ZodString || inner instanceof z.ZodStringFormat;
 }
@@ -142,7 +142,7 @@ function accepts(schema: z.ZodType, value: unknown): boolean {
   return schema.safeParse(value).success;
 }
 
-/** A sound value, with every optional container on the way to `path`. */
+/** Returns a valid value, with every optional object on the way to `path`. */
 function soundObject(schema: z.ZodType, path: readonly Step[]): unknown {
   const inner = innermost(schema);
   if (inner instanceof z.ZodArray) {
@@ -194,7 +194,7 @@ function nameOf(path: readonly Step[]): string {
   return path.map((step) => typeof step === "number" ? `[${step}]` : `.${step}`).join("").slice(1);
 }
 
-/** A value on one line, with long texts and lists cut. */
+/** Formats a value on one line and cuts long texts and lists. */
 function show(value: unknown): string {
   if (typeof value === "string" && value.length > 40) {
     return `"${value.slice(0, 3)}…" (${value.length} characters)`;

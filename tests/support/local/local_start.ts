@@ -1,6 +1,6 @@
 /**
- * The local start as a person has it: a child process with its own port and data folder, whose
- * output is read and which is ended by signals.
+ * Runs the local start as a child process with its own port and data folder. Tests read its output
+ * and end it with signals, like a user.
  */
 
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { START_COMMAND } from "../../../scripts/local/start_command.ts";
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** The last line of the banner: from here on the service answers. */
+/** The last line of the banner. The service answers when this line is printed. */
 const READY = "Ctrl-C stops everything";
 
 /** A start that has ended. */
@@ -27,7 +27,7 @@ export interface LocalStart {
   base_url: string;
   test_key: string;
   data_dir: string;
-  /** What it has printed so far. */
+  /** The output so far. */
   output(): string;
   /** Sends a request to `base_url` + path with the test key. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
@@ -35,10 +35,10 @@ export interface LocalStart {
   end(signal?: Deno.Signal): Promise<EndedStart>;
 }
 
-/** Variables of a start; PORT 0 unless given. */
+/** Environment variables of a start. PORT is 0 by default. */
 type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 
-/** A start needs less time to end: 5 s for requests, then the database. */
+/** Longer than a start needs to end: 5 s for requests, then the database. */
 const END_DEADLINE_MS = 10_000;
 
 /** Runs a start until it ends by itself. */
@@ -47,7 +47,7 @@ export async function runStart(env: StartEnvironment): Promise<EndedStart> {
   return await child.ended;
 }
 
-/** Launches a start and resolves when it serves. Errors: it ended before. */
+/** Launches a start and resolves when it serves. Throws if the start ends before. */
 export async function launchStart(
   env: StartEnvironment,
   command: readonly string[] = START_COMMAND,
@@ -84,7 +84,7 @@ export async function launchStart(
   };
 }
 
-/** Ends a start that its launcher left behind, so that a failing test leaves nothing running. */
+/** Ends a start whose launcher has ended, so that a failed test leaves no process behind. */
 function killHolder(data_dir: string): void {
   Deno.kill(Number.parseInt(Deno.readTextFileSync(join(data_dir, "start.lock"))), "SIGTERM");
 }

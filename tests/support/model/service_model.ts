@@ -1,8 +1,8 @@
 /**
- * One sandbox as the contract describes it, in memory and in virtual time: what a step must be
- * answered with, and what is there afterwards. Payments and transfers move as
- * torture/payment_model.ts says; here are keys, balances, retention and reset. Shares no code with
- * the product.
+ * A model of one sandbox as the contract describes it, in memory and in virtual time. It gives the
+ * expected answer to each step and the expected state after it. torture/payment_model.ts has the
+ * transitions of payments and transfers; this module has keys, balances, retention and reset. It
+ * shares no code with the product.
  */
 
 import {
@@ -16,12 +16,12 @@ import {
 } from "../../../torture/payment_model.ts";
 
 const HOUR_MS = 3_600_000;
-/** Interface §8: counted from the first request. */
+/** Lifetime of idempotency keys, from the first request (interface §8). */
 const KEY_RETENTION_MS = 24 * HOUR_MS;
-/** Interface §8: data under a test key. */
+/** Lifetime of the data of a test key (interface §8). */
 const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
 
-/** A request that changes something. `target`: the so many newest but one, from 0. */
+/** A request that changes something. `target` counts back from the newest resource, which is 0. */
 export type ChangeStep =
   | {
     do: "create";
@@ -40,14 +40,14 @@ export type ChangeStep =
 
 /** One step of a workload. */
 export type Step =
-  /** `key`: of an idempotency key, so that steps can meet; null for none. */
+  /** `key`: number of an idempotency key, which several steps can share; null for none. */
   | { do: "send"; change: ChangeStep; key: number | null }
   | { do: "pass"; ms: number }
   | { do: "look" }
   | { do: "purge" }
   | { do: "reset" };
 
-/** A payment or transfer that was made. */
+/** A payment or transfer of the sandbox. */
 interface Made<T> {
   id: string;
   at_ms: number;
@@ -56,21 +56,21 @@ interface Made<T> {
   events: { type: string; at_ms: number }[];
 }
 
-/** The expected answer to a change. `happen` takes the answer that came. */
+/** The expected answer to a change. `happen` updates the model with the actual answer. */
 interface Judgement {
   http: number;
   code: string | null;
-  /** The very text of an earlier answer. */
+  /** The text of the stored answer if the step is a replay, else null. */
   replays: string | null;
-  /** How the payment or transfer then stands. */
+  /** The state of the payment or transfer afterwards. */
   standing: Standing | TransferStanding | null;
   happen(answer: { id: string; text: string }): void;
 }
 
-/** The sandbox. */
+/** The state of the sandbox. */
 export class ServiceModel {
   now_ms: number;
-  /** Newest last. */
+  /** The oldest payment is the first. */
   payments: Made<Standing>[] = [];
   transfers: Made<TransferStanding>[] = [];
   /** The available balance, in euro cents. */
@@ -91,7 +91,7 @@ export class ServiceModel {
     return undefined;
   }
 
-  /** What must come of a change that is sent now. */
+  /** Returns the expected answer to a change that is sent now. */
   judge(change: ChangeStep, key: number | null): Judgement {
     const request = JSON.stringify([change, this.subjectOf(change)?.id]);
     const kept = key === null ? undefined : this.#kept.get(key);
@@ -200,7 +200,7 @@ function heldBy({ status, amount, refunded }: Standing): number {
   return status === "completed" || status === "partially_refunded" ? amount - refunded : 0;
 }
 
-/** The amount that a transfer takes from it. */
+/** The amount that a transfer takes from the available balance. */
 function takenBy({ status, amount }: TransferStanding): number {
   return status === "pending" || status === "completed" ? amount : 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Steps that once told the model and the service apart, as fast-check shrank them, and those that
- * found bugs planted on purpose (torture/planted_bugs.ts). They are played before the random ones.
+ * Steps for which the model and the service once differed, and steps that found bugs planted on
+ * purpose (torture/planted_bugs.ts). fast-check shrank them. They run before the random steps.
  */
 
 import type { ChangeStep, Step } from "./service_model.ts";
@@ -21,7 +21,7 @@ const refund = (amount: number | null): ChangeStep => ({
 });
 const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "send", change, key });
 
-/** The cases. The test plays each in a sandbox of its own and then compares everything. */
+/** The cases. The test runs each in its own sandbox and then compares the whole state. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
   ["refund a cent more than the amount", [send(paid), send(refund(11))]],

@@ -1,6 +1,6 @@
 /**
- * The requests that the OpenAPI document shows, in the order in which they are sent: a later one
- * may need what an earlier one has made.
+ * The requests that the OpenAPI document shows as examples, in the order in which the test sends
+ * them. A request can use resources that earlier ones made.
  */
 
 import { APPROVED_CARD } from "../service/service.ts";
@@ -25,7 +25,7 @@ const card = (number: string) => ({ card: { ...APPROVED_CARD, number } });
 const forced = (outcome: string) => ({ amount_minor: 2500, currency: "EUR", outcome });
 const one = "limit=1";
 
-/** All of them. */
+/** All example requests. */
 export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createPayment",
@@ -37,7 +37,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createPayment",
     name: "card_variant_b",
-    summary: "The same in variant B",
+    summary: "The same fields in variant B",
     body: {
       amount_minor: 4200,
       currency: "USD",
@@ -85,7 +85,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createPayment",
     name: "swift",
-    summary: "SWIFT, waiting until it is advanced",
+    summary: "SWIFT with manual settlement",
     body: { ...EUR, iban: "GB82 WEST 1234 5698 7654 32", settlement: "manual" },
     save: "swift",
   },
@@ -118,16 +118,21 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   { operation: "getPayment", name: "payment", summary: "A completed payment", of: "payment" },
   { operation: "listPayments", name: "page", summary: "A page of one", query: one },
-  { operation: "cancelPayment", name: "cancelled", summary: "It was pending", of: "pending" },
+  {
+    operation: "cancelPayment",
+    name: "cancelled",
+    summary: "Cancel a pending payment",
+    of: "pending",
+  },
   {
     operation: "refundPayment",
     name: "part",
-    summary: "A part",
+    summary: "Refund a part",
     of: "payment",
     body: { amount: 500, reason: "requested_by_customer" },
     save: "refund",
   },
-  { operation: "refundPayment", name: "rest", summary: "The rest", of: "payment", body: {} },
+  { operation: "refundPayment", name: "rest", summary: "Refund the rest", of: "payment", body: {} },
   { operation: "getRefund", name: "refund", summary: "A refund", of: "refund" },
   { operation: "listRefunds", name: "page", summary: "A page of one", query: one },
   {
@@ -147,13 +152,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createSandboxPayment",
     name: "declined",
-    summary: "A declined payment: 201 all the same",
+    summary: "A declined payment, which also gets 201",
     body: forced("declined"),
   },
   {
     operation: "createSandboxPayment",
     name: "chargeback",
-    summary: "A payment that was charged back",
+    summary: "A payment with a chargeback",
     body: forced("chargeback"),
   },
   {
@@ -209,13 +214,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createTransfer",
     name: "returned",
-    summary: "To an account whose bank returns it",
+    summary: "To a bank account whose bank returns the money",
     body: { amount: 100, currency: "EUR", destination: { iban: "DE00 0000 0000 0000 0000 99" } },
   },
   {
     operation: "createTransfer",
     name: "manual",
-    summary: "Waiting until it is advanced",
+    summary: "Manual settlement: pending until you advance it",
     body: {
       amount: 300,
       currency: "EUR",
@@ -234,7 +239,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createTransfer",
     name: "manual_again",
-    summary: "Waiting, to be cancelled",
+    summary: "Manual settlement, which you can cancel",
     body: {
       amount: 300,
       currency: "EUR",
@@ -246,17 +251,17 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "cancelTransfer",
     name: "cancelled",
-    summary: "It was pending",
+    summary: "Cancel a pending transfer",
     of: "waiting_again",
   },
   { operation: "getTransfer", name: "transfer", summary: "A transfer", of: "transfer" },
   { operation: "listTransfers", name: "page", summary: "A page of one", query: one },
   { operation: "listLedgerEntries", name: "page", summary: "A page of two", query: "limit=2" },
-  { operation: "getBalance", name: "balance", summary: "Of three currencies" },
+  { operation: "getBalance", name: "balance", summary: "Balances in three currencies" },
   {
     operation: "createApiKey",
     name: "scoped",
-    summary: "A key that reads",
+    summary: "A key with read scopes",
     body: { name: "Reports", scopes: ["payments:read", "ledger:read"] },
     save: "api_key",
   },
@@ -265,7 +270,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "rotateApiKey",
     name: "overlap",
-    summary: "The older secret lives for an hour",
+    summary: "The older secret works for one more hour",
     of: "api_key",
     body: { expires_in: 3600 },
   },
@@ -273,7 +278,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createWebhookEndpoint",
     name: "some",
-    summary: "Some kinds of events",
+    summary: "An endpoint for some event types",
     body: {
       url: "https://example.com/webhooks",
       events: ["payment.*", "refund.completed"],
@@ -286,14 +291,14 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "updateWebhookEndpoint",
     name: "disable",
-    summary: "Disable it",
+    summary: "Disable an endpoint",
     of: "endpoint",
     body: { status: "disabled" },
   },
   {
     operation: "rotateWebhookSecret",
     name: "overlap",
-    summary: "The older secret signs for a day",
+    summary: "The older secret also signs for 24 hours",
     of: "endpoint",
     body: { expires_in: 86_400 },
   },
@@ -330,7 +335,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "redeliverWebhook",
     name: "pending",
-    summary: "It is pending again",
+    summary: "The delivery is pending again",
     of: "delivery",
   },
   { operation: "listEvents", name: "page", summary: "A page of one", query: one, save: "event" },
@@ -341,5 +346,5 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     summary: "A deleted endpoint",
     of: "endpoint",
   },
-  { operation: "resetSandbox", name: "reset", summary: "What was deleted" },
+  { operation: "resetSandbox", name: "reset", summary: "The numbers of deleted resources" },
 ];

@@ -1,5 +1,5 @@
 /**
- * Both functions over a database, as a child process that a test can kill. It consists of the parts
+ * Serves both functions over a database, in a child process that a test can kill. It uses the parts
  * of the local start, without the database. Its first line of output is its base URL.
  *
  * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
@@ -18,7 +18,7 @@ const deps = createDependencies({
   webhook_master_secret: Deno.env.get("MASTER_SECRET")!,
   relay_token: Deno.env.get("RELAY_TOKEN")!,
   allow_private_webhooks: true,
-  // The parent waits for leases of the dead to run out: attempts are as much shorter.
+  // Tests wait until the leases of killed servers end, so leases and attempts are short.
   webhook_lease_ms: Number(Deno.env.get("LEASE_MS")),
   webhook_sender: { timeouts: { connect_ms: 500, total_ms: 1_000 } },
   log: () => {},

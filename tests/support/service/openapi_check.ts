@@ -14,7 +14,7 @@ import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts"
 /** A request and its answer. */
 interface CheckedExchange {
   method: string;
-  /** With its query. */
+  /** The path with its query. */
   path: string;
   /** The text of the body, if there is one. */
   sent: string | undefined;
@@ -46,7 +46,7 @@ const IS_ON = Deno.env.get("OPENAPI_CHECK") !== "0";
 let loaded: { document: Json; ajv: Ajv2020; templates: [RegExp, string][] } | undefined;
 const validators = new Map<string, ValidateFunction>();
 
-/** Throws an `AssertionError` that names what differs from the document. */
+/** Throws an `AssertionError` that names the difference from the document. */
 export function checkExchange(exchange: CheckedExchange): void {
   const { method, path, status, headers, body } = exchange;
   if (!IS_ON || !METHODS.includes(method)) return;
@@ -145,7 +145,7 @@ function load() {
   closeObjects(answers.components.schemas);
   ajv.addSchema(answers, "answers");
   const templates = Object.keys(document.paths)
-    // `{id}` last: a literal segment is the better match.
+    // Paths with `{id}` come last, because a literal segment is the better match.
     .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
     .map((path): [RegExp, string] => [
       new RegExp(`^${path.replaceAll(".", "\\.").replace("{id}", "[^/]+")}$`),
@@ -154,7 +154,7 @@ function load() {
   return { document, ajv, templates };
 }
 
-/** The product sends no member that is not described, though clients must not rely on that. */
+/** Refuses members that the document does not describe. Clients must accept them. */
 function closeObjects(schema: Json): void {
   if (typeof schema !== "object" || schema === null) return;
   if (schema.type === "object" && schema.properties && !("additionalProperties" in schema)) {

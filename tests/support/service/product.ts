@@ -3,8 +3,9 @@
  * `TEST_FUNCTIONS=processes` each function is a process of Deno 2.1.4, as deployed; with `pooled`
  * the processes reach the database through a transaction pooler.
  *
- * A process does not show its inside, such as its clock, its statements or its parts. A test or
- * step that needs them ends with `LooksInside`. The run counts these and names them at its end.
+ * In another process, tests cannot reach the internals of the functions, such as the clock and the
+ * SQL statements. A test or step that needs them ends with `NeedsInternals`. The run counts these
+ * tests and names them at its end.
  */
 
 import { createDependencies, type OpenDependencies } from "../../../shared/http/dependencies.ts";
@@ -14,13 +15,13 @@ import type { LogLine } from "../../../shared/http/request_log.ts";
 import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
 import { testServer } from "../database/database.ts";
 import { type FunctionProcess, startFunction } from "../supabase/function_process.ts";
-import { LooksInside, tellOfTheInside } from "./looks_inside.ts";
+import { NeedsInternals, recordUntested } from "./needs_internals.ts";
 
-/** The functions, running. */
+/** The running functions. */
 interface Product {
   /** Answers a request to `/<function>/…`; its host does not matter. */
   fetch(request: Request): Promise<Response>;
-  /** Throws `LooksInside` over processes. */
+  /** Throws `NeedsInternals` if the functions are processes. */
   readonly deps: OpenDependencies;
   logs: LogLine[];
   close(): Promise<void>;
@@ -31,15 +32,15 @@ const WAY = Deno.env.get("TEST_FUNCTIONS");
 /** Whether the functions are processes of their own. */
 export const IS_REMOTE = WAY === "processes" || WAY === "pooled";
 if (WAY && !IS_REMOTE) throw new Error(`TEST_FUNCTIONS "${WAY}" is neither processes nor pooled`);
-if (IS_REMOTE) tellOfTheInside();
+if (IS_REMOTE) recordUntested();
 
-/** Longer than by default: on a busy machine the database is slow, not away. */
+/** Longer than the default, because a database on a busy machine can be slow. */
 const AWAY_AFTER_MS = 15_000;
 
 const NAMES = ["api-v1-payments", "api-v1-sandbox"] as const;
 type Name = typeof NAMES[number];
 
-/** Opens the functions; `inside` are settings that are of no use to a process, and not missed. */
+/** Opens the functions. `inside` are settings that apply only in the process of the test. */
 export function openProduct(settings: Settings, inside: Partial<Settings> = {}): Product {
   return IS_REMOTE ? openProcesses(settings) : openHere({ ...settings, ...inside });
 }
@@ -66,7 +67,7 @@ function openHere(settings: Settings): Product {
 function openProcesses(settings: Settings): Product {
   const environment = environmentOf(settings);
   const logs: LogLine[] = [];
-  // Each is started when it is first called: most tests call one.
+  // A process starts at the first call of its function, because most tests call only one.
   const processes = new Map<Name, Promise<FunctionProcess>>();
   const processOf = (name: Name) => {
     const process = processes.get(name) ??
@@ -78,15 +79,15 @@ function openProcesses(settings: Settings): Product {
     async fetch(request) {
       const process = await processOf(functionOf(request));
       const { pathname, search } = new URL(request.url);
-      if (request.headers.has("Content-Length")) throw new LooksInside("a length that is a lie");
+      if (request.headers.has("Content-Length")) throw new NeedsInternals("a false Content-Length");
       const answer = await send(process.origin + pathname + search, request);
       const id = answer.headers.get("Request-Id");
-      // The clock's calls are not logged, and an answer that is refused before has no id.
+      // The functions do not log requests to /internal/. An answer without an id is not theirs.
       if (id && !pathname.includes("/internal/")) await process.logged(id);
       return answer;
     },
     get deps(): OpenDependencies {
-      throw new LooksInside("the parts of the service");
+      throw new NeedsInternals("the parts of the service");
     },
     logs,
     async close() {
@@ -100,7 +101,7 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   "content-encoding",
   "transfer-encoding",
 ]);
-/** Opens a connection for each request: the server closes one over which it refused a body. */
+/** Opens a connection for each request: the server closes connections of refused bodies. */
 const client = IS_REMOTE ? Deno.createHttpClient({ poolMaxIdlePerHost: 0 }) : undefined;
 
 async function send(url: string, { method, headers, body: stream }: Request): Promise<Response> {
@@ -114,7 +115,8 @@ async function send(url: string, { method, headers, body: stream }: Request): Pr
       ...(client && { client }),
     } as const;
     const answer = await fetch(url, options);
-    // What belongs to the transport: the time, and a coding that has been undone, with its length.
+    // Removes headers of the transport: the date, the encoding that `fetch` has removed, and the
+    // length of the encoded body.
     const is_coded = answer.headers.has("content-encoding");
     const kept = [...answer.headers].filter(([name]) =>
       !TRANSPORT_HEADERS.has(name) && !(is_coded && name === "content-length")
@@ -122,7 +124,7 @@ async function send(url: string, { method, headers, body: stream }: Request): Pr
     return new Response(answer.body, { status: answer.status, headers: kept });
   } catch (error) {
     if (!String(error).includes("header value")) throw error;
-    throw new LooksInside("a header that no client sends");
+    throw new NeedsInternals("a header that no client sends");
   }
 }
 
@@ -130,7 +132,7 @@ function functionOf(request: Request): Name {
   return new URL(request.url).pathname.split("/")[1] as Name;
 }
 
-/** The environment variables of settings. A setting without a variable throws `LooksInside`. */
+/** The environment variables of settings. A setting without a variable throws `NeedsInternals`. */
 function environmentOf(settings: Settings): Record<string, string> {
   const {
     database_url,
@@ -146,10 +148,10 @@ function environmentOf(settings: Settings): Record<string, string> {
     ...others
   } = settings;
   const [other] = Object.keys(others);
-  if (other) throw new LooksInside(`the setting ${other}`);
+  if (other) throw new NeedsInternals(`the setting ${other}`);
   const { pooler_port, superuser_url } = testServer();
   const url = new URL(database_url);
-  // A test with something of its own in between keeps that.
+  // A test with its own proxy in front of the database keeps the proxy's port.
   const is_pooled = pooler_port !== null && url.port === new URL(superuser_url).port;
   if (is_pooled) url.port = String(pooler_port);
   const is_prepared = is_pooled ? false : prepare;

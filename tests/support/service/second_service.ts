@@ -10,7 +10,7 @@ import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./se
 
 /** A second isolate. */
 interface SecondService {
-  /** Calls a function with a key of the first service, its sandbox's by default. */
+  /** Calls a function, by default with the sandbox key of the first service. */
   call(
     method: string,
     path: string,
@@ -19,7 +19,7 @@ interface SecondService {
   close(): Promise<void>;
 }
 
-/** Starts another isolate beside a test service; `close` it before that one. */
+/** Starts a second isolate for a test service. Close it before the test service. */
 export function startSecondService(
   first: TestService,
   settings: Partial<Settings> = {},

@@ -9,7 +9,7 @@ import { createPaymentsFunction } from "../../../shared/http/payments_function.t
 import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
 import { startService, type TestService } from "./service.ts";
 
-/** The product, served. */
+/** The served product. */
 export interface ServedService {
   service: TestService;
   base_url: string;

@@ -9,14 +9,14 @@ const SERVER = fileURLToPath(new URL("./kill_server.ts", import.meta.url));
 /** A server process. */
 export interface ServerProcess {
   base_url: string;
-  /** `kill -9`, and waits for the end; once is enough. */
+  /** Sends SIGKILL and waits for the end of the process. A second call does nothing. */
   kill(): Promise<void>;
 }
 
 /**
  * Launches a server over a database and resolves when it serves.
- * @param options.lease_ms how long its relay holds a delivery
- * @param options.port of a server that was killed before; a free one unless given
+ * @param options.lease_ms the lease of the deliveries that its relay claims
+ * @param options.port the port of a server that was killed before; by default a free port
  */
 export async function launchServer(
   database_url: string,

@@ -12,11 +12,11 @@ import type { Settings } from "../../../shared/http/settings.ts";
 import type { LogLine } from "../../../shared/http/request_log.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { cloneDatabase } from "../database/database.ts";
-import { LooksInside } from "./looks_inside.ts";
+import { NeedsInternals } from "./needs_internals.ts";
 import { IS_REMOTE, openProduct } from "./product.ts";
 import { checkExchange } from "./openapi_check.ts";
 
-/** The base URL that the functions are told. */
+/** The base URL in the settings of the functions. */
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
 /** The master secret of the test service, from which it derives the secrets of endpoints. */
 export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
@@ -54,7 +54,7 @@ export interface CallOptions {
   body?: unknown;
   idempotency_key?: string;
   headers?: Record<string, string>;
-  /** Not compared with the OpenAPI document: the answer was put into the database by the test. */
+  /** Skips the comparison with the OpenAPI document, if the test itself stored the answer. */
   unchecked?: boolean;
 }
 
@@ -62,12 +62,12 @@ export interface CallOptions {
 export interface TestService {
   /** Calls a function: `POST /api-v1-payments/v1/payments`. */
   call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
-  /** `POST /api-v1-payments/v1/payments` with an amount of 1000 EUR cents unless said otherwise. */
+  /** `POST /api-v1-payments/v1/payments` by default with 1000 EUR cents. */
   pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
-  /** A payment in any status, by `POST /api-v1-sandbox/payments`. */
+  /** Makes a payment in any status: `POST /api-v1-sandbox/payments`. */
   make(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
   key: TestKey;
-  /** Another sandbox's key. */
+  /** The key of another sandbox. */
   other: TestKey;
   live: TestKey;
   /** Makes one more key. */
@@ -75,27 +75,27 @@ export interface TestService {
     environment_id: string,
     options?: { scopes?: string[]; expires_at?: string },
   ): Promise<TestKey>;
-  /** The id that a key's environment has now: each reset gives it another. */
+  /** Returns the current id of a key's environment, which each reset changes. */
   environmentOf(key: TestKey): Promise<string>;
-  /** Superuser's connection: sees everything. */
+  /** A connection as superuser, which sees all rows. */
   sql: postgres.Sql;
   deps: OpenDependencies;
   database: { url: string; functions_url: string };
-  /** Statements sent since the last `take`; throws `LooksInside` over processes. */
+  /** Removes and returns the recorded statements. Throws `NeedsInternals` over processes. */
   takeStatements(): string[];
-  /** Forgets which statements were sent. */
+  /** Removes the recorded statements. */
   forgetStatements(): void;
-  /** Asserts how many statements were sent since then; over processes nobody counts them. */
+  /** Asserts the number of recorded statements and removes them. No check over processes. */
   assertStatements(count: number): void;
   logs: LogLine[];
   /**
-   * Sets the clock of the functions and of the database; null for the machine's. The next call
-   * waits until the database's is set.
+   * Sets the clock of the functions and of the database; null means the machine's time. The next
+   * call waits until the clock of the database is set.
    */
   setClock(at_ms: number | null): Promise<void>;
-  /** Sets the clock of the functions alone: theirs is wrong. */
+  /** Sets the clock of the functions, but not of the database. */
   setWrongClock(at_ms: number): void;
-  /** Sets the clock where that can be done; false over processes, whose clock is the machine's. */
+  /** Sets the clock and returns true. Returns false over processes, which use the machine's. */
   trySetClock(at_ms: number | null): boolean;
   close(): Promise<void>;
 }
@@ -108,7 +108,7 @@ export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Pr
     as $$ select ${at} $$`);
 }
 
-/** Starts the product over a fresh database; `close` at the end of the file. */
+/** Starts the product over a new database. Call `close` at the end of the file. */
 export async function startService(
   options: Partial<Settings> = {},
 ): Promise<TestService> {
@@ -222,7 +222,7 @@ export async function startService(
     },
     database,
     takeStatements() {
-      if (IS_REMOTE) throw new LooksInside("statements");
+      if (IS_REMOTE) throw new NeedsInternals("statements");
       return statements.splice(0);
     },
     forgetStatements: () => statements = [],
@@ -232,11 +232,11 @@ export async function startService(
     },
     logs: product.logs,
     setClock(at_ms) {
-      if (IS_REMOTE) throw new LooksInside("the clock");
+      if (IS_REMOTE) throw new NeedsInternals("the clock");
       return setClock(at_ms);
     },
     setWrongClock(at_ms) {
-      if (IS_REMOTE) throw new LooksInside("the clock");
+      if (IS_REMOTE) throw new NeedsInternals("the clock");
       fixed_ms = at_ms;
     },
     trySetClock(at_ms) {

@@ -1,6 +1,6 @@
 /**
- * Tests over a service of their own, and the parts that their tables of cases share: addresses,
- * test values, and a payment in any status.
+ * Registers tests with a service of their own. Exports the values that their tables of cases share:
+ * addresses, test values, and a payment in any status.
  */
 
 import assert from "node:assert/strict";
@@ -57,7 +57,7 @@ export function serviceCase(
   });
 }
 
-/** Advances a payment; any status code. */
+/** Advances a payment. Returns the answer, whatever its status. */
 export function advance(
   service: TestService,
   id: string,
@@ -67,7 +67,7 @@ export function advance(
   return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
 }
 
-/** Every status, and the moves that bring a payment of 1000 there. */
+/** For each status, the requests that bring a payment of 1000 to it. */
 const ROUTES: Record<string, { outcome: string; then?: string; refund?: number }> = {
   pending: { outcome: "pending" },
   requires_action: { outcome: "pending", then: "requires_action" },
@@ -82,7 +82,7 @@ const ROUTES: Record<string, { outcome: string; then?: string; refund?: number }
 };
 export const STATUSES = Object.keys(ROUTES);
 
-/** A payment of 1000 in a status, as it is answered; a partial refund has taken 400 of it. */
+/** Makes a payment of 1000 in a status and returns it. `partially_refunded`: a refund of 400. */
 export async function paymentIn(
   service: TestService,
   status: string,
@@ -103,7 +103,7 @@ export async function paymentIn(
   return payment;
 }
 
-/** Asserts a 400 that names a field, or another error of a code. */
+/** Asserts the status, code and field of an error, and its request id. */
 export function assertRefused(answer: TestAnswer, status: number, code: string, param?: string) {
   const shown = answer.body?.error;
   assert.deepEqual(

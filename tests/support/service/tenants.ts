@@ -14,7 +14,7 @@ type Seen = Record<string, number> | string;
 /** The rights on one table. */
 export interface Sight {
   select: Seen;
-  /** Inserting a copy of an own row and of another's: 23505 means that security let it through. */
+  /** Copies of an own row and of another tenant's. 23505: row-level security allowed the insert. */
   insert: { own: string; other: string };
   update: Seen;
   delete: Seen;
@@ -29,11 +29,11 @@ export interface Tenants {
   environments: Record<Tenant, string>;
   /** Every table of the schema. */
   tables: string[];
-  /** As the owner of the tables, with these settings and after these statements; all undone. */
+  /** Tests the tables as their owner, with these settings and after these statements. */
   look(settings: Settings, statements?: readonly string[]): Promise<Record<string, Sight>>;
 }
 
-/** Rows that no request makes. Columns that are not named stay null. */
+/** Rows for tables that requests leave empty. Columns without a value are null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
@@ -133,7 +133,7 @@ export async function startTenants(): Promise<Tenants> {
   };
 }
 
-/** Tables of the operator: no environment of a key opens them. */
+/** Tables of the operator. No environment of a key gives access to them. */
 export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
   "relay_wakes",
@@ -147,7 +147,7 @@ export function environmentColumn(table: string): string {
   return table === "environments" ? "id" : "environment_id";
 }
 
-/** Some row of an environment, with the table's columns. */
+/** Returns one row of an environment. */
 export async function sampleRow(
   sql: postgres.Sql,
   table: string,

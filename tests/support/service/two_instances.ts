@@ -17,19 +17,19 @@ export interface Ask {
   key?: string;
 }
 
-/** The product twice. */
+/** Two instances of the product. */
 export interface TwoInstances {
   service: TestService;
-  /** Sends a POST to one of the two. */
+  /** Sends a POST to one of the instances. */
   post(instance: number, ask: Ask): Promise<TestAnswer>;
-  /** Sends requests at once, in turn to one and to the other. */
+  /** Sends requests in parallel, alternately to the two instances. */
   race(asks: readonly Ask[]): Promise<TestAnswer[]>;
   close(): Promise<void>;
 }
 
 /**
- * How much of something a race has: what the environment says, else the size of CI. `TWINS` are the
- * requests of one key, `ROUNDS` is how often each race is run (docs/reliability.md).
+ * Returns the size of a race: the value of the environment variable, or the size for CI. `TWINS` is
+ * the number of requests with one key, `ROUNDS` the number of runs (docs/reliability.md).
  */
 export function sizeOf(name: "TWINS" | "ROUNDS", standard: number): number {
   const size = Number(Deno.env.get(name) ?? standard);
@@ -37,7 +37,7 @@ export function sizeOf(name: "TWINS" | "ROUNDS", standard: number): number {
   return size;
 }
 
-/** Starts both over a fresh database. */
+/** Starts two instances over a new database. */
 export async function startTwoInstances(): Promise<TwoInstances> {
   const service = await startService();
   const instances = [0, 1].map(() =>
@@ -45,7 +45,7 @@ export async function startTwoInstances(): Promise<TwoInstances> {
   );
   const post = (instance: number, { path, key = service.key.text, ...options }: Ask) =>
     keyedCall(instances[instance % 2]!, "POST", path, { key, ...options });
-  // Both pools are opened before the first race, so that it is one.
+  // Opens the connections of both pools, so that requests of the first race meet.
   await Promise.all(Array.from({ length: 16 }, (_, i) =>
     post(i, {
       path: "/api-v1-payments/v1/payments",

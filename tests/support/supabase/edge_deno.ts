@@ -1,6 +1,6 @@
 /**
- * Deno 2.1.4, the language level of Supabase's edge runtime: its program and its arguments. It has
- * a cache of its own and does not read the project's lock file.
+ * Finds Deno 2.1.4, which has the language level of Supabase's edge runtime. It uses its own cache
+ * and does not read the project's lock file.
  */
 
 import { join } from "node:path";
@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
 const VERSION = "2.1.4";
-/** Names the program where it has been looked up already; set by `deno task test` for its files. */
+/** The variable with the path of the program. `deno task test` finds it once for its files. */
 export const EDGE_DENO = "TEST_EDGE_DENO";
 
-/** How a function is run. */
+/** The program and its environment variables. */
 interface EdgeDeno {
   path: string;
   env: Record<string, string>;
@@ -23,7 +23,8 @@ let found: Promise<EdgeDeno> | undefined;
 
 /**
  * Finds the program. Fetches it and the packages of the functions, so that the output and the time
- * of a function's start do not depend on the cache. Errors: the message of npm or Deno.
+ * of a function's start do not depend on the cache.
+ * @throws {Error} with the message of npm or Deno
  */
 export function edgeDeno(): Promise<EdgeDeno> {
   return found ??= find();
@@ -31,7 +32,7 @@ export function edgeDeno(): Promise<EdgeDeno> {
 
 async function find(): Promise<EdgeDeno> {
   const env = {
-    // Below DENO_DIR of this run, if it is set.
+    // A folder in the DENO_DIR of this run, if it is set.
     DENO_DIR: join(Deno.env.get("DENO_DIR") ?? tmpdir(), `payments-deno-${VERSION}`),
     DENO_TLS_CA_STORE: "mozilla,system",
     DENO_NO_UPDATE_CHECK: "1",

@@ -1,7 +1,7 @@
 /**
- * The main module of a function's process, in the place of the edge runtime. It runs on Deno 2.1.4,
- * and its argument is the URL of an `index.ts`. It gives `Deno.serve` a free loopback port, which
- * is the first line of output. Its `EdgeRuntime.waitUntil` prints a line for each promise.
+ * The main module of a function's process, in place of the edge runtime. It runs on Deno 2.1.4, and
+ * its argument is the URL of an `index.ts`. It makes `Deno.serve` listen on a free loopback port,
+ * and prints the port as its first line. `EdgeRuntime.waitUntil` prints a line for each promise.
  */
 
 const serve = Deno.serve as (options: Deno.ServeTcpOptions, handler: Deno.ServeHandler) => unknown;

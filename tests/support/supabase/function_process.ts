@@ -12,29 +12,29 @@ const MAIN = fileURLToPath(new URL("edge_main.ts", import.meta.url));
 /** Longest wait for a process to listen, and for the log line of an answer. */
 const WAIT_MS = 20_000;
 
-/** The environment variables that a function gets beside those of every process. */
+/** The environment variables of a function, besides those that every process has. */
 type FunctionEnvironment = Readonly<Record<string, string>>;
 
 /** A running function. */
 export interface FunctionProcess {
-  /** `http://127.0.0.1:<port>`; a function is served below its name. */
+  /** `http://127.0.0.1:<port>`. The paths of a function begin with its name. */
   origin: string;
-  /** Resolves when the line of a request has been logged. */
+  /** Resolves when the function has logged the line of this request. */
   logged(request_id: string): Promise<void>;
-  /** How many promises it has given to `EdgeRuntime.waitUntil`. */
+  /** Returns the number of promises that the function has passed to `EdgeRuntime.waitUntil`. */
   handedOver(): number;
-  /** Whether it has ended by itself. */
+  /** Whether the process has ended by itself. */
   hasEnded(): boolean;
-  /** What it printed that is no log line: errors that nobody caught. */
+  /** Lines of output that are not log lines, such as uncaught errors. */
   complaints: readonly string[];
-  /** Ends it; throws when it had ended before. */
+  /** Ends the process. Throws if it has ended before. */
   close(): Promise<void>;
 }
 
 /**
  * Starts a function and resolves when it listens.
- * @param on_line gets each log line
- * @param root the folder that holds `supabase/` and `shared/`
+ * @param on_line receives each log line
+ * @param root the folder that contains `supabase/` and `shared/`
  */
 export async function startFunction(
   name: string,

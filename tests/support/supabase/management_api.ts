@@ -6,23 +6,23 @@
 
 import { join } from "node:path";
 
-/** A function as it was deployed. */
+/** A deployed function. */
 export interface DeployedFunction {
-  /** Contents by the path that they were uploaded with. */
+  /** Contents of the files, by their paths in the upload. */
   files: Map<string, string>;
-  /** What the CLI says of it besides: `entrypoint_path`, `verify_jwt`, … */
+  /** Further values from the CLI, such as `entrypoint_path` and `verify_jwt`. */
   metadata: Record<string, unknown>;
 }
 
-/** The stand-in. */
+/** The running stand-in. */
 interface ManagementApi {
-  /** A profile of the CLI that leads here. */
+  /** Path of a CLI profile with the address of the stand-in. */
   profile: string;
-  /** By slug. */
+  /** The deployed functions, by slug. */
   functions: Map<string, DeployedFunction>;
-  /** What `secrets set` has set. */
+  /** The secrets that `secrets set` has set. */
   secrets: Map<string, string>;
-  /** Requests that it has no answer for. */
+  /** Requests to routes that the stand-in does not have. */
   unknown: string[];
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   "GET /config/database/pooler",
 ]);
 
-/** Starts it; the profile is written into a folder. */
+/** Starts the stand-in and writes the profile into a folder. */
 export async function openManagementApi(folder: string): Promise<ManagementApi> {
   const functions = new Map<string, DeployedFunction>();
   const secrets = new Map<string, string>();
@@ -54,7 +54,7 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
         return new Response(null, { status: 201 });
       }
       await request.body?.cancel();
-      // What `link` asks to see whether the token is good.
+      // `link` sends this request to check the token.
       if (asked === "GET /api-keys") {
         return Response.json([{ name: "anon", type: "legacy", api_key: "x.y.z" }]);
       }

@@ -9,7 +9,7 @@ import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import type { LoginRole } from "../../../scripts/postgres/embedded_postgres.ts";
 import { freePort } from "../common/free_port.ts";
 
-/** Debian's package puts it where other users' paths do not look. */
+/** Paths of the program. Debian installs it in a folder that is not on every user's PATH. */
 const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
 const START_WAIT_MS = 10_000;
 const POLL_MS = 20;
@@ -17,12 +17,12 @@ const POLL_MS = 20;
 /** A running pooler. */
 interface Pgbouncer {
   port: number;
-  /** Its console: `pause`, `resume`, … */
+  /** URL of its console, which takes commands such as `pause` and `resume`. */
   console_url: string;
   close(): Promise<void>;
 }
 
-/** The program, or null where it is not installed. */
+/** Returns the path of the program, or null if it is not installed. */
 export async function findPgbouncer(): Promise<string | null> {
   for (const path of PLACES) {
     if (await Deno.stat(path).then(() => true, () => false)) return path;
@@ -31,8 +31,8 @@ export async function findPgbouncer(): Promise<string | null> {
 }
 
 /**
- * Starts a pooler of every database of a loopback server.
- * @param settings over ours, of the section [pgbouncer]
+ * Starts a pooler for every database of a loopback server.
+ * @param settings replace our settings in the section [pgbouncer]
  */
 export async function startPgbouncer(
   server_port: number,
@@ -68,7 +68,7 @@ export async function startPgbouncer(
     `[databases]\n* = host=127.0.0.1 port=${server_port}\n[pgbouncer]\n` +
       Object.entries(all).map(([name, value]) => `${name} = ${value}\n`).join(""),
   );
-  // Like PostgreSQL it refuses to run as root.
+  // Like PostgreSQL, pgbouncer refuses to run as root.
   const account = await postgresAccount();
   await giveTo(account, folder);
   const child = new Deno.Command(program, {

@@ -5,9 +5,9 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const CLI = "supabase@3.1.0";
-/** A token of the form that the CLI wants; it is shown to nobody but a stand-in on loopback. */
+/** A token in the form that the CLI requires. The CLI sends it only to a stand-in on loopback. */
 const ACCESS_TOKEN = `sbp_${"0".repeat(40)}`;
-/** The `npx` of the tests: runs the real one with a profile that leads the CLI to stand-ins. */
+/** A script in place of `npx`. It runs the real one with a profile that names the stand-ins. */
 const NPX = `#!/bin/sh
 PATH=$REAL_PATH
 for arg; do
@@ -33,8 +33,8 @@ interface CliProject {
   /** Runs a command: `run("db", "push", …)`. */
   run(...args: string[]): Promise<Said>;
   /**
-   * Runs a script of a document, which stands in the project and calls `npx -y supabase@<version>`,
-   * with the profile of a stand-in and this database for the project's.
+   * Runs a script of a document in the copy. The script calls `npx -y supabase@<version>`, which
+   * gets the profile of a stand-in, and this database in place of the project's.
    */
   runScript(script: string, profile: string, database_url: string): Promise<Said>;
   close(): Promise<void>;
@@ -58,7 +58,7 @@ export async function copyProject(): Promise<CliProject> {
         DO_NOT_TRACK: "1",
         NO_COLOR: "1",
         npm_config_update_notifier: "false",
-        // The output is the CLI's alone, also while npx installs it.
+        // npx prints nothing while it installs the CLI.
         npm_config_loglevel: "error",
         ...env,
       },
@@ -92,7 +92,7 @@ export async function copyProject(): Promise<CliProject> {
 async function copy(from: string, to: string): Promise<void> {
   await Deno.mkdir(to, { recursive: true });
   for await (const { name, isDirectory } of Deno.readDir(from)) {
-    // What a local stack or a deployment leaves there, and secrets.
+    // Files that a local stack or a deployment writes, and secrets.
     if ([".temp", ".branches", ".env"].includes(name)) continue;
     if (isDirectory) await copy(join(from, name), join(to, name));
     else await Deno.copyFile(join(from, name), join(to, name));

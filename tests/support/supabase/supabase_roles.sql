@@ -1,6 +1,6 @@
--- A server as Supabase sets it up, as far as this project can notice: after supabase/postgres,
--- migrations/db (init-scripts and 10000000000000_demote-postgres). Run by the superuser
--- supabase_admin in the database postgres; the password of the login roles is set by the caller.
+-- Purpose: the roles, schemas and grants of a Supabase server that can affect this project. Source:
+-- supabase/postgres, migrations/db (init-scripts and 10000000000000_demote-postgres). The superuser
+-- supabase_admin runs this file in the database postgres. The caller sets the passwords.
 
 create role postgres login nosuperuser createdb createrole replication bypassrls;
 create role anon nologin noinherit;
@@ -28,7 +28,8 @@ create schema auth;
 create schema storage;
 grant usage on schema auth, storage to anon, authenticated, service_role, postgres;
 
--- What anybody makes in public is everybody's on Supabase, and so is what postgres makes there.
+-- Supabase grants its API roles all rights on the tables and functions that supabase_admin or
+-- postgres creates in the schema public.
 grant all on schema public to postgres;
 grant usage on schema public to anon, authenticated, service_role;
 alter default privileges for role supabase_admin in schema public

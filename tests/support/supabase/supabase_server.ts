@@ -17,25 +17,25 @@ import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
-/** Where Debian's package puts the programs of version 15. */
+/** The folder of the programs in Debian's package of version 15. */
 export const DEBIAN_15 = "/usr/lib/postgresql/15/bin";
 const PORT_ATTEMPTS = 5;
 
-/** The versions that are supported, and tested. */
+/** The supported versions, which are tested. */
 export const VERSIONS = [17, 15] as const;
 type Version = typeof VERSIONS[number];
 
 /** A running server. */
 export interface SupabaseServer {
   port: number;
-  /** The database `postgres` as `supabase_admin`. */
+  /** The URL of the database `postgres` for `supabase_admin`. */
   admin_url: string;
-  /** As `postgres`, who deploys and, on Supabase, runs the functions. */
+  /** The URL for `postgres`, the role that deploys and, on Supabase, runs the functions. */
   url: string;
   password: string;
-  /** Process id of the postmaster of this moment. */
+  /** Returns the process id of the current postmaster. */
   pid(): number;
-  /** Ends the server and starts it again on the same port after the work. */
+  /** Stops the server, runs `meanwhile`, and starts the server again on the same port. */
   restart(meanwhile?: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function hasVersion(version: Version): Promise<boolean> {
   return version === 17 || await Deno.stat(DEBIAN_15).then(() => true, () => false);
 }
 
-/** Starts a server that holds only the objects that Supabase creates. */
+/** Starts a server that has only the objects that Supabase creates. */
 export async function startSupabaseServer(
   version: Version,
   settings: Record<string, string> = {},

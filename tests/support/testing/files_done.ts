@@ -1,4 +1,4 @@
-/** How `deno task test` counts the test files that have ended: each adds one byte to a file. */
+/** Counts the test files that have ended: each file adds one byte to a file of the run. */
 
 /** The variable with the path of the file; `deno task test` sets it. */
 export const FILES_DONE = "TEST_FILES_DONE";

@@ -1,6 +1,6 @@
 /**
  * Runs `scripts/testing/test.ts` with the same arguments on Debian's PostgreSQL 15, set up like
- * Supabase's. The server is made for the run.
+ * Supabase's. Starts the server for this run.
  */
 
 import { fileURLToPath } from "node:url";

@@ -5,8 +5,8 @@
  * migrates the database to this tree and then to an invented next release, which replaces functions
  * and changes a table. It checks the books after each migration.
  *
- * Each copy of the rows is an environment of its own. Every key of a tenant's row begins with its
- * environment, so a copy is complete with any set of tables.
+ * Each copy of the rows has its own environment. The key of every tenant's row begins with its
+ * environment, so the copy works for the tables of any release.
  */
 
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { type Fixture, makeFixture, readFixture } from "./fixture.ts";
 import { withNextRelease } from "./next_release.ts";
 
 const DEFAULT_PAYMENTS = 1_000_000;
-/** They belong to the keys of the fixture, and nothing refers to them. */
+/** Tables that the loop does not copy: environments have their own statement, copies no keys. */
 const NOT_COPIED = ["environments", "api_keys", "api_key_secrets"];
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
@@ -29,7 +29,7 @@ if (import.meta.main) Deno.exit(await main(Deno.args));
 async function main([payments, release]: readonly string[]): Promise<number> {
   const folder = await Deno.makeTempDir({ prefix: "payments-scale-" });
   if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
-  // Durable: the time of a commit is part of what is measured.
+  // With fsync, because the measurement includes the time of commits.
   const server = await startPostgres({ data_dir: join(folder, "data"), durable: true });
   try {
     return await measure(
@@ -97,9 +97,7 @@ async function migrateAndRead(
   });
 }
 
-/**
- * Copies every environment with its rows until there are as many payments; returns their number.
- */
+/** Copies every environment until the database has this many payments. Returns their number. */
 async function multiply(sql: postgres.Sql, payments: number): Promise<number> {
   const [{ count }] = await sql<[{ count: number }]>`select count(*)::int from pay.payments`;
   const copies = Math.ceil(payments / count) - 1;
@@ -136,7 +134,7 @@ async function multiply(sql: postgres.Sql, payments: number): Promise<number> {
 
 async function countBroken(sql: postgres.Sql): Promise<number> {
   const verdicts = await checkBooks(sql);
-  // Of an old fixture, the waiting deliveries are overdue.
+  // The waiting deliveries of an old fixture are overdue.
   const broken = verdicts.filter(({ oracle, findings }) =>
     findings > 0 && oracle !== "oracle_endless_deliveries"
   );

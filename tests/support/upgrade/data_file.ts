@@ -1,11 +1,11 @@
 /**
- * The rows of every table of the service, as a file of SQL that fills a database of the same
- * schema.
+ * Writes the rows of every table of the service as SQL statements, and runs them in a database with
+ * the same schema.
  */
 
 import type { Sql } from "postgres";
 
-/** Statements that insert the rows; tables that are not logged are left out. */
+/** Returns statements that insert the rows of all logged tables. */
 export async function dumpRows(sql: Sql): Promise<string> {
   const statements: string[] = [];
   for (const { name, columns } of await listTables(sql)) {
@@ -22,7 +22,7 @@ export async function dumpRows(sql: Sql): Promise<string> {
   return statements.join("\n");
 }
 
-/** Runs such a file; no trigger fires, and the order of the tables does not matter. */
+/** Runs such statements. No trigger fires and no foreign key is checked, so any order works. */
 export async function loadRows(sql: Sql, text: string): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction`set local session_replication_role = replica`;
@@ -30,7 +30,7 @@ export async function loadRows(sql: Sql, text: string): Promise<void> {
   });
 }
 
-/** The tables that keep their rows, each with the columns that can be written. */
+/** Returns the logged tables, each with the columns that are not generated. */
 export async function listTables(sql: Sql): Promise<{ name: string; columns: string }[]> {
   return await sql<{ name: string; columns: string }[]>`
     select c.relname as name,

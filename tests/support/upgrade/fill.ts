@@ -12,7 +12,7 @@ const MINUTE = 60 * SECOND;
 /** Time from the beginning to the end of the filling, by the clock of the service. */
 const DURATION_MS = 60 * MINUTE;
 
-/** The moves of the sandbox to each status. */
+/** For each status, the moves of the sandbox that lead to it. */
 const STATUSES: [status: string, moves: string[]][] = [
   ["pending", []],
   ["requires_action", ["requires_action"]],
@@ -33,7 +33,7 @@ const METHODS: Record<string, unknown>[] = [
   { currency: "USD", iban: "GB82 WEST 1234 5698 7654 32" },
   { currency: "USDC", wallet: "0x000000000000000000000000000000000000dEaD" },
 ];
-/** Without an instrument a payment is pending. */
+/** Fields without an instrument, with which a payment stays pending. */
 const PENDING: Record<string, unknown>[] = [
   { currency: "EUR", method_kind: "card" },
   { currency: "EUR", method_kind: "sepa" },
@@ -41,15 +41,15 @@ const PENDING: Record<string, unknown>[] = [
   { currency: "USDC", method_kind: "stablecoin" },
 ];
 
-/** The parts of the filling that tests use again. */
+/** The stored data that tests use later. */
 export interface Filled {
-  /** The clock at the end. */
+  /** The clock of the service at the end. */
   at_ms: number;
   /** Working secrets of API keys. */
   keys: { sandbox: string; reset: string; live: string };
   /** A completed payment of the sandbox, with a delivery that has arrived. */
   payment_id: string;
-  /** An endpoint whose receiver was away: its delivery is pending. */
+  /** An endpoint with a pending delivery, because its receiver answered 503. */
   waiting: { endpoint_id: string; secret: string; event_id: string };
   /** Keyed requests, with their answers. */
   keyed: KeyedRequest[];
@@ -95,7 +95,7 @@ export async function fill(
   return { at_ms: end_ms, keys, payment_id, waiting, keyed };
 }
 
-/** A delivery that has failed after all its attempts, and its endpoint, which is then deleted. */
+/** Makes deliveries that fail at every attempt, and endpoints that are disabled or deleted. */
 async function fillFailedDelivery(
   service: FixtureService,
   receiver: RecordingReceiver,
@@ -111,7 +111,7 @@ async function fillFailedDelivery(
     key,
     body: { amount_minor: 500, currency: "EUR", outcome: "success" },
   });
-  // After each wait of the sandbox's schedule (contract §4).
+  // The attempts of the sandbox's retry schedule (contract §4).
   for (const after_ms of [0, 6 * SECOND, 2 * MINUTE, 15 * MINUTE]) {
     await service.setClock(start_ms + after_ms);
     await service.settle();
@@ -128,7 +128,7 @@ async function fillFailedDelivery(
   receiver.judge = () => 200;
 }
 
-/** Payments of every method in every status, refunds, and deliveries that arrive. */
+/** Makes payments of every method in every status, refunds, and deliveries that arrive. */
 async function fillPayments(
   service: FixtureService,
   receiver: RecordingReceiver,
@@ -189,7 +189,7 @@ async function fillTransfers(service: FixtureService, key: string): Promise<void
   }
 }
 
-/** Keys that were rotated, revoked, and that expire. */
+/** Makes keys that are rotated, revoked, or expire. */
 async function fillKeys(service: FixtureService, key: string, end_ms: number): Promise<void> {
   const create = (body: unknown) => service.done("POST", `${API}/api_keys`, { key, body });
   const rotated = await create({ name: "Rotated", scopes: ["payments:read"] });
@@ -231,7 +231,7 @@ async function fillAnswers(
   return keyed;
 }
 
-/** A delivery that waits for its second attempt. */
+/** Makes a delivery that waits for its second attempt. */
 async function fillWaitingDelivery(
   service: FixtureService,
   receiver: RecordingReceiver,
@@ -258,7 +258,7 @@ async function fillWaitingDelivery(
   return { endpoint_id: id, secret, event_id: pending.data[0].event_id };
 }
 
-/** Settings of an operator, and findings of the hourly job. */
+/** Stores settings of the operator and findings of the hourly job. */
 async function fillOperator({ sql }: FixtureService): Promise<void> {
   const url = "https://ref.supabase.co/functions/v1/api-v1-payments/internal/relay";
   await sql`select pay.configure_relay(${url}, ${"token-of-a-relay-that-is-nowhere"})`;

@@ -27,7 +27,7 @@ interface RecordedGet {
   answer: string;
 }
 
-/** Lists whose every item has a path of its own. */
+/** Lists whose items each have a path. */
 const LISTS = [
   "payments",
   "refunds",
@@ -40,7 +40,7 @@ const LISTS = [
 const API = "/api-v1-payments/v1";
 
 /**
- * Fills a migrated, empty database by the service of this tree, and records what it holds.
+ * Fills a migrated, empty database with the service of this tree. Records its rows and answers.
  * @param end_ms the clock of the service at the end
  */
 export async function makeFixture(url: string, end_ms: number = Date.now()): Promise<Fixture> {
@@ -56,7 +56,7 @@ export async function makeFixture(url: string, end_ms: number = Date.now()): Pro
   }
 }
 
-/** Asks for everything that the keys can see. */
+/** Reads everything that the keys can see. */
 async function readAll(service: FixtureService, keys: Filled["keys"]): Promise<RecordedGet[]> {
   const gets: RecordedGet[] = [];
   for (const key of Object.keys(keys) as (keyof Filled["keys"])[]) {

@@ -12,10 +12,10 @@ import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../serv
 
 /** The running service. */
 export interface FixtureService {
-  /** As superuser. */
+  /** A connection as superuser. */
   sql: postgres.Sql;
   call(method: string, path: string, options: KeyedCall): Promise<TestAnswer>;
-  /** A call that has to succeed; its body, read. */
+  /** Makes a call that must succeed, and returns its parsed body. */
   // deno-lint-ignore no-explicit-any
   done(method: string, path: string, options: KeyedCall): Promise<any>;
   /** Makes an environment with a key, as an operator does; returns the key. */
@@ -26,7 +26,7 @@ export interface FixtureService {
   close(): Promise<void>;
 }
 
-/** Opens the service at an instant; `functions_url` is how the functions log in. */
+/** Opens the service with its clock at `at_ms`. The functions connect to `functions_url`. */
 export async function openFixtureService(
   urls: { url: string; functions_url: string },
   at_ms: number,

@@ -12,13 +12,13 @@ import { SCHEMAS_DIR } from "../../../scripts/schema/schema_files.ts";
 import { type SchemaFolders, writeRelease } from "../../../scripts/schema/schema_release.ts";
 import type { ScratchServer } from "../../../scripts/postgres/scratch_database.ts";
 
-/** Additions of the first step. */
-const EXTRA = `-- One that the second step removes.
+/** Functions and a view that the first step adds. */
+const EXTRA = `-- A function that the second step removes.
 create or replace function pay.extra_gone() returns integer
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select 1 $$;
 
--- One whose grant the second step takes back.
+-- A function. The second step revokes its grant.
 create or replace function pay.extra_sum(p_environment_id text) returns numeric
 language sql stable set search_path = pg_catalog, pg_temp
 as $$ select sum(p.amount_minor) from pay.payments p where p.environment_id = p_environment_id $$;
@@ -38,7 +38,7 @@ do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting(
 revoke pay_owner from current_user;
 `;
 
-/** Changes of the schema files in the second step: each text has to be there. */
+/** Changes of the schema files in the second step. The text before a change must exist. */
 const EDITS: [name: string, before: string, after: string][] = [
   ["a changed body", "$$ select now() $$", "$$ select now() + interval '0' $$"],
   [
@@ -53,7 +53,7 @@ const EDITS: [name: string, before: string, after: string][] = [
     "p.id from pay.payments p;",
     "p.id, p.extra_note from pay.payments p;",
   ],
-  ["a removed function", EXTRA.slice(0, EXTRA.indexOf("-- One whose")), ""],
+  ["a removed function", EXTRA.slice(0, EXTRA.indexOf("-- A function. The")), ""],
 ];
 
 /** Runs `work` with a folder of this tree's migrations and those of the next release. */
@@ -88,7 +88,7 @@ export async function withNextRelease<T>(
   }
 }
 
-/** Fixes all migrations of the folder as released. */
+/** Marks all migrations of the folder as released. */
 async function freeze({ migrations, releases }: SchemaFolders): Promise<void> {
   const hashes = await hashUnreleased({}, await readMigrationFolder(migrations));
   await Deno.writeTextFile(releases, JSON.stringify({ "1.0.0": hashes }));

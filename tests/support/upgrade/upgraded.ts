@@ -51,7 +51,7 @@ async function checkGets(service: FixtureService, { keys, gets }: Fixture): Prom
   }
 }
 
-/** The last use of a key goes on. */
+/** Removes the time of a key's last use, which requests of the test change. */
 function withoutLastUse(text: string): string {
   return text.replaceAll(/"last_used_at":(null|"[^"]*")/g, '"last_used_at":…');
 }

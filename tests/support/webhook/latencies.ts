@@ -12,16 +12,16 @@ export function percentile(samples: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
 }
 
-/** `n=…, p50 … ms, p99 … ms`. */
+/** Formats samples in milliseconds as `n=…, p50 … ms, p99 … ms`. */
 export function summary(samples: readonly number[]): string {
   const [p50, p99] = [0.5, 0.99].map((share) => percentile(samples, share).toFixed(1));
   return `n=${samples.length}, p50 ${p50} ms, p99 ${p99} ms`;
 }
 
 /**
- * Makes payments one after the other, each with one event, and measures for each arrival how long
- * it came after the answer to the request: under 0 counts as 0.
- * @param per_payment how many arrivals each payment brings to this receiver
+ * Makes payments one after the other, each with one event. Measures the time from the answer of
+ * each request to the arrival of the event; a negative time counts as 0.
+ * @param per_payment the number of arrivals at this receiver for each payment
  */
 export async function measureLatencies(
   service: TestService,

@@ -1,6 +1,7 @@
 /**
- * Live endpoints and their deliveries, written as rows: no provider makes live payments yet. The
- * addresses are public to every check; the seam leads them to receivers on loopback.
+ * Deliveries of live endpoints, and receivers for them. The deliveries are inserted as rows,
+ * because no provider makes live payments yet. Host names resolve to a public address, which the
+ * service accepts, and the seam of the sender connects them to receivers on loopback.
  */
 
 import type { Settings } from "../../../shared/http/settings.ts";
@@ -9,20 +10,20 @@ import type { TestService } from "../service/service.ts";
 import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 
-/** A public address to the checks. */
+/** A public address, which live endpoints may have. */
 export const PUBLIC_ADDRESS = "93.184.216.34";
 
-/** Starts a receiver of https://hooks.example.com. */
+/** Starts a receiver with a certificate for hooks.example.com. */
 export function openPublicReceiver(): RecordingReceiver {
   return openRecorder(() => 200, HOOKS_CERTIFICATE);
 }
 
-/** The numbers of the attempts that have arrived at a path, in the order of arrival. */
+/** Returns the attempt numbers of the webhooks at a path, in the order of arrival. */
 export function attemptsAt(receiver: RecordingReceiver, path: string): number[] {
   return receiver.at(path).map(({ headers }) => Number(headers.get("Webhook-Attempt")));
 }
 
-/** Settings with which every public name leads to a port on loopback. */
+/** Settings that resolve every host name publicly and connect it to a port on loopback. */
 export function leadingTo(port: number): Partial<Settings> {
   return {
     webhook_sender: {
@@ -32,7 +33,7 @@ export function leadingTo(port: number): Partial<Settings> {
   };
 }
 
-/** Writes an event of a live payment and its delivery, due at `at_ms`; the delivery's id. */
+/** Inserts an event of a live payment and a delivery of it, due at `at_ms`. Returns its id. */
 export async function addLiveDelivery(
   { sql, live }: TestService,
   endpoint_id: string,

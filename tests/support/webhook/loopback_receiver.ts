@@ -1,9 +1,9 @@
 /**
- * A receiver of webhooks on loopback that answers raw bytes, so that it can misbehave in every way
- * a customer's server can. It counts its connections and keeps the requests that it has read.
+ * A receiver of webhooks on loopback that answers with raw bytes, so that a test can imitate every
+ * fault of a customer's server. It counts its connections and keeps the requests that it has read.
  */
 
-/** The action of a connection after each complete request. */
+/** Answers a complete request on its connection. */
 export type Answer = (conn: Deno.Conn, request: Uint8Array) => Promise<void> | void;
 
 /** A certificate and its key in PEM. */
@@ -20,7 +20,7 @@ export interface LoopbackReceiver {
   close: () => Promise<void>;
 }
 
-/** Starts a receiver that calls `answer` for every request it has read whole. */
+/** Starts a receiver that calls `answer` for every complete request. */
 export function openReceiver(
   answer: Answer,
   certificate?: Certificate,
@@ -77,7 +77,7 @@ export function openReceiver(
   }
 }
 
-/** Answers with a text. */
+/** Returns an answer that sends this text. */
 export function say(text: string): Answer {
   return async (conn) => {
     await writeAll(conn, new TextEncoder().encode(text));
@@ -89,7 +89,7 @@ export async function writeAll(conn: Deno.Conn, bytes: Uint8Array): Promise<void
   for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
 }
 
-/** One request: its head and as many bytes of body as `Content-Length` says. */
+/** Reads a head and `Content-Length` bytes of body. Returns null if the connection ends before. */
 async function readRequest(conn: Deno.Conn): Promise<Uint8Array | null> {
   let held = new Uint8Array(0);
   const buffer = new Uint8Array(65536);
@@ -111,6 +111,6 @@ function closeQuietly(conn: Deno.Conn): void {
   try {
     conn.close();
   } catch {
-    // Closed already.
+    // The connection is closed already.
   }
 }

@@ -1,7 +1,6 @@
 /**
- * A well-behaved receiver of webhooks on loopback that records the webhooks, and calls that
- * register endpoints and read deliveries. loopback_receiver.ts has receivers that misbehave below
- * HTTP.
+ * An HTTP server on loopback that receives and records webhooks, and functions that register
+ * endpoints and read deliveries. loopback_receiver.ts has receivers that break the rules of HTTP.
  */
 
 import assert from "node:assert/strict";
@@ -31,18 +30,20 @@ export interface Arrival {
 /** Decides the answer of a receiver: a status, or a complete answer. */
 type Judge = (arrival: Arrival) => number | Response | Promise<number | Response>;
 
-/** An open receiver. */
+/** A running receiver. */
 export interface RecordingReceiver {
   port: number;
   url(path: string): string;
   arrivals: Arrival[];
-  /** What has arrived at one path. */
+  /** The webhooks that have arrived at one path. */
   at(path: string): Arrival[];
   judge: Judge;
   close(): Promise<void>;
 }
 
-/** Starts a receiver, which answers 200 until a test sets `judge`; over TLS with a certificate. */
+/**
+ * Starts a receiver. It answers 200 until a test sets `judge`. With a certificate it uses TLS.
+ */
 export function openRecorder(
   judge: Judge = () => 200,
   certificate?: Deno.TlsCertifiedKeyPem,
@@ -80,7 +81,7 @@ export function openRecorder(
     arrivals,
     at: (path) => arrivals.filter((arrival) => arrival.path === path),
     judge,
-    // Cuts answers that a failed test still holds back.
+    // Aborts the answers that a failed test still holds back.
     close: () => {
       abort.abort();
       return server.finished;
@@ -89,13 +90,13 @@ export function openRecorder(
   return receiver;
 }
 
-/** An endpoint as its creation answers it. */
+/** The members of a new endpoint that tests use. */
 export interface AddedEndpoint {
   id: string;
   secret: string;
 }
 
-/** Registers an endpoint for every event unless said otherwise. */
+/** Registers an endpoint, which gets every event unless `body` has `events`. */
 export async function addEndpoint(
   service: TestService,
   url: string,
@@ -107,17 +108,17 @@ export async function addEndpoint(
   return made.body;
 }
 
-/** Lets the relay work until nothing is due or under way. */
+/** Runs the relay until no delivery is due or in flight. */
 export async function settle({ deps }: TestService): Promise<void> {
   await deps.webhooks!.relay.nudge();
 }
 
-/** `type attempt` of each arrival, in the order of arrival. */
+/** Formats each arrival as `type attempt`, in the order of arrival. */
 export function shown(arrivals: readonly Arrival[]): string[] {
   return arrivals.map(({ event, headers }) => `${event.type} ${headers.get("Webhook-Attempt")}`);
 }
 
-/** The deliveries of a list, in the order of their events. */
+/** Lists deliveries and returns them in the order of their events. */
 export async function deliveriesOf(
   service: TestService,
   query = "",

@@ -1,4 +1,4 @@
-/** Turns of a relay that exists only in a test, and the rows that they need. */
+/** Takes turns of the relay from a test, without a running relay, and inserts rows for them. */
 
 import type {
   AttemptResult,
@@ -10,7 +10,7 @@ import type { TestService } from "../service/service.ts";
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
 
-/** Sets all clocks to a time and takes a turn of a relay that exists only in the test. */
+/** Sets all clocks to a time and takes one turn, as a running relay would. */
 export async function turn(
   { deps, setClock }: TestService,
   at_ms: number,
@@ -57,7 +57,7 @@ export function resultOf(
   };
 }
 
-/** Makes payments with one event each, at an endpoint that the service's own relay ignores. */
+/** Enables all endpoints and makes payments with one event each, whose deliveries wait. */
 export async function makeWaiting(service: TestService, count: number): Promise<void> {
   await service.sql`update pay.webhook_endpoints set status = 'enabled'`;
   for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
@@ -67,7 +67,7 @@ export async function makeWaiting(service: TestService, count: number): Promise<
 export const NO_RELAY = { webhook_master_secret: undefined } as never;
 
 /**
- * Inserts an endpoint like those of a service with a master secret; its id begins with its slot.
+ * Inserts an endpoint as a service with a master secret stores it. Its id begins with its slot.
  */
 export async function insertEndpoint(
   { sql, key }: TestService,

@@ -1,9 +1,10 @@
 /**
- * Certificates for receivers of webhooks in tests, issued by an authority that nobody trusts. The
- * key is public and worthless; valid from 2020 to 2119, except the one that has expired.
+ * Certificates for receivers of webhooks in tests, issued by an authority that no system trusts.
+ * The private key is public and protects nothing. The certificates are valid from 2020 to 2119,
+ * except the expired one.
  */
 
-/** The authority, to pass as `seam.ca_certs`. */
+/** The certificate of the authority, for `seam.ca_certs`. */
 export const TEST_AUTHORITY = `-----BEGIN CERTIFICATE-----
 MIIBdDCCARugAwIBAgIBATAKBggqhkjOPQQDAjAhMR8wHQYDVQQDDBZXZWJob29r
 IHRlc3QgYXV0aG9yaXR5MCAXDTIwMDEwMTAwMDAwMFoYDzIxMTkxMjMxMDAwMDAw
@@ -23,7 +24,7 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQga6cGY4W9gOXZ/WWm
 -----END PRIVATE KEY-----
 `;
 
-/** For hooks.example.com and 127.0.0.1. */
+/** A certificate for hooks.example.com and 127.0.0.1. */
 export const HOOKS_CERTIFICATE = {
   key: KEY,
   cert: `-----BEGIN CERTIFICATE-----
@@ -40,7 +41,7 @@ dG4yEbq6Jod+eRECIC/bFynjztj6ioB2vcIVie5LksmPYqZIPMCe8EOJHrbz
 `,
 };
 
-/** The same, valid in January 2020 only. */
+/** A certificate for the same names that was valid in January 2020 only. */
 export const EXPIRED_CERTIFICATE = {
   key: KEY,
   cert: `-----BEGIN CERTIFICATE-----

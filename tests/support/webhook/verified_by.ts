@@ -1,9 +1,9 @@
-/** Verifies webhooks that have arrived. */
+/** Verifies recorded webhooks. */
 
 import { verifyWebhook } from "../../../client/webhook_signature.ts";
 import type { Arrival } from "./recording_receiver.ts";
 
-/** Tells for each secret whether it verifies the webhook at the time that the webhook states. */
+/** Returns for each secret whether it verifies the webhook at the time of its timestamp. */
 export function verifiedBy(arrival: Arrival, secrets: readonly string[]): Promise<boolean[]> {
   const header = arrival.headers.get("Payment-Signature");
   const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;

@@ -1,4 +1,4 @@
-/** Tests with a service and a receiver of webhooks. */
+/** Registers tests with a service and a receiver of webhooks. */
 
 import { startService, type TestService } from "../service/service.ts";
 import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
@@ -15,7 +15,8 @@ export function webhookCase(
     try {
       await run(t, service, receiver);
     } finally {
-      // At once: the one waits for attempts under way, the other cuts those that are held back.
+      // In parallel: the service waits for attempts in flight, and the receiver aborts the answers
+      // that it holds back.
       await Promise.all([service.close(), receiver.close()]);
     }
   });
