@@ -133,12 +133,12 @@ export function sameAmount(body: NamedTwice, context: z.RefinementCtx): void {
 /** Refuses a body without an amount. */
 export function requiredAmount(body: NamedTwice, context: z.RefinementCtx): void {
   if (amountOf(body) !== undefined) return;
+  // zod also calls this function if the currency is refused.
+  const currency = body.currency && isCurrency(body.currency) ? body.currency : "EUR";
   context.addIssue({
     code: "custom",
     path: ["amount"],
-    message: `is required, in whole minor units: send 1999 for ${
-      formatAmount(1999, body.currency ?? "EUR")
-    }`,
+    message: `is required, in whole minor units: send 1999 for ${formatAmount(1999, currency)}`,
   });
 }
 

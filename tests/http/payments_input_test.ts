@@ -107,6 +107,8 @@ const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
 const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["no currency", { currency: undefined }, "currency"],
   ["an unknown currency", { currency: "ABC" }, "currency"],
+  ["an unknown currency without an amount", { amount: undefined, currency: "ABC" }, "currency"],
+  ["a long currency without an amount", { amount: undefined, currency: "x".repeat(9) }, "currency"],
   ["a currency of four letters", { currency: "EURO" }, "currency"],
   ["an empty currency", { currency: "" }, "currency"],
   ["a currency with a space", { currency: "EUR " }, "currency"],

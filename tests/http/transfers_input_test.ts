@@ -15,6 +15,13 @@ const BAD: [string, Record<string, unknown>, number, string, string?][] = [
   ["two different amounts", { amount_minor: 1 }, 400, "invalid_parameter", "amount_minor"],
   ["an amount beyond the largest", { amount: 1e12 }, 400, "invalid_parameter", "amount"],
   ["an unknown currency", { currency: "EUX" }, 400, "invalid_parameter", "currency"],
+  [
+    "an unknown currency without an amount",
+    { amount: undefined, currency: "EUX" },
+    400,
+    "invalid_parameter",
+    "currency",
+  ],
   ["no destination", { destination: undefined }, 400, "invalid_parameter", "destination"],
   ["an empty destination", { destination: {} }, 400, "invalid_parameter", "destination"],
   [
