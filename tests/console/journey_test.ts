@@ -156,7 +156,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
 
   await step("a 3-D Secure payment in variant B is authenticated by the user", async () => {
     await page.goto(`${page.url().split("#")[0]}#/payments/new`);
-    await page.getByRole("radio", { name: /^3-D Secure/ }).check();
+    await page.getByRole("radio", { name: /···· 3155/ }).check();
     await page.getByRole("radio", { name: /^B / }).check();
     const preview = JSON.parse(await section(page, "Body of the request").innerText());
     assert.deepEqual(Object.keys(preview), [
@@ -174,7 +174,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
 
   await step("a declined card shows the code and the stored payment", async () => {
     await page.goto(`${page.url().split("#")[0]}#/payments/new`);
-    await page.getByRole("radio", { name: /^Insufficient funds/ }).check();
+    await page.getByRole("radio", { name: /···· 9995/ }).check();
     await button(page, "Create payment").click();
     await said(page).getByText("insufficient_funds").waitFor();
     assert.equal(await status(page).innerText(), "Declined");

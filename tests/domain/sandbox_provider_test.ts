@@ -58,6 +58,11 @@ Deno.test("TEST_CARDS has the published cards and no other", () => {
   );
 });
 
+Deno.test("TEST_CARDS end with different digits, the only ones that the console shows", () => {
+  const ends = TEST_CARDS.map(({ value }) => value.slice(-4));
+  assert.deepEqual(ends.filter((end, i) => ends.indexOf(end) < i), []);
+});
+
 const ACCOUNTS: [text: string, behaviour: TestBehaviour | undefined][] = [
   ["DE89 3704 0044 0532 0130 00", "approve"],
   ["de89370400440532013000", "approve"],
