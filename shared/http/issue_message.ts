@@ -45,7 +45,10 @@ export function issueMessage(schema: z.ZodType, issue: z.core.$ZodIssue, fault: 
   if (AMOUNTS.has(param)) return amountMessage(fault) ?? `"${param}" must be ${words}`;
   const is_quoted = issue.code === "invalid_type" && issue.expected === "number" &&
     typeof sent === "string" && /^\d+$/.test(sent);
-  const length = typeof sent === "string" && words.startsWith("text ") ? lengthOf(sent) : "";
+  const is_length = issue.code === "too_small" || issue.code === "too_big";
+  const length = is_length && typeof sent === "string" && words.startsWith("text ")
+    ? lengthOf(sent)
+    : "";
   return `"${param}" must be ${words}${is_quoted ? ", without quotes" : length}`;
 }
 

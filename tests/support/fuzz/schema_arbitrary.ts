@@ -99,7 +99,11 @@ function objectOf(schema: Json, inner: (schema: Json, name?: string) => fc.Arbit
 }
 
 function textOf(schema: Json): fc.Arbitrary<string> {
-  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern));
+  if (schema.pattern) {
+    const { minLength = 0, maxLength = Infinity } = schema;
+    return fc.stringMatching(new RegExp(schema.pattern))
+      .filter(({ length }) => minLength <= length && length <= maxLength);
+  }
   if (schema.format === "email") return fc.constantFrom("ada@example.com", "g.h+1@example.org");
   if (schema.format === "date-time") {
     return fc.date({
