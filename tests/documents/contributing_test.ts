@@ -34,11 +34,12 @@ for (const section of added.split(/^### /m).slice(1)) {
   const heading = section.split("\n", 1)[0]!;
   const [, example] = /^Example: `([^`]+)`/m.exec(section) ?? [];
   const form = FORMS[example!] ?? new RegExp(`\\b${example!.replaceAll(".", "\\.")}`);
-  const listed = tableRows(section, "File").map(([cell]) => codeTexts(cell!)[0]!);
+  const listed = pathsOf(section, "File");
+  const tests = section.includes("\n| Test ") ? pathsOf(section, "Test") : [];
 
   Deno.test(`CONTRIBUTING.md, ${heading}: every listed file contains ${example}`, async () => {
     const without: string[] = [];
-    for (const path of listed) {
+    for (const path of [...listed, ...tests]) {
       const shown = path.endsWith(".md") ? new RegExp(example!) : form;
       if (!shown.test(await readProjectFile(path))) without.push(path);
     }
@@ -61,4 +62,9 @@ for (const section of added.split(/^### /m).slice(1)) {
     }
     assert.deepEqual(others, []);
   });
+}
+
+/** The paths in the first column of a table. */
+function pathsOf(section: string, header: string): string[] {
+  return tableRows(section, header).map(([cell]) => codeTexts(cell!)[0]!);
 }

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import type { PaymentStatus } from "../../../shared/schema/payment.ts";
 import {
   APPROVED_CARD,
   type CallOptions,
@@ -89,7 +90,7 @@ export async function paymentIn(
   body: Record<string, unknown> = {},
   // deno-lint-ignore no-explicit-any
 ): Promise<any> {
-  const { outcome, then, refund } = ROUTES[status]!;
+  const { outcome, then, refund } = ROUTES[status as PaymentStatus];
   const made = await service.make({ ...body, outcome });
   assert.equal(made.status, 201, made.text);
   const { id } = made.body;

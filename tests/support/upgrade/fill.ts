@@ -1,5 +1,7 @@
 /** Fills a database through calls of the service, with rows in every table. */
 
+import assert from "node:assert/strict";
+import { PAYMENT_STATUSES } from "../../../shared/core/vocabulary.ts";
 import type { RecordingReceiver } from "../webhook/recording_receiver.ts";
 import type { FixtureService } from "./fixture_service.ts";
 import { APPROVED_CARD } from "../service/service.ts";
@@ -145,6 +147,11 @@ async function fillPayments(
   for (const method of METHODS) {
     await service.done("POST", PAYMENTS, { key, body: { amount: 1234, ...method } });
   }
+  assert.deepEqual(
+    STATUSES.map(([status]) => status),
+    [...PAYMENT_STATUSES],
+    "tests/support/upgrade/fill.ts has other statuses than shared/core/vocabulary.ts",
+  );
   for (const method of PENDING) {
     for (const [status, moves] of STATUSES) {
       const { id } = await service.done("POST", PAYMENTS, {

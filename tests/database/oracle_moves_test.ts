@@ -1,0 +1,34 @@
+/**
+ * `pay.oracle_moves` repeats the lifecycle on purpose. The test makes every move of the lifecycle,
+ * and the oracle must find nothing. It uses the real clock, because the oracle skips old payments.
+ */
+
+import assert from "node:assert/strict";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
+import {
+  advance,
+  APPROVED,
+  paymentIn,
+  PAYMENTS,
+  serviceCase,
+} from "../support/service/service_case.ts";
+
+serviceCase("pay.oracle_moves accepts every move of the lifecycle", async (_t, service) => {
+  for (const from of PAYMENT_STATUSES) {
+    const first = await paymentIn(service, from, APPROVED.sepa);
+    for (const to of nextStatuses(first)) {
+      const { id } = await paymentIn(service, from, APPROVED.sepa);
+      const answer = to === "cancelled"
+        ? await service.call("POST", `${PAYMENTS}/${id}/cancel`)
+        : await advance(service, id, to);
+      assert.equal(answer.status, 200, `${from} → ${to}: ${answer.text}`);
+    }
+  }
+  const findings = await service.sql`select distinct detail from pay.oracle_moves`;
+  assert.deepEqual(
+    findings.map(({ detail }) => detail),
+    [],
+    "supabase/schemas/oracles_records.sql does not allow these moves",
+  );
+});
