@@ -1,4 +1,4 @@
-/** The error catalogue equals the table of the contract (§6); ApiError carries a code. */
+/** The error catalogue equals CONTRACT, a table written by hand; ApiError carries a code. */
 
 import assert from "node:assert/strict";
 import {
@@ -28,7 +28,7 @@ const CONTRACT: [status: number, type: string, codes: string][] = [
   [503, "api", "service_unavailable provider_not_configured"],
 ];
 
-Deno.test("ERROR_CATALOGUE equals the table of the contract", () => {
+Deno.test("ERROR_CATALOGUE equals CONTRACT", () => {
   const expected = Object.fromEntries(
     CONTRACT.flatMap(([status, type, codes]) =>
       codes.split(" ").map((code) => [code, { status, type }])

@@ -17,7 +17,7 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-Deno.test("ERROR_CATALOGUE has the codes of the contract", () => {
+Deno.test("ERROR_CATALOGUE equals the table of error_envelope.ts", () => {
   const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) => [
     code,
     [status, type],
