@@ -130,7 +130,7 @@ export class Payments {
     return listOf(this.#transport, [PAYMENTS], params, options);
   }
 
-  /** Cancels a `pending` or `requires_action` payment. In another status: 409 `invalid_state`. */
+  /** Cancels a payment whose money has not moved. In another status: 409 `invalid_state`. */
   cancel(id: string, options?: RequestOptions): Promise<Payment> {
     const path = [PAYMENTS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);

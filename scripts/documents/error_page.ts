@@ -4,18 +4,11 @@
  */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
-import { EVENT_TYPES, OUTCOMES } from "../../shared/core/vocabulary.ts";
-import {
-  OUTCOME_RESULTS,
-  TEST_CARDS,
-  TEST_IBANS,
-  TEST_RESULTS,
-  TEST_WALLETS,
-  type TestValue,
-} from "../../shared/domain/providers/test_values.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import type { Outcome } from "../../shared/schema/payment.ts";
 import { ERROR_HELP } from "./error_help.ts";
+import { renderTable } from "./markdown_table.ts";
+import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE } from "./test_value_tables.ts";
 
 /** Returns the page as Markdown. */
 export function renderErrorPage(): string {
@@ -32,7 +25,7 @@ export function renderErrorPage(): string {
     "",
     "A 402 stores the payment. Any other 4xx means that nothing happened.",
     "",
-    ...table(["Code", "HTTP", "Type"], ERROR_CODES.map(rowOf)),
+    ...renderTable(["Code", "HTTP", "Type"], ERROR_CODES.map(rowOf)),
     "",
     ...ERROR_CODES.flatMap(sectionOf),
     ...valueSections(),
@@ -74,24 +67,21 @@ function valueSections(): string[] {
         "the HTTP status of the error.",
     ),
     "",
-    ...table(["Card", "Payment"], TEST_CARDS.map(valueRow)),
+    ...CARD_TABLE,
     "",
     ...wrap(
       "Other valid IBANs and wallet addresses give `completed`. The case of letters does not matter " +
         "in these values.",
     ),
     "",
-    ...table(["IBAN or wallet", "Payment"], [...TEST_IBANS, ...TEST_WALLETS].map(valueRow)),
+    ...ACCOUNT_TABLE,
     "",
     ...wrap(
       "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +
         "function makes the same payments, but answers 201 to a declined one.",
     ),
     "",
-    ...table(
-      ["`outcome`", "Payment"],
-      OUTCOMES.map((outcome) => [outcome, resultText(OUTCOME_RESULTS[outcome])]),
-    ),
+    ...OUTCOME_TABLE,
     "",
     "## Event types",
     "",
@@ -102,41 +92,6 @@ function valueSections(): string[] {
     "",
     ...EVENT_TYPES.map((type) => `- \`${type}\``),
     "",
-  ];
-}
-
-function valueRow({ value, behaviour }: TestValue): string[] {
-  return [value, resultText(TEST_RESULTS[behaviour])];
-}
-
-/** The result of a test value or of an outcome. */
-function resultText(
-  answer: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
-): string {
-  switch (answer.result) {
-    case "refused":
-      return "no payment: error `invalid_parameter`";
-    case "declined":
-      return `\`declined\`, error \`${answer.code}\``;
-    case "failed":
-      return `\`failed\`, \`${answer.code}\``;
-    case "requires_action":
-      return "`requires_action`: 3-D Secure";
-    default:
-      return `\`${answer.result}\``;
-  }
-}
-
-/** A Markdown table as `deno fmt` writes it; the first column is code. */
-function table(head: readonly string[], rows: readonly string[][]): string[] {
-  const cells = [[...head], ...rows.map(([first, ...rest]) => [`\`${first}\``, ...rest])];
-  const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]!.length)));
-  const line = (row: readonly string[], fill = " ") =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column]!, fill)).join(" | ")} |`;
-  return [
-    line(cells[0]!),
-    line(head.map(() => ""), "-"),
-    ...cells.slice(1).map((row) => line(row)),
   ];
 }
 

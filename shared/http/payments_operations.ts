@@ -3,6 +3,7 @@
  */
 
 import { TEST_DECLINE_CODES } from "../domain/providers/test_values.ts";
+import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CreatePaymentBody, Payment } from "../schema/payment.ts";
@@ -75,8 +76,9 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     ...payment_paths,
     id: "cancelPayment",
     summary: "Cancel a payment",
-    description:
-      "Cancels a payment that is `pending` or `requires_action`: no money has moved yet.",
+    description: `Cancels a payment that is ${
+      CANCELLABLE_STATUSES.map((status) => `\`${status}\``).join(" or ")
+    }: no money has moved yet.`,
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",

@@ -1,9 +1,7 @@
 /** The lists and tables of docs/contract.md agree with the schemas and limits of the code. */
 
 import assert from "node:assert/strict";
-import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { isCancellable } from "../../shared/domain/payments/lifecycle.ts";
-import { OUTCOMES, PAYMENT_STATUSES, REFUND_REASONS } from "../../shared/core/vocabulary.ts";
+import { OUTCOMES, REFUND_REASONS } from "../../shared/core/vocabulary.ts";
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
@@ -54,26 +52,6 @@ Deno.test("docs/contract.md lists reasons, outcomes, scopes and the parts of a r
 Deno.test("docs/contract.md lists the errors of an attempt", () => {
   const shown = tableRows(page, "`error`").flatMap(([cell]) => codeTexts(cell!));
   assert.deepEqual(shown, [...DeliveryAttempt.shape.error.unwrap().options]);
-});
-
-Deno.test("the reference and the client name every status in which a payment can be cancelled", async () => {
-  const operation = ADDRESSES.map(({ operation }) => operation).find(({ id }) =>
-    id === "cancelPayment"
-  )!;
-  const client = await readProjectFile("client/payments.ts");
-  const [, comment = ""] = /\/\*\*((?:(?!\*\/).)*)\*\/\s+cancel\(/s.exec(client) ?? [];
-  const expected = PAYMENT_STATUSES.filter((status) =>
-    isCancellable({ status, method_kind: "card", amount_minor: 1, amount_refunded: 0 })
-  );
-  for (
-    const [path, text] of [
-      ["shared/http/payments_operations.ts", operation.description!],
-      ["client/payments.ts", comment],
-    ] as const
-  ) {
-    const shown = codeTexts(text).filter((name) => PAYMENT_STATUSES.some((one) => one === name));
-    assert.deepEqual(shown, expected, `the description of cancel in ${path}`);
-  }
 });
 
 /** The filters of each list are the members of its query without those of paging. */

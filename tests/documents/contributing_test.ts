@@ -23,7 +23,7 @@ const COMPLETE = new Map([
   ["A payment status", 8],
   ["An event", 3],
   ["An error code", 5],
-  ["A test card", 4],
+  ["A test card", 3],
 ]);
 
 const page = await readProjectFile("CONTRIBUTING.md");

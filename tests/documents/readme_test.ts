@@ -36,8 +36,6 @@ const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "
 const RECEIVER_PORT = "4343";
 /** The maximum length of the README, so that people read it. */
 const README_LINES = 220;
-/** The page above the operations in the reference. People write its tables of test values. */
-const INTRODUCTION = "scripts/documents/openapi/introduction.md";
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
 const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
@@ -140,15 +138,6 @@ Deno.test("README.md shows test values with their results in docs/errors.md", ()
   const shown = tableRows(README, "Test value").map(String);
   assert.deepEqual(shown.filter((row) => !all.includes(row)), []);
   assert.ok(shown.length >= 8, `${shown.length} test values`);
-});
-
-Deno.test(`${INTRODUCTION} shows every test value of docs/errors.md`, async () => {
-  const introduction = await Deno.readTextFile(new URL(INTRODUCTION, ROOT));
-  const valuesOf = (document: string) =>
-    ["Card", "IBAN or wallet"].flatMap((header) =>
-      tableRows(document, header).map(([value]) => codeTexts(value!)[0])
-    );
-  assert.deepEqual(valuesOf(introduction), valuesOf(ERRORS), `edit the tables of ${INTRODUCTION}`);
 });
 
 Deno.test("README.md names every outcome", () => {

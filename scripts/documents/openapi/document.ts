@@ -5,6 +5,7 @@
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
 import type { OperationGroup } from "../../../shared/http/operation.ts";
+import { ACCOUNT_TABLE, CARD_TABLE } from "../test_value_tables.ts";
 import { componentResponses } from "./errors.ts";
 import { componentExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
@@ -13,6 +14,8 @@ import { componentSchemas, type Json } from "./schemas.ts";
 import { WEBHOOK_PARAMETERS, webhooks, WEBHOOKS_TAG } from "./webhooks.ts";
 
 const INTRODUCTION = new URL("introduction.md", import.meta.url);
+/** The place of the tables of test values in the introduction. */
+const TEST_VALUES = "{test_values}";
 
 const GROUPS: Record<OperationGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
@@ -37,7 +40,7 @@ export async function buildDocument(): Promise<Json> {
       title: "Payments API",
       version: "v1",
       summary: "Payments with a deterministic sandbox",
-      description: (await Deno.readTextFile(INTRODUCTION)).trim(),
+      description: await readIntroduction(),
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [
@@ -88,4 +91,12 @@ export async function buildDocument(): Promise<Json> {
       schemas: componentSchemas(),
     },
   };
+}
+
+/** Reads the text above the operations, with the tables of test values. */
+async function readIntroduction(): Promise<string> {
+  const text = await Deno.readTextFile(INTRODUCTION);
+  if (!text.includes(TEST_VALUES)) throw new Error(`introduction.md has no ${TEST_VALUES}`);
+  const tables = [...CARD_TABLE, "", ...ACCOUNT_TABLE].join("\n");
+  return text.replace(TEST_VALUES, tables).trim();
 }

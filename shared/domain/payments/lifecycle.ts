@@ -21,6 +21,9 @@ const ADVANCES: Record<PaymentStatus, readonly PaymentStatus[]> = {
   chargeback: [],
 };
 
+/** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
+export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = ["pending", "requires_action"];
+
 /** Rails on which the bank can return a completed payment. */
 const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 
@@ -45,9 +48,9 @@ export function nextStatuses(payment: Standing): PaymentStatus[] {
   return isCancellable(payment) && !next.includes("cancelled") ? [...next, "cancelled"] : next;
 }
 
-/** Reports whether the payment can be cancelled: no money has moved and none is in transit. */
+/** Reports whether the payment can be cancelled. */
 export function isCancellable(payment: Standing): boolean {
-  return payment.status === "pending" || payment.status === "requires_action";
+  return CANCELLABLE_STATUSES.includes(payment.status);
 }
 
 /** Reports whether the payment can be refunded. */

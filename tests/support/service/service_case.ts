@@ -69,7 +69,7 @@ export function advance(
 }
 
 /** For each status, the requests that bring a payment of 1000 to it. */
-const ROUTES: Record<string, { outcome: string; then?: string; refund?: number }> = {
+const ROUTES: Record<PaymentStatus, { outcome: string; then?: string; refund?: number }> = {
   pending: { outcome: "pending" },
   requires_action: { outcome: "pending", then: "requires_action" },
   processing: { outcome: "pending", then: "processing" },

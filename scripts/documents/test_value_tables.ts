@@ -1,0 +1,50 @@
+/** The tables of test values in docs/errors.md and in the introduction of the reference. */
+
+import { OUTCOMES } from "../../shared/core/vocabulary.ts";
+import {
+  OUTCOME_RESULTS,
+  TEST_CARDS,
+  TEST_IBANS,
+  TEST_RESULTS,
+  TEST_WALLETS,
+  type TestValue,
+} from "../../shared/domain/providers/test_values.ts";
+import type { Outcome } from "../../shared/schema/payment.ts";
+import { renderTable } from "./markdown_table.ts";
+
+/** The test cards, as the lines of a table. */
+export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
+
+/** The test IBANs and wallets, as the lines of a table. */
+export const ACCOUNT_TABLE = renderTable(
+  ["IBAN or wallet", "Payment"],
+  [...TEST_IBANS, ...TEST_WALLETS].map(valueRow),
+);
+
+/** The outcomes, as the lines of a table. */
+export const OUTCOME_TABLE = renderTable(
+  ["`outcome`", "Payment"],
+  OUTCOMES.map((outcome) => [outcome, resultText(OUTCOME_RESULTS[outcome])]),
+);
+
+function valueRow({ value, behaviour }: TestValue): string[] {
+  return [value, resultText(TEST_RESULTS[behaviour])];
+}
+
+/** The result of a test value or of an outcome. */
+function resultText(
+  answer: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
+): string {
+  switch (answer.result) {
+    case "refused":
+      return "no payment: error `invalid_parameter`";
+    case "declined":
+      return `\`declined\`, error \`${answer.code}\``;
+    case "failed":
+      return `\`failed\`, \`${answer.code}\``;
+    case "requires_action":
+      return "`requires_action`: 3-D Secure";
+    default:
+      return `\`${answer.result}\``;
+  }
+}
