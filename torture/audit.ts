@@ -105,8 +105,9 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
   const made = new Map<string, Set<string>>();
   for (const { environment_id, key, type, subject_id, sequence } of events) {
     if (key === null || environment_id === evidence.environments.resets) continue;
-    const makes = type.endsWith(".created") ? subject_id : `${subject_id} ${sequence}`;
-    if (!type.endsWith(".created") && type !== "refund.completed") continue;
+    const is_refund = type.startsWith("refund.");
+    if (!type.endsWith(".created") && !is_refund) continue;
+    const makes = is_refund ? `${subject_id} ${sequence}` : subject_id;
     // A forced refund has the key of its payment, so the type belongs to the name.
     const name = `${environment_id} ${key} ${type}`;
     made.set(name, (made.get(name) ?? new Set()).add(makes));

@@ -131,8 +131,8 @@ function objectOf(
   { context }: ServiceRequest,
 ): string {
   if (type.startsWith("payment.")) return payment_body;
-  if (type === "ping" || type === "webhook_endpoint.disabled") return endpoint_body;
-  if (type === "refund.completed") return JSON.stringify(sampleRefund(payment, context));
+  if (type === "ping" || type.startsWith("webhook_endpoint.")) return endpoint_body;
+  if (type.startsWith("refund.")) return JSON.stringify(sampleRefund(payment, context));
   throw invalidParameter(
     "event",
     "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",
