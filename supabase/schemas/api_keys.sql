@@ -117,7 +117,8 @@ begin
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
   if not pay.take_key_place(v_environment, now()) then
-    raise exception 'environment % has % active keys already', p_environment_id, pay.max_active_keys()
+    raise exception 'environment % has % active keys already',
+      p_environment_id, pay.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
