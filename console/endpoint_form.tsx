@@ -1,6 +1,11 @@
 /** The fields of a webhook endpoint, for a new and for an existing one. */
 
-import type { CreateWebhookEndpointInput, Subscription, WebhookEndpoint } from "../client/mod.ts";
+import type {
+  CreateWebhookEndpointInput,
+  EventType,
+  Subscription,
+  WebhookEndpoint,
+} from "../client/mod.ts";
 import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { useContext } from "preact/hooks";
 import { concerns } from "./failure.ts";
@@ -16,7 +21,7 @@ interface EndpointDraft {
 }
 
 /** The checked event types when the user begins to choose. */
-const FIRST_CHOICE = ["payment.completed"];
+const FIRST_CHOICE = ["payment.completed"] satisfies EventType[];
 
 /** Returns the values of an existing endpoint, or of a new one. */
 export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {

@@ -28,7 +28,7 @@ export function TriggerDialog(props: {
   );
   const [chosen, setEndpoint] = useState(props.endpoint_id ?? "");
   const [typed, setPayment] = useState<string | null>(props.payment_id ?? null);
-  const [event, setEvent] = useState<string>("payment.completed");
+  const [event, setEvent] = useState<string>("payment.completed" satisfies EventType);
   const payment_id = typed ?? newest.data?.data[0]?.id ?? "";
 
   const done = ({ status, attempts }: WebhookDelivery) => {

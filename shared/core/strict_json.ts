@@ -8,7 +8,7 @@
  * Source: RFC 8259, RFC 7493 (I-JSON), security §2, bad JSON.
  */
 
-/** Deepest nesting of objects and lists. Requests need four levels (security §2, bad JSON). */
+/** Deepest nesting of objects and lists. Requests need three levels (security §2, bad JSON). */
 export const MAX_JSON_DEPTH = 16;
 
 /** Characters of one number. No double needs more than 24 to be written exactly. */
@@ -295,12 +295,14 @@ class Parser {
   /** Throws a message for the common mistakes, and otherwise one with the character's position. */
   #failUnexpected(): never {
     const character = this.text[this.#position];
-    if (character === undefined) this.#fail(ENDS_EARLY);
     const before = this.text.slice(0, this.#position);
+    const is_start = before.trim() === "";
+    if (character === undefined) this.#fail(is_start ? "it is empty" : ENDS_EARLY);
     if ((character === "}" || character === "]") && before.trimEnd().endsWith(",")) {
       this.#fail(`remove the comma before "${character}"`);
     }
     if (character === "'") this.#fail("write text in double quotes, not in single quotes");
+    if (is_start) this.#fail('it must begin with "{"');
     const lines = before.split("\n");
     this.#fail(
       `the character in line ${lines.length}, column ${

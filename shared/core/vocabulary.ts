@@ -28,13 +28,13 @@ export const FINAL_PAYMENT_STATUSES = [
   "chargeback",
 ] as const satisfies readonly (typeof PAYMENT_STATUSES[number])[];
 
-/** How a payment is made, as variant B names it. */
+/** Every kind of payment method, as variant B names it. */
 export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
 
 /** Results that a sandbox create can force (interface §4). */
 export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
 
-/** Why money is given back. */
+/** The reasons of a refund. */
 export const REFUND_REASONS = [
   "duplicate",
   "fraudulent",
@@ -59,7 +59,7 @@ export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"]
 /** Every status of a delivery. */
 export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
 
-/** Whether a webhook endpoint gets events. */
+/** Every status of a webhook endpoint. A disabled endpoint gets no events. */
 export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
 
 /** Event types that show a payment: its creation, and each status that it gets later. */

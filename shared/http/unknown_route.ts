@@ -20,7 +20,7 @@ export function unknownRoute(
   const methods = [...new Set(routesAt(asked, routes).map(({ method }) => method))].sort();
   if (methods.length > 0) {
     const allow = methods.join(", ");
-    const takes = `This path takes ${allow} only`;
+    const takes = `This path takes only ${methods.join(" and ")}`;
     return new ApiError("method_not_allowed", takes, {}, { Allow: allow });
   }
   const meant = nearestRoute(asked, routes)?.replace(":id", "{id}");

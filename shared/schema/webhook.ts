@@ -17,7 +17,7 @@ import { mustBe } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Longest time in seconds that older secrets sign after a rotation (contract §4). */
-export const MAX_SECRET_OVERLAP_S = 604_800;
+const MAX_SECRET_OVERLAP_S = 604_800;
 /** Entries of an endpoint's list of events: every type and every pattern once. */
 const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + EVENT_PATTERNS.length;
 

@@ -59,6 +59,8 @@ const REASONS: [text: string, reason: RegExp][] = [
   ["9007199254740992", /beyond ±9007199254740991$/],
   ["1e999", /beyond ±9007199254740991$/],
   ["[1", /^it ends too early/],
+  [" \n", /^it is empty$/],
+  [" a=1", /^it must begin with "{"$/],
   ["[1;", /line 1, column 3 /],
   ['{"a":\n  x}', /line 2, column 3 /],
   ['{"a": 1, }', /^remove the comma before "}"$/],

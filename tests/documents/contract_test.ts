@@ -1,7 +1,15 @@
 /** The lists and tables of docs/contract.md agree with the schemas and limits of the code. */
 
 import assert from "node:assert/strict";
-import { OUTCOMES, REFUND_REASONS } from "../../shared/core/vocabulary.ts";
+import { STABLECOINS } from "../../shared/core/currency.ts";
+import {
+  FINAL_PAYMENT_STATUSES,
+  METHOD_KINDS,
+  NETWORKS,
+  OUTCOMES,
+  REFUND_REASONS,
+  TRANSFER_STATUSES,
+} from "../../shared/core/vocabulary.ts";
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
@@ -10,6 +18,7 @@ import {
   ListRefundsQuery,
   ListTransfersQuery,
 } from "../../shared/schema/list.ts";
+import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import * as limits from "../../shared/schema/limits.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
@@ -47,6 +56,23 @@ Deno.test("docs/contract.md lists reasons, outcomes, scopes and the parts of a r
   const counted = Object.keys(SandboxReset.shape.deleted.shape).join(", ");
   assert.ok(section("5").includes(`deleted: {${counted}}`));
   for (const reason of DISABLED_REASONS) assert.ok(section("4").includes(`\`${reason}\``), reason);
+});
+
+Deno.test("docs/contract.md lists method kinds, networks and assets", () => {
+  const rule = (name: string) => tableRows(page, "Field").find(([it]) => it!.includes(name))![1]!;
+  const kinds = METHOD_KINDS.map((kind) => `\`${kind}_payment\`/\`${kind}\``).join(", ");
+  assert.ok(rule("`capability`").startsWith(`${kinds}.`));
+  const wallet = rule("`wallet`");
+  assert.ok(wallet.includes(`Networks: ${NETWORKS.join(", ")}. Assets: ${STABLECOINS.join(", ")}`));
+});
+
+Deno.test("docs/contract.md lists final statuses, statuses of transfers and accounts", () => {
+  const [, final = ""] = /Final statuses are (.*?)\./.exec(section("2"))!;
+  assert.deepEqual(codeTexts(final), [...FINAL_PAYMENT_STATUSES]);
+  const [, transfer = ""] = /A transfer is (.*?),? and its/.exec(section("3"))!;
+  assert.deepEqual(codeTexts(transfer), [...TRANSFER_STATUSES]);
+  const moved = tableRows(page, "Change").flatMap(([, ...sides]) => sides.flatMap(codeTexts));
+  assert.deepEqual([...new Set(moved)].sort(), [...LEDGER_ACCOUNTS].sort());
 });
 
 Deno.test("docs/contract.md lists the errors of an attempt", () => {

@@ -42,7 +42,7 @@ Deno.test("docs/contract.md shows every header of a delivery and no other", asyn
 });
 
 Deno.test("docs/contract.md lists every event type and no other", () => {
-  const shown = tableRows(CONTRACT, "Kind").flatMap(([cell]) => {
+  const shown = tableRows(CONTRACT, "Event type").flatMap(([cell]) => {
     const texts = codeTexts(cell!);
     const [resource] = texts[0]!.split(".");
     return texts.map((text) => text.startsWith(".") ? resource + text : text);

@@ -63,7 +63,7 @@ export function eventRow(facts: EventFacts, context: EventContext): EventRow {
     subject_id,
     sequence,
     created_at,
-    // From its own mint, because the ids of one request share their random characters.
+    // A mint of its own, because the ids of one mint share their random characters.
     delivery_id: idMint(context.at_ms, context.random)("whd_").slice(0, -1),
     body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
   };

@@ -1,6 +1,6 @@
 /**
- * The interface of payment providers. The sandbox provider is the only implementation so far, and
- * it is pure. A live provider will do I/O before the change is committed.
+ * The interface of payment providers. The sandbox provider is the only one that moves money so far,
+ * and it is pure. A live provider will do I/O before the change is committed.
  */
 
 import { ApiError, type DeclineCode } from "../../core/errors.ts";

@@ -30,7 +30,7 @@ export const OUTCOME_RESULTS = {
   chargeback: { result: "chargeback" },
 } as const satisfies Record<typeof OUTCOMES[number], { result: string; code?: DeclineCode }>;
 
-/** How a test value makes the provider answer. */
+/** The answer of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;
 
 /** Codes with which a test value makes a create decline. */

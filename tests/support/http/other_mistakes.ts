@@ -149,6 +149,14 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
           body: { endpoint_id: "whe_1", event: "ping", payment_id: UNKNOWN },
         }),
     ],
+    ["the trigger of an unknown payment", async ({ call }) => {
+      const { body } = await call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+        body: { url: "http://127.0.0.1:4343/", events: ["ping"] },
+      });
+      return call("POST", `${SANDBOX}/webhooks/trigger`, {
+        body: { endpoint_id: body.id, event: "ping", payment_id: UNKNOWN },
+      });
+    }],
   ]],
   ["Bodies", [
     creating('{"amount": 1999, "currency": "EUR",}'),
