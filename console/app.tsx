@@ -8,7 +8,7 @@ import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
 import { EventsPage } from "./events_page.tsx";
-import { Flash, hushElsewhere } from "./flash.tsx";
+import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
 import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
@@ -49,7 +49,7 @@ function Frame({ api_key }: { api_key: string }) {
     main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
     if (!is_first.current) scrollTo(0, 0);
     is_first.current = false;
-    hushElsewhere();
+    clearFlashOfOtherPage();
   }, [here]);
 
   const leave = () => {

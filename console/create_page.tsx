@@ -18,7 +18,7 @@ import {
 import { call } from "./calls.ts";
 import { createBody, type Draft, type Instrument } from "./create_body.ts";
 import { Choices, Form, SelectField, TextField } from "./form.tsx";
-import { say, sayDecline } from "./flash.tsx";
+import { showDecline, showFlash } from "./flash.tsx";
 import { Json } from "./json.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits } from "./money.ts";
@@ -90,12 +90,12 @@ export function CreatePage() {
       : call("payments", "create", createBody(draft), { idempotencyKey });
   const done = (payment: Payment) => {
     go(["payments", payment.id]);
-    say(`Payment created: ${label(payment.status).toLowerCase()}.`);
+    showFlash(`Payment created: ${label(payment.status).toLowerCase()}.`);
   };
   const settle = (error: unknown) => {
     if (!(error instanceof ApiError) || error.payment === undefined) return false;
     go(["payments", error.payment.id]);
-    sayDecline(error);
+    showDecline(error);
     return true;
   };
   const pickInstrument = (instrument: Instrument) => {

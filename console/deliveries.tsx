@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
 import { call, change } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
-import { say } from "./flash.tsx";
+import { showFlash } from "./flash.tsx";
 import type { Live } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
@@ -49,7 +49,7 @@ function Delivery({ delivery, shows }: { delivery: WebhookDelivery; shows: Other
     setFailure(null);
     try {
       await change(call("webhookDeliveries", "redeliver", delivery.id));
-      say("The API sends the event again.");
+      showFlash("The API sends the event again.");
     } catch (error) {
       setFailure(failureOf(error));
     }

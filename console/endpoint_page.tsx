@@ -7,9 +7,9 @@ import { call, change } from "./calls.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
-import { told_secret, ToldSecret } from "./endpoint_secret.tsx";
+import { new_secret, NewSecret } from "./endpoint_secret.tsx";
 import { type Failure, failureOf } from "./failure.ts";
-import { say } from "./flash.tsx";
+import { showFlash } from "./flash.tsx";
 import { Form, SelectField } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
@@ -36,7 +36,7 @@ export function EndpointPage(props: { id: string; query: Readonly<Record<string,
   const { id, query } = props;
   const live = useLive(call("webhookEndpoints", "retrieve", id), { logged: true });
   useEffect(() => () => {
-    told_secret.value = null;
+    new_secret.value = null;
   }, []);
   return (
     <>
@@ -71,7 +71,7 @@ function EndpointView(props: {
     setFailure(null);
     try {
       await change(call("webhookEndpoints", "update", endpoint.id, { status }));
-      say(`Endpoint ${status}.`);
+      showFlash(`Endpoint ${status}.`);
     } catch (error) {
       setFailure(failureOf(error));
     }
@@ -99,7 +99,7 @@ function EndpointView(props: {
         </div>
       </div>
       {failure && <FailureNotice failure={failure} />}
-      <ToldSecret endpoint_id={endpoint.id} />
+      <NewSecret endpoint_id={endpoint.id} />
       <div class="columns">
         <section class="card main-column" aria-labelledby="deliveries">
           <div class="card-title">
@@ -172,7 +172,7 @@ function EditDialog({ endpoint, close }: EndpointDialog) {
         }}
         done={() => {
           close();
-          say("Endpoint changed.");
+          showFlash("Endpoint changed.");
         }}
         actions={(sending) => (
           <>
@@ -207,9 +207,9 @@ function RotateDialog({ endpoint, close }: EndpointDialog) {
             { idempotencyKey },
           )}
         done={({ id, secret }) => {
-          told_secret.value = { endpoint_id: id, secret };
+          new_secret.value = { endpoint_id: id, secret };
           close();
-          say("Signing secret rotated.");
+          showFlash("Signing secret rotated.");
         }}
         actions={(sending) => (
           <>
@@ -243,7 +243,7 @@ function DeleteDialog({ endpoint, close }: EndpointDialog) {
         done={() => {
           close();
           go(["webhooks"]);
-          say("Endpoint deleted.");
+          showFlash("Endpoint deleted.");
         }}
         actions={(sending) => (
           <>

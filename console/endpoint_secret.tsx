@@ -4,11 +4,11 @@ import { signal } from "@preact/signals";
 import { CopyButton } from "./text.tsx";
 
 /** The newest secret. It is removed when the user dismisses it or leaves the page. */
-export const told_secret = signal<{ endpoint_id: string; secret: string } | null>(null);
+export const new_secret = signal<{ endpoint_id: string; secret: string } | null>(null);
 
 /** Shows the secret if it is that of this endpoint. */
-export function ToldSecret({ endpoint_id }: { endpoint_id: string }) {
-  const told = told_secret.value;
+export function NewSecret({ endpoint_id }: { endpoint_id: string }) {
+  const told = new_secret.value;
   if (told?.endpoint_id !== endpoint_id) return null;
   return (
     <section class="card callout" aria-labelledby="secret">
@@ -18,7 +18,7 @@ export function ToldSecret({ endpoint_id }: { endpoint_id: string }) {
         <code>{told.secret}</code>
         <CopyButton text={told.secret} label="Copy the signing secret" />
       </p>
-      <button type="button" onClick={() => told_secret.value = null}>I have stored it</button>
+      <button type="button" onClick={() => new_secret.value = null}>I have stored it</button>
     </section>
   );
 }

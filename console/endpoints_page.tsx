@@ -5,8 +5,8 @@ import type { WebhookEndpoint } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
-import { told_secret } from "./endpoint_secret.tsx";
-import { say } from "./flash.tsx";
+import { new_secret } from "./endpoint_secret.tsx";
+import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
@@ -92,9 +92,9 @@ export function NewEndpointPage() {
           build={(idempotencyKey) =>
             call("webhookEndpoints", "create", endpointBody(draft), { idempotencyKey })}
           done={({ id, secret }) => {
-            told_secret.value = { endpoint_id: id, secret };
+            new_secret.value = { endpoint_id: id, secret };
             go(["webhooks", id]);
-            say("Endpoint added.");
+            showFlash("Endpoint added.");
           }}
           actions={(sending) => (
             <>

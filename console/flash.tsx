@@ -15,23 +15,23 @@ interface FlashText {
 const flash = signal<(FlashText & { place: string }) | null>(null);
 
 /** Shows a message on the current page. */
-export function say(text: string, kind: FlashText["kind"] = "good", code?: string): void {
+export function showFlash(text: string, kind: FlashText["kind"] = "good", code?: string): void {
   flash.value = { kind, text, place: place(route.value), ...(code !== undefined && { code }) };
 }
 
 /** Shows the message about a declined payment, which the API has stored. */
-export function sayDecline({ message, code }: ApiError): void {
-  say(`${message}. The payment is stored.`, "bad", code);
+export function showDecline({ message, code }: ApiError): void {
+  showFlash(`${message}. The payment is stored.`, "bad", code);
 }
 
 /** Removes the message. */
-export function hush(): void {
+export function clearFlash(): void {
   flash.value = null;
 }
 
 /** Removes the message if it belongs to another page. */
-export function hushElsewhere(): void {
-  if (flash.value?.place !== place(route.value)) hush();
+export function clearFlashOfOtherPage(): void {
+  if (flash.value?.place !== place(route.value)) clearFlash();
 }
 
 /** The message of the current page, if there is one. */

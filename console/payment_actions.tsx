@@ -12,7 +12,7 @@ import {
 import { type Call, call, change } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { type Failure, failureOf, FieldError } from "./failure.ts";
-import { hush, say, sayDecline } from "./flash.tsx";
+import { clearFlash, showDecline, showFlash } from "./flash.tsx";
 import { Form, SelectField, TextField } from "./form.tsx";
 import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { FailureNotice } from "./notice.tsx";
@@ -32,12 +32,12 @@ function useAction() {
     if (running) return;
     setRunning(true);
     setFailure(null);
-    hush();
+    clearFlash();
     try {
       await change(described);
-      say(done_text);
+      showFlash(done_text);
     } catch (error) {
-      if (error instanceof ApiError && error.payment) sayDecline(error);
+      if (error instanceof ApiError && error.payment) showDecline(error);
       else setFailure(failureOf(error));
     } finally {
       setRunning(false);
@@ -166,7 +166,7 @@ function RefundDialog({ payment, close }: { payment: Payment; close: () => void 
         build={build}
         done={(refund) => {
           close();
-          say(`${formatMinor(refund.amount_minor, currency)} ${currency} refunded.`);
+          showFlash(`${formatMinor(refund.amount_minor, currency)} ${currency} refunded.`);
         }}
         actions={(sending) => (
           <>

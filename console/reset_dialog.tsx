@@ -2,7 +2,7 @@
 
 import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
-import { say } from "./flash.tsx";
+import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { go } from "./route.ts";
 
@@ -17,7 +17,7 @@ export function ResetDialog({ close }: { close: () => void }) {
           close();
           go(["payments"]);
           const { payments, ledger_entries, webhook_deliveries } = deleted;
-          say(
+          showFlash(
             `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
               `${webhook_deliveries} deliveries deleted.`,
           );

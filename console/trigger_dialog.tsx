@@ -7,7 +7,7 @@ import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { resultOf } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
-import { say } from "./flash.tsx";
+import { showFlash } from "./flash.tsx";
 import { Form, SelectField, TextField } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
@@ -35,9 +35,9 @@ export function TriggerDialog(props: {
     props.close();
     const answer = attempts.at(-1);
     if (status === "delivered") {
-      say(`Delivered: the endpoint answered ${answer?.response_status}.`);
+      showFlash(`Delivered: the endpoint answered ${answer?.response_status}.`);
     } else {
-      say(`Not delivered: ${answer ? resultOf(answer) : "no attempt was made"}.`, "bad");
+      showFlash(`Not delivered: ${answer ? resultOf(answer) : "no attempt was made"}.`, "bad");
     }
   };
   return (

@@ -195,7 +195,7 @@ const BUGS: PlantedBug[] = [
     edits: [{
       file: `${SCHEMAS}/committing.sql`,
       find:
-        "-- How long a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
+        "-- The time for which a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
       replace: "set lock_timeout = '1ms'",
     }],
     noticed_by: "tests/http/idempotency_twins_test.ts",

@@ -207,6 +207,67 @@ begin
 end
 $$;
 
+create or replace function pay.find_answers(
+  p_requests json, p_found pay.admission[], p_is_read boolean
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_kept record;
+begin
+  -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
+  -- environment.
+  for v_kept in
+    with asked as materialized (
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+        decode(r.fingerprint, 'hex') as fingerprint
+      from unnest(p_found) f
+      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+        on r.n = f.n
+      where r.idempotency_key is not null
+        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and (p_is_read or f.outcome <> 'ok')
+    )
+    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+      case
+        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
+        when i.fingerprint = a.fingerprint then 'replay'
+        when a.outcome = 'rate_limited' then 'rate_limited'
+        else 'conflict'
+      end as outcome
+    from asked a
+    cross join lateral (
+      select o.fingerprint, o.status, o.body, o.created_at
+      from pay.idempotency_keys o
+      where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
+      limit 1
+    ) i
+    where not (p_is_read
+      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    order by a.api_key_id, a.key
+  loop
+    p_found[v_kept.n].outcome := v_kept.outcome;
+    if v_kept.outcome = 'replay' then
+      p_found[v_kept.n].status := v_kept.status;
+      p_found[v_kept.n].body := v_kept.body;
+    elsif v_kept.outcome = 'expired' then
+      delete from pay.idempotency_keys o
+      where o.environment_id = v_kept.environment_id
+        and o.api_key_id = v_kept.api_key_id
+        and o.key = v_kept.key
+        -- A twin may have claimed the key meanwhile. Its row is newer and stays.
+        and o.created_at <= v_now - pay.idempotency_retention();
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.claim(p_requests json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -352,6 +413,203 @@ begin
 end
 $$;
 
+create or replace function pay.relay_turn(
+  p_results text,
+  p_rooms text,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_suspects_ahead text,
+  p_at timestamptz,
+  p_leased_until timestamptz
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_longest_look constant interval := '100 ms';
+  -- The lead of the caller's clock over the server's.
+  v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other relays would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_waiting record;
+  v_due pay.due_delivery[];
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  if p_results <> '[]' then
+    perform pay.record_attempts(p_results, v_at, v_ahead);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+
+  select * into v_waiting
+  from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this turn.
+    perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  loop
+    v_due := pay.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    return query select * from pay.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
+  if p_suspects_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
+    return query
+      select * from pay.claim_suspect(p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead);
+  end if;
+end
+$$;
+grant execute on function
+  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
+  to pay_api;
+
+create or replace function pay.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 3;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      t.status is not distinct from 'enabled' as is_on
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r;
+end
+$$;
+
+create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  left_over as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where d.leased_until is null or d.leased_until <= p_at
+  ),
+  judged as materialized (
+    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      l.sequence - blocker.sequence as distance
+    from left_over l
+    left join pay.webhook_endpoints t
+      on t.environment_id = l.environment_id and t.id = l.endpoint_id
+    left join lateral (
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id is not distinct from l.environment_id
+        and d.endpoint_id = l.endpoint_id
+        and d.subject_id = l.subject_id
+        and d.sequence < l.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
+      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end
+  from judged j
+  where j.enabled and j.blocker_id is not null
+    and (
+      -- A turn has claimed the blocker: this one or another.
+      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
+      -- The blocker is due later: every turn would look at this one in its place.
+      or j.blocked_until > j.next_attempt_at
+    )
+    and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
 create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -407,6 +665,46 @@ begin
 end
 $$;
 grant execute on function pay.reset_sandbox(text, text) to pay_api;
+
+create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off
+as $$
+declare
+  v_table text;
+  v_rows bigint;
+  v_is_empty boolean := true;
+  v_total bigint := 0;
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+    return 0;
+  end if;
+  foreach v_table in array array[
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
+    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+  ] loop
+    -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
+    execute format(
+      'delete from pay.%1$I t
+       where t.ctid = any (array(
+         select o.ctid from pay.%1$I o where o.environment_id = $1 limit $2
+       ))',
+      v_table
+    ) using p_environment_id, p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+    v_is_empty := v_is_empty and v_rows < p_batch;
+  end loop;
+  if v_is_empty then
+    perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+    delete from pay.environments e where e.id = p_environment_id;
+    v_total := v_total + 1;
+  end if;
+  return v_total;
+end
+$$;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*

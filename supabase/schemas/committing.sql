@@ -282,7 +282,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set plan_cache_mode = force_generic_plan
--- How long a twin waits for the first request (contract §5).
+-- The time for which a twin waits for the first request (contract §5).
 set lock_timeout = '3s'
 as $$
 #variable_conflict use_column

@@ -5,7 +5,7 @@
 -- It then finds the first answer in a new snapshot, with a statement of its own. A twin that waits
 -- longer than lock_timeout gets SQLSTATE 55P03.
 
--- How long an answer is kept for replays, from the first request (interface §8).
+-- The time for which an answer is stored for replays, from the first request (interface §8).
 create or replace function pay.idempotency_retention()
 returns interval
 language sql immutable parallel safe
@@ -70,7 +70,7 @@ begin
       where o.environment_id = v_kept.environment_id
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
-        -- Not one that a twin has claimed meanwhile.
+        -- A twin may have claimed the key meanwhile. Its row is newer and stays.
         and o.created_at <= v_now - pay.idempotency_retention();
     end if;
   end loop;

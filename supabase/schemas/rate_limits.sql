@@ -1,8 +1,8 @@
 -- Purpose: the rate limits of keys and environments, and the counting of requests (ADR 0011).
 
--- How many windows a counter may be ahead of a request: five minutes. A request is counted at the
--- time at which it began, and requests that began later can be counted earlier. A counter further
--- ahead was written by a wrong clock and is ignored. Internal.
+-- The number of windows by which a counter may be ahead of a request: five minutes. A request is
+-- counted at the time at which it began, and requests that began later can be counted earlier. A
+-- counter further ahead was written by a wrong clock and is ignored. Internal.
 create or replace function pay.max_windows_ahead()
 returns integer
 language sql immutable parallel safe

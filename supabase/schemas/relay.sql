@@ -55,7 +55,7 @@ set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_longest_look constant interval := '100 ms';
-  -- How far the caller's clock is ahead of the server's.
+  -- The lead of the caller's clock over the server's.
   v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
   v_at constant timestamptz := p_at - v_ahead;
   -- By the server's time: other relays would find a lease of a slow clock expired.
@@ -155,7 +155,7 @@ begin
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
     ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most of what it claims of a failing endpoint.
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
     array_agg(r.room + case when k.is_failing then 0 else v_rest end)
       filter (where k.is_on and r.room > 0),
     (array_agg(w.environment_id) filter (where not k.is_on))[1],
@@ -380,7 +380,7 @@ begin
   )
   update pay.webhook_deliveries d
   set next_attempt_at = case
-      -- The one before will release it. Thousands must not be checked every 5 seconds.
+      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
       when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')

@@ -48,7 +48,7 @@ begin
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
     'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
-    -- By its place, which needs no search. Another batch deletes a row that moves meanwhile.
+    -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
       'delete from pay.%1$I t
        where t.ctid = any (array(

@@ -13,7 +13,7 @@ import type { RequestContext } from "./event.ts";
 import { type Provider, unconfiguredProvider } from "../providers/provider.ts";
 import { answerOnly, type Subject } from "./change_builder.ts";
 import { sandboxProvider } from "../providers/sandbox_provider.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
 type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
@@ -88,7 +88,7 @@ export class ChangeWriter {
     if (!request.idempotency) throw error;
     const body = renderError(error, request.context.request_id);
     const kept = answerOnly(null, { status: error.status, body });
-    const access = countedAlready(request.access);
+    const access = withoutRateCount(request.access);
     return replyOf(await this.#store.commit(access, kept, request.idempotency)) ?? unavailable();
   }
 }

@@ -8,7 +8,7 @@ import type { Access } from "../../store/outcome.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import type { Loaded, Store } from "../../store/store.ts";
 import { KeyedQueue } from "./keyed_queue.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "./service_request.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /**
  * Most decisions for one change. With two isolates that change the same resource, every second
@@ -49,7 +49,7 @@ export class DecisionLoop {
     id: string,
     decideAndCommit: DecideAndCommit,
   ): Promise<Reply> {
-    const counted = countedAlready(request.access);
+    const counted = withoutRateCount(request.access);
     return this.#queue.run(`${request.access.key_hash} ${id}`, async () => {
       for (let i = 0; i < MAX_DECISIONS; i++) {
         if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));

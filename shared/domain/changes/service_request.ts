@@ -19,7 +19,7 @@ export interface Reply {
 }
 
 /** Returns the access for later round trips, which do not count against the rate limit again. */
-export function countedAlready(access: Access): Access {
+export function withoutRateCount(access: Access): Access {
   return {
     ...access,
     rate_limits: null,

@@ -16,7 +16,7 @@ import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "../changes/event.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
-import { countedAlready, type Reply, type ServiceRequest } from "../changes/service_request.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
@@ -45,7 +45,7 @@ export function createTrigger(options: {
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
       .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
-    const counted = countedAlready(access);
+    const counted = withoutRateCount(access);
     const { url } = JSON.parse(loaded.body);
     const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
       loaded.detail!,
@@ -77,7 +77,7 @@ export function createTrigger(options: {
     event: EventRow,
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
-    const counted = countedAlready(access);
+    const counted = withoutRateCount(access);
     const delivery_id = idMint(context.at_ms, context.random)("whd_");
     const kept = await webhook_store.beginTrigger(counted, {
       endpoint_id,
