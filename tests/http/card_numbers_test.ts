@@ -9,7 +9,7 @@ import { passesLuhn } from "../../shared/core/card_number.ts";
 import { testCard } from "../../shared/domain/providers/test_values.ts";
 import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service/service.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
-import { CODES } from "../support/http/error_envelope.ts";
+import { CODES } from "../support/core/error_codes.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 import { until } from "../support/common/until.ts";

@@ -4,11 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { faultOf } from "../../shared/http/request_log.ts";
 import { databaseUnavailable, toApiError } from "../../shared/store/database.ts";
 import { type CallOptions, type TestAnswer, type TestService } from "../support/service/service.ts";
-import { assertError, CODES } from "../support/http/error_envelope.ts";
+import { assertError } from "../support/http/error_envelope.ts";
 import {
   card,
   paymentIn,
@@ -16,14 +15,6 @@ import {
   SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
-
-Deno.test("ERROR_CATALOGUE equals the table of error_envelope.ts", () => {
-  const catalogue = Object.entries(ERROR_CATALOGUE).map(([code, { status, type }]) => [
-    code,
-    [status, type],
-  ]);
-  assert.deepEqual(Object.fromEntries(catalogue), CODES);
-});
 
 type Provoke = (service: TestService) => Promise<TestAnswer>;
 
