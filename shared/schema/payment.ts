@@ -55,7 +55,14 @@ export const Outcome = z.enum(OUTCOMES).describe(
 export type Outcome = z.infer<typeof Outcome>;
 
 /** Codes of a payment or transfer that failed after the provider accepted it. */
-export const FAILURE_CODES = ["bank_return", "onchain_reverted", "processing_failed"] as const;
+export const FAILURE_CODES = [
+  "bank_return",
+  "onchain_reverted",
+  "processing_failed",
+  "expired",
+  "underpaid",
+  "provider_refused",
+] as const;
 export type FailureCode = typeof FAILURE_CODES[number];
 
 /** A card in the body of a create. The service accepts only test numbers, and only in a sandbox. */
@@ -179,6 +186,7 @@ export type PaymentMethod = z.infer<typeof PaymentMethod>;
 /** The next step of the payer. */
 export const NextAction = z.object({ type: z.literal("authenticate"), url: z.url() })
   .describe("The next step of the payer");
+export type NextAction = z.infer<typeof NextAction>;
 
 /** A payment in an answer. */
 export const Payment = z.object({

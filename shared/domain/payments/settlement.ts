@@ -22,6 +22,9 @@ export const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",
+  expired: "The payer did not pay in time",
+  underpaid: "The payer sent less than the amount",
+  provider_refused: "The provider refused the payment",
 };
 
 /** Completes the payment and captures the money in the ledger. */

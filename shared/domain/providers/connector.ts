@@ -1,0 +1,164 @@
+/**
+ * The interface between the live flow and the connectors of providers (architecture §7). A call is
+ * committed before it is sent, and its id is the provider's idempotency key. Every result is a
+ * fact, whoever reports it: the answer of a call, a notification, a poll or a look.
+ */
+
+import type { DeclineCode } from "../../core/errors.ts";
+import type { FailureCode, MethodKind, NextAction, Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+
+/** Operations that the service asks of a provider. */
+export type ProviderOp = "authorize" | "capture" | "cancel" | "refund" | "transfer";
+
+/** An account at a provider, which the operator has configured. */
+export interface ProviderAccount {
+  /** `pac_…` */
+  id: string;
+  environment_id: string;
+  connector: string;
+  /** Settings of the connector, such as `base_url`. */
+  settings: Readonly<Record<string, string>>;
+  /** The provider's API secret; null if its variable is not set. */
+  secret: string | null;
+  /** Secrets that sign notifications: two during a rotation. Empty: all notifications are refused. */
+  notification_secrets: readonly string[];
+}
+
+/** The instrument of a live payment: a reference that the provider made, never a card number. */
+export interface LiveInstrument {
+  token: string;
+}
+
+/** A call to a provider. */
+export interface ProviderCall {
+  /** `pc_…`, the provider's idempotency key. */
+  id: string;
+  op: ProviderOp;
+  /** The payment or transfer as of the claim. */
+  subject: Payment | Transfer;
+  /** The refund of `op: "refund"`. */
+  refund: Refund | null;
+  /** The amount to authorize, capture, refund or transfer, in minor units of `currency`. */
+  amount_minor: number;
+  /** Upper case. */
+  currency: string;
+  /** The instrument of `op: "authorize"`. */
+  instrument: LiveInstrument | null;
+  /** The provider's id of the payment; null until the provider has answered. */
+  provider_reference: string | null;
+  /** The time of the claim. */
+  created_at_ms: number;
+}
+
+/** States that a fact reports. */
+export type FactState =
+  | "pending"
+  | "requires_action"
+  | "authorized"
+  | "succeeded"
+  | "declined"
+  | "failed"
+  | "cancelled"
+  | "returned"
+  | "disputed"
+  | "dispute_won"
+  | "dispute_lost"
+  | "reorged";
+
+/** The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. */
+export type FactOp = ProviderOp | "dispute" | "fee" | "payout";
+
+/** A report of a provider: something has happened. */
+export interface Fact {
+  account_id: string;
+  /** Object and state at the provider, such as `pi_1:succeeded`: unique in the account. */
+  reference: string;
+  op: FactOp;
+  state: FactState;
+  /** Our payment or transfer, if the provider's object names it. */
+  subject_id: string | null;
+  /** Our refund, if the provider's object names it. */
+  refund_id: string | null;
+  /** The provider's id of the payment or transfer. It finds the subject if `subject_id` is null. */
+  provider_reference: string | null;
+  amount_minor: number;
+  /** Upper case. */
+  currency: string;
+  /** The time at the provider, RFC 3339. */
+  at: string;
+  /** False: the provider's object belongs to a test mode and moves no money. */
+  livemode: boolean;
+  /** The reason of a decline. */
+  decline_code?: DeclineCode;
+  /** The reason of a failure. */
+  failure_code?: FailureCode;
+  /** The next step of the payer, for `requires_action`. */
+  next_action?: NextAction;
+}
+
+/** Why the result of a call is unknown. */
+export type UnknownReason =
+  | "timeout"
+  | "connection"
+  | "server_error"
+  | "garbage"
+  | "in_progress"
+  | "rate_limited";
+
+/** A provider's reply to a call. */
+export type ProviderReply =
+  /** The first fact is about the call itself. Others, such as a fee, can follow. */
+  | { facts: readonly [Fact, ...Fact[]] }
+  /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
+  | { unknown: UnknownReason; may_repeat: boolean }
+  /** The provider refused the call, and nothing has happened. `param` is our field at fault. */
+  | { refused: "provider_refused" | "invalid_parameter"; message: string; param?: string }
+  /** A look found no trace of the call. */
+  | { absent: true };
+
+/** Movements of one day at the provider, in one currency. */
+export interface ProviderTotal {
+  /** Upper case. */
+  currency: string;
+  /** Sum of all balance movements in minor units, after fees; payouts count as negative. */
+  net_minor: number;
+}
+
+/** A connector of one kind of provider. It keeps no state, and no method repeats a request. */
+export interface Connector {
+  readonly name: string;
+  readonly method_kinds: readonly MethodKind[];
+  /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
+  checkSettings(settings: Readonly<Record<string, string>>): void;
+  /** Sends a call with its id as the idempotency key. Never throws. */
+  send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
+  look(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  /** Reads facts after a cursor; null begins at the present. Throws if the provider fails. */
+  poll(
+    account: ProviderAccount,
+    cursor: unknown,
+    signal: AbortSignal,
+  ): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }>;
+  /**
+   * Reads a notification. Throws `ApiError`: `unauthorized` unless one of the secrets has signed
+   * it, `invalid_parameter` for a body that is not a notification.
+   */
+  readNotification(
+    account: ProviderAccount,
+    raw: Uint8Array<ArrayBuffer>,
+    headers: Headers,
+    at_ms: number,
+  ): Promise<Fact[]>;
+  /** Reads the movements from `from` (inclusive) to `to`. Throws if the provider fails. */
+  totals(
+    account: ProviderAccount,
+    from_ms: number,
+    to_ms: number,
+    signal: AbortSignal,
+  ): Promise<ProviderTotal[]>;
+  /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
+  test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
+}
