@@ -8,6 +8,7 @@ export type PaymentStatus =
   | "pending"
   | "requires_action"
   | "processing"
+  | "authorized"
   | "completed"
   | "declined"
   | "failed"
@@ -42,7 +43,13 @@ export type DeclineCode =
   | "authentication_failed";
 
 /** The reason why a payment or transfer failed after it was accepted. */
-export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
+export type FailureCode =
+  | "bank_return"
+  | "onchain_reverted"
+  | "processing_failed"
+  | "expired"
+  | "underpaid"
+  | "provider_refused";
 
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
@@ -51,7 +58,14 @@ export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" 
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
 /** An account of the ledger. */
-export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";
+export type LedgerAccount =
+  | "processor"
+  | "available"
+  | "chargebacks"
+  | "in_transit"
+  | "external"
+  | "bank"
+  | "unapplied";
 
 /** A permission of a key. */
 export type Scope =
@@ -84,6 +98,7 @@ export type PaymentEventType =
   | "payment.created"
   | "payment.requires_action"
   | "payment.processing"
+  | "payment.authorized"
   | "payment.completed"
   | "payment.declined"
   | "payment.failed"
@@ -93,7 +108,7 @@ export type PaymentEventType =
   | "payment.chargeback";
 
 /** An event type that shows a refund. */
-export type RefundEventType = "refund.completed";
+export type RefundEventType = "refund.created" | "refund.completed" | "refund.failed";
 
 /** An event type that shows a transfer. */
 export type TransferEventType =

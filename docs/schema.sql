@@ -334,9 +334,9 @@ create table pay.ledger_movements (
   currency text collate "C" not null,
   constraint ledger_movements_pkey PRIMARY KEY (environment_id, transaction_id, leg),
   constraint ledger_movements_accounts_differ CHECK ((debit_account <> credit_account)),
-  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])))),
+  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])))),
   constraint ledger_movements_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
+  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text, 'fee'::text, 'fee_reversal'::text, 'settlement'::text, 'settlement_reversal'::text, 'unmatched'::text, 'unmatched_reversal'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
   constraint ledger_movements_leg_in_range CHECK (((leg >= 0) AND ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) >= 1) AND (strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) <= (30 - (2 * leg))))))
 );
 alter table pay.ledger_movements owner to pay_owner;
@@ -528,7 +528,7 @@ create view pay.oracle_refunds with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_refunds owner to pay_owner;
-comment on view pay.oracle_refunds is 'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+comment on view pay.oracle_refunds is 'R5: the completed and the pending refunds of a payment add up to its amount_refunded and its amount_refunding, which together are at most its captured amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) (
@@ -562,19 +562,29 @@ create table pay.payments (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   body text not null,
+  amount_released bigint default 0 not null,
+  amount_refunding bigint default 0 not null,
+  amount_disputed bigint default 0 not null,
   constraint payments_pkey PRIMARY KEY (environment_id, id),
   constraint payments_amount_minor_in_range CHECK (((amount_minor >= 1) AND (amount_minor <= '999999999999'::bigint))),
-  constraint payments_amount_refunded_in_range CHECK (((amount_refunded >= 0) AND (amount_refunded <= amount_minor))),
   constraint payments_method_kind_known CHECK ((method_kind = ANY (ARRAY['card'::text, 'sepa'::text, 'swift'::text, 'stablecoin'::text]))),
-  constraint payments_refunded_agrees_with_status CHECK (
+  constraint payments_money_agrees_with_status CHECK ((
+CASE
+    WHEN (status = ANY (ARRAY['completed'::text, 'partially_refunded'::text, 'refunded'::text])) THEN (amount_disputed = 0)
+    WHEN (status = 'chargeback'::text) THEN (amount_disputed > 0)
+    ELSE ((amount_refunding = 0) AND (amount_disputed = 0))
+END AND
 CASE status
-    WHEN 'partially_refunded'::text THEN ((amount_refunded > 0) AND (amount_refunded < amount_minor))
-    WHEN 'refunded'::text THEN (amount_refunded = amount_minor)
+    WHEN 'partially_refunded'::text THEN ((amount_refunded >= 1) AND (amount_refunded <= ((amount_minor - amount_released) - 1)))
+    WHEN 'refunded'::text THEN (amount_refunded = (amount_minor - amount_released))
     WHEN 'chargeback'::text THEN (amount_refunded < amount_minor)
+    WHEN 'failed'::text THEN (amount_refunded < amount_minor)
     ELSE (amount_refunded = 0)
-END),
+END)),
+  constraint payments_refunds_in_range CHECK (((amount_refunded >= 0) AND (amount_refunding >= 0) AND ((amount_refunded + amount_refunding) <= (amount_minor - amount_released)))),
+  constraint payments_released_in_range CHECK (((amount_released >= 0) AND (amount_released <= (amount_minor - 1)))),
   constraint payments_sequence_positive CHECK ((sequence > 0)),
-  constraint payments_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'processing'::text, 'completed'::text, 'declined'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
+  constraint payments_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'processing'::text, 'authorized'::text, 'completed'::text, 'declined'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
 ) with (fillfactor=90);
 alter table pay.payments owner to pay_owner;
 comment on table pay.payments is 'A payment as it stands now.';
@@ -590,6 +600,9 @@ comment on column pay.payments.sequence is 'Number of the payment''s newest even
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
+comment on column pay.payments.amount_released is 'The part of an authorized amount that the capture has released, minor units.';
+comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
+comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
 CREATE INDEX payments_reference ON pay.payments USING btree (reference, environment_id, id) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_status ON pay.payments USING btree (status, environment_id, id) WHERE (status <> 'completed'::text);
 alter table pay.payments enable row level security;
@@ -631,11 +644,13 @@ create table pay.refunds (
   currency text collate "C" not null,
   created_at timestamp with time zone not null,
   body text not null,
+  status text collate "C" default 'completed'::text not null,
   constraint refunds_pkey PRIMARY KEY (environment_id, id),
-  constraint refunds_amount_minor_positive CHECK ((amount_minor > 0))
+  constraint refunds_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint refunds_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text])))
 );
 alter table pay.refunds owner to pay_owner;
-comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+comment on table pay.refunds is 'Money given back on a payment.';
 comment on column pay.refunds.environment_id is 'The environment of the row.';
 comment on column pay.refunds.id is 'The id in answers; sorts by time.';
 comment on column pay.refunds.payment_id is 'The payment that is refunded.';
@@ -643,6 +658,7 @@ comment on column pay.refunds.amount_minor is 'Amount in minor units.';
 comment on column pay.refunds.currency is 'Currency of the payment.';
 comment on column pay.refunds.created_at is 'Time of creation.';
 comment on column pay.refunds.body is 'The refund as JSON text, as it is answered.';
+comment on column pay.refunds.status is 'Status, as in answers.';
 CREATE INDEX refunds_payment ON pay.refunds USING btree (payment_id, environment_id, id);
 alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
@@ -689,7 +705,9 @@ create view pay.subject_accounts with (security_invoker=true) (
   processor numeric,
   chargebacks numeric,
   in_transit numeric,
-  external numeric
+  external numeric,
+  unapplied numeric,
+  fees numeric
 );
 alter view pay.subject_accounts owner to pay_owner;
 comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';

@@ -119,7 +119,7 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   completed: ["payment.completed"],
   declined: ["payment.declined"],
   failed: ["payment.failed"],
-  refunded: ["payment.completed", "refund.completed", "payment.refunded"],
+  refunded: ["payment.completed", "refund.created", "refund.completed", "payment.refunded"],
   chargeback: ["payment.completed", "payment.chargeback"],
 };
 
@@ -157,7 +157,8 @@ export function expectMove(payment: Standing, move: Move): Expected<Standing> {
     events: [],
   };
   const go = (http: number, to: string, more: Partial<Expected<Standing>> = {}, given = 0) => {
-    const events = given > 0 ? ["refund.completed", `payment.${to}`] : [`payment.${to}`];
+    const refund_events = given > 0 ? ["refund.created", "refund.completed"] : [];
+    const events = [...refund_events, `payment.${to}`];
     const sequence = payment.sequence + events.length;
     const next = { ...payment, status: to, refunded: refunded + given, sequence };
     return { http, code: null, next, events, ...more };

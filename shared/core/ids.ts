@@ -10,7 +10,9 @@
 
 /** Prefix of each kind of resource (contract §2). */
 export type IdPrefix =
+  | "pac_"
   | "pay_"
+  | "pc_"
   | "re_"
   | "tr_"
   | "evt_"

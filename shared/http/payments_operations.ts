@@ -6,7 +6,7 @@ import { TEST_DECLINE_CODES } from "../domain/providers/test_values.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
-import { CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { answerPage, createdBetween } from "./page.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { readOne } from "./read_one.ts";
@@ -74,11 +74,25 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...payment_paths,
+    id: "capturePayment",
+    summary: "Capture a payment",
+    description:
+      "Takes the amount of an `authorized` payment, once: the whole, or less. The service releases " +
+      "the rest.",
+    method: "POST",
+    paths: ["/v1/payments/:id/capture"],
+    scope: "payments:write",
+    body: CapturePaymentBody,
+    errors: ["invalid_state", "provider_not_configured"],
+    run: ({ deps, request, id, body }) => deps.payments.capture(request, id, body),
+  }),
+  operation({
+    ...payment_paths,
     id: "cancelPayment",
     summary: "Cancel a payment",
     description: `Cancels a payment that is ${
       CANCELLABLE_STATUSES.map((status) => `\`${status}\``).join(" or ")
-    }: no money has moved yet.`,
+    }: no money has moved yet. An authorization is released.`,
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",

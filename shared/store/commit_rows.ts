@@ -5,6 +5,8 @@
 
 import type { EventType } from "../schema/event_type.ts";
 import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
+import type { ProviderOp } from "../core/vocabulary.ts";
+import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 
@@ -21,6 +23,12 @@ export interface PaymentRow {
   status: PaymentStatus;
   amount_minor: number;
   amount_refunded: number;
+  /** Sum of the pending refunds. */
+  amount_refunding: number;
+  /** The authorized amount that the capture has released. */
+  amount_released: number;
+  /** The amount that the payer has charged back. */
+  amount_disputed: number;
   currency: string;
   method_kind: MethodKind;
   reference: string | null;
@@ -46,6 +54,7 @@ export interface TransferRow {
 interface RefundRow {
   id: string;
   payment_id: string;
+  status: RefundStatus;
   amount_minor: number;
   currency: string;
   created_at: string;
@@ -58,6 +67,13 @@ export type MovementKind =
   | "capture_reversal"
   | "refund"
   | "chargeback"
+  | "chargeback_reversal"
+  | "fee"
+  | "fee_reversal"
+  | "settlement"
+  | "settlement_reversal"
+  | "unmatched"
+  | "unmatched_reversal"
   | "transfer"
   | "transfer_completed"
   | "transfer_reversed";
@@ -78,6 +94,25 @@ interface MovementRow {
   amount_minor: number;
   currency: string;
   created_at: string;
+}
+
+/** A call of a provider, for `pay.provider_calls`. */
+export interface CallRow {
+  id: string;
+  op: ProviderOp;
+  subject_id: string;
+  refund_id: string | null;
+  method_kind: MethodKind;
+  amount_minor: number;
+  currency: string;
+  /** What the connector needs besides the subject: a token, never a card number. */
+  request: { token?: string };
+  /** True: a decline answers 402. */
+  decline_is_error: boolean;
+  /** Time for which the request has the call to itself; null: the worker makes it. */
+  lease_ms: number | null;
+  /** Time until the worker makes the call; null: the request makes it now. */
+  delay_ms: number | null;
 }
 
 /** A row of `pay.events`. */
@@ -102,7 +137,10 @@ export interface Change {
   payment: PaymentRow | null;
   /** The new state of the transfer; null if the change concerns no transfer. */
   transfer: TransferRow | null;
+  /** New refunds, and refunds whose status has changed. */
   refunds: RefundRow[];
   ledger: MovementRow[];
+  /** Calls that the change claims. The commit precedes each call. */
+  calls: CallRow[];
   events: EventRow[];
 }

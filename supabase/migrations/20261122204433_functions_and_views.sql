@@ -207,6 +207,69 @@ begin
 end
 $$;
 
+create or replace function pay.write_payments(
+  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.payments
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed, 0), p.currency, p.method_kind, p.reference, p.sequence,
+    p.created_at, p.updated_at, p.body
+  from json_to_recordset(p_payments) as p (
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
+    method_kind text, reference text, sequence integer, created_at timestamptz,
+    updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  where p.n <> all (p_moved);
+  if p_moved <> '{}' then
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
+      amount_released = coalesce(p.amount_released, t.amount_released),
+      amount_disputed = coalesce(p.amount_disputed, t.amount_disputed),
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+    from json_to_recordset(p_payments) as p (
+      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+      body text
+    )
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+  end if;
+end
+$$;
+
+create or replace function pay.write_refunds(
+  p_refunds json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.refunds as t
+    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+    r.currency, r.created_at, r.body
+  from json_to_recordset(p_refunds) as r (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  on conflict on constraint refunds_pkey
+  do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
 create or replace function pay.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
@@ -505,7 +568,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 3;
+  v_rest constant integer := 4;
 begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
@@ -742,6 +805,24 @@ comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 grant select on pay.health to pay_operator;
 
+create or replace view pay.subject_accounts with (security_invoker = true) as
+select m.environment_id, m.subject_id, m.currency,
+  coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external,
+  coalesce(sum(s.amount) filter (where s.account = 'unapplied'), 0) as unapplied,
+  coalesce(sum(s.amount) filter (
+    where s.account = 'processor' and m.kind in ('fee', 'fee_reversal')), 0) as fees
+from pay.ledger_movements m
+cross join lateral (
+  values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
+) as s (account, amount)
+group by m.environment_id, m.subject_id, m.currency;
+comment on view pay.subject_accounts is
+  'Internal: the sums of each account over the movements of a subject.';
+
 create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
   count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
@@ -761,15 +842,17 @@ from pay.payments p
 left join pay.subject_accounts s
   on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
 cross join lateral (
-  select coalesce(s.available, 0) as available, coalesce(s.processor, 0) as processor,
+  -- The provider takes its fees out of the available money.
+  select coalesce(s.available + s.fees, 0) as available,
+    coalesce(s.processor - s.fees + s.unapplied, 0) as processor,
     coalesce(s.chargebacks, 0) as chargebacks
 ) a
 cross join lateral (
   select
-    case when p.status in ('completed', 'partially_refunded')
-      then p.amount_minor - p.amount_refunded else 0 end as available,
-    case p.status when 'chargeback'
-      then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+    case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
+      else 0 end as available,
+    p.amount_disputed as chargebacks
 ) must
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
@@ -801,18 +884,23 @@ comment on view pay.oracle_transfer_money is
 
 create or replace view pay.oracle_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
-  'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
-    || p.amount_minor as detail
+  'refunds ' || coalesce(r.completed, 0) || ' and pending ' || coalesce(r.pending, 0)
+    || ', amount_refunded ' || p.amount_refunded || ' and amount_refunding '
+    || p.amount_refunding || ' of ' || p.amount_minor - p.amount_released as detail
 from pay.payments p
 left join (
-  select environment_id, payment_id, sum(amount_minor) as total
+  select environment_id, payment_id,
+    sum(amount_minor) filter (where status = 'completed') as completed,
+    sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
+  and (coalesce(r.completed, 0) <> p.amount_refunded
+    or coalesce(r.pending, 0) <> p.amount_refunding
+    or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
 comment on view pay.oracle_refunds is
-  'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+  'R5: the completed and the pending refunds of a payment add up to its amount_refunded and its amount_refunding, which together are at most its captured amount';
 
 create or replace view pay.oracle_outbox with (security_invoker = true) as
 select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
@@ -894,44 +982,63 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  select e.environment_id, e.subject_id, e.sequence, e.type,
-    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
-  from pay.events e
-  where e.sequence is not null
-    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
-    or e.environment_id in (select v.id from pay.environments v where v.livemode))
-    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+  -- Events of refunds stand between those of their payment, in any order.
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over (
+      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+    ) as before
+  from (
+    select v.environment_id, v.subject_id, v.sequence, v.type,
+      lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
+        as directly_before
+    from pay.events v
+    where v.sequence is not null
+      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      or v.environment_id in (select n.id from pay.environments n where n.livemode))
+      and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
+  ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
 where (m.before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
-  and not exists (
-  select from (values
-    (null, '{payment.created,transfer.created}'::text[]),
-    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
-      payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.requires_action',
-      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
-    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
-    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
-    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
-    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
-  ) as legal (before, types)
-  where legal.before is not distinct from m.before and m.type = any (legal.types)
-);
+  and case
+    when m.type like 'refund.%' then m.directly_before is null
+      or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
+        'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.type in ('payment.partially_refunded', 'payment.refunded')
+      and m.before <> 'payment.chargeback' and m.directly_before <> 'refund.completed' then true
+    else not exists (
+      select from (values
+        (null, '{payment.created,transfer.created}'::text[]),
+        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
+          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.requires_action,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
+        ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
+          payment.failed}'),
+        ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
+          payment.chargeback,payment.failed}'),
+        ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+      ) as legal (before, types)
+      where legal.before is not distinct from m.before and m.type = any (legal.types)
+    )
+  end;
 comment on view pay.oracle_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
 create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
-  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
-    body, 'payment.' as kind
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
+    amount_disputed, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
-    'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, currency, updated_at,
+    body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -940,6 +1047,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
+      -- An event of a refund shows the refund, and not the payment.
+      when e.type like 'refund.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -954,6 +1063,11 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    -- Bodies of release 1.0.0 lack these members.
+    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
+      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' in x.body) > 0
+      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
@@ -969,11 +1083,12 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
     or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
     or position('"currency":"' || r.currency || '",' in r.body) = 0
+    or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
     or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.completed'
+        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );

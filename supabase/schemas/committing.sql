@@ -134,12 +134,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.payments
-    (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-      sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
-    p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed, 0), p.currency, p.method_kind, p.reference, p.sequence,
+    p.created_at, p.updated_at, p.body
   from json_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
     method_kind text, reference text, sequence integer, created_at timestamptz,
     updated_at timestamptz, body text
   )
@@ -147,11 +150,15 @@ begin
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
-      updated_at = p.updated_at, body = p.body
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
+      amount_released = coalesce(p.amount_released, t.amount_released),
+      amount_disputed = coalesce(p.amount_disputed, t.amount_disputed),
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
     from json_to_recordset(p_payments) as p (
-      n integer, id text, status text, amount_refunded bigint, sequence integer,
-      updated_at timestamptz, body text
+      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+      body text
     )
     join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
     where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
@@ -190,7 +197,7 @@ begin
 end
 $$;
 
--- Writes the refunds of the committed changes. Internal.
+-- Writes the refunds of the committed changes, new ones and those whose status has changed. Internal.
 create or replace function pay.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
@@ -199,13 +206,17 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+  insert into pay.refunds as t
+    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+    r.currency, r.created_at, r.body
   from json_to_recordset(p_refunds) as r (
-    n integer, id text, payment_id text, amount_minor bigint, currency text,
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     created_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n;
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  on conflict on constraint refunds_pkey
+  do update set status = excluded.status, body = excluded.body;
 end
 $$;
 
@@ -255,10 +266,12 @@ $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
 --                 are null for a create
--- p_payments      [{n, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
---                   sequence, created_at, updated_at, body}]
+-- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+--                   amount_disputed, currency, method_kind, reference, sequence, created_at,
+--                   updated_at, body}]; release 1.0.0 sends no amount_refunding, amount_released
+--                   and amount_disputed
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
--- p_refunds       [{n, id, payment_id, amount_minor, currency, created_at, body}]
+-- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
 -- p_ledger        as pay.record_movements takes it
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character

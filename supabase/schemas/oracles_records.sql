@@ -32,44 +32,63 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  select e.environment_id, e.subject_id, e.sequence, e.type,
-    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
-  from pay.events e
-  where e.sequence is not null
-    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
-    or e.environment_id in (select v.id from pay.environments v where v.livemode))
-    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+  -- Events of refunds stand between those of their payment, in any order.
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over (
+      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+    ) as before
+  from (
+    select v.environment_id, v.subject_id, v.sequence, v.type,
+      lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
+        as directly_before
+    from pay.events v
+    where v.sequence is not null
+      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      or v.environment_id in (select n.id from pay.environments n where n.livemode))
+      and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
+  ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
 where (m.before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
-  and not exists (
-  select from (values
-    (null, '{payment.created,transfer.created}'::text[]),
-    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
-      payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.requires_action',
-      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
-    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
-    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
-    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
-    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
-  ) as legal (before, types)
-  where legal.before is not distinct from m.before and m.type = any (legal.types)
-);
+  and case
+    when m.type like 'refund.%' then m.directly_before is null
+      or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
+        'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.type in ('payment.partially_refunded', 'payment.refunded')
+      and m.before <> 'payment.chargeback' and m.directly_before <> 'refund.completed' then true
+    else not exists (
+      select from (values
+        (null, '{payment.created,transfer.created}'::text[]),
+        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
+          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.requires_action,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
+        ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
+          payment.failed}'),
+        ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
+          payment.chargeback,payment.failed}'),
+        ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+      ) as legal (before, types)
+      where legal.before is not distinct from m.before and m.type = any (legal.types)
+    )
+  end;
 comment on view pay.oracle_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
 create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
-  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
-    body, 'payment.' as kind
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
+    amount_disputed, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
-    'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, currency, updated_at,
+    body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -78,6 +97,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
+      -- An event of a refund shows the refund, and not the payment.
+      when e.type like 'refund.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -92,6 +113,11 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    -- Bodies of release 1.0.0 lack these members.
+    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
+      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' in x.body) > 0
+      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
@@ -107,11 +133,12 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
     or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
     or position('"currency":"' || r.currency || '",' in r.body) = 0
+    or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
     or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.completed'
+        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );

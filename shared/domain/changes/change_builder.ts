@@ -12,6 +12,7 @@ import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
   Answer,
+  CallRow,
   Change,
   MovementKind,
   PaymentRow,
@@ -36,6 +37,13 @@ const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAcco
   capture_reversal: { debit: "available", credit: "processor" },
   refund: { debit: "available", credit: "processor" },
   chargeback: { debit: "available", credit: "chargebacks" },
+  chargeback_reversal: { debit: "chargebacks", credit: "available" },
+  fee: { debit: "available", credit: "processor" },
+  fee_reversal: { debit: "processor", credit: "available" },
+  settlement: { debit: "bank", credit: "processor" },
+  settlement_reversal: { debit: "processor", credit: "bank" },
+  unmatched: { debit: "processor", credit: "unapplied" },
+  unmatched_reversal: { debit: "unapplied", credit: "processor" },
   transfer: { debit: "available", credit: "in_transit" },
   transfer_completed: { debit: "in_transit", credit: "external" },
   transfer_reversed: { debit: "in_transit", credit: "available" },
@@ -46,6 +54,7 @@ export class ChangeBuilder<T extends Subject> {
   readonly #refunds: Change["refunds"] = [];
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
+  readonly #calls: Change["calls"] = [];
   readonly #expects: Change["expects"];
   readonly #at: string;
   #subject: T;
@@ -88,14 +97,25 @@ export class ChangeBuilder<T extends Subject> {
     this.#record(type, this.#body);
   }
 
-  /** Records a refund, its ledger movement and its event. Returns the refund as JSON text. */
-  refund(refund: Refund): string {
+  /**
+   * Records the present state of a refund with its event, and applies a patch to its payment.
+   * Returns the refund as JSON text.
+   */
+  addRefundEvent(type: EventTypeOf<"refund">, refund: Refund, patch: Partial<T> = {}): string {
+    this.#subject = {
+      ...this.#subject,
+      ...patch,
+      sequence: this.#subject.sequence + 1,
+      updated_at: this.#at,
+    };
+    this.#body = JSON.stringify(this.#subject);
     const body = JSON.stringify(refund);
-    const { id, payment_id, amount_minor, currency } = refund;
-    this.#refunds.push({ id, payment_id, amount_minor, currency, created_at: this.#at, body });
-    this.move("refund", amount_minor, id);
-    this.#subject = { ...this.#subject, sequence: this.#subject.sequence + 1 };
-    this.#record("refund.completed", body);
+    const { id, payment_id, status, amount_minor, currency, created_at } = refund;
+    const row = { id, payment_id, status, amount_minor, currency, created_at, body };
+    const i = this.#refunds.findIndex((earlier) => earlier.id === id);
+    if (i < 0) this.#refunds.push(row);
+    else this.#refunds[i] = row;
+    this.#record(type, body);
     return body;
   }
 
@@ -116,6 +136,24 @@ export class ChangeBuilder<T extends Subject> {
     });
   }
 
+  /** Records a call of a provider about the whole resource. */
+  addCall(call: Pick<CallRow, "op"> & Partial<CallRow>): void {
+    const { id: subject_id, amount_minor, currency } = this.#subject;
+    this.#calls.push({
+      id: this.context.mint("pc_"),
+      subject_id,
+      refund_id: null,
+      method_kind: "method_kind" in this.#subject ? this.#subject.method_kind : "card",
+      amount_minor,
+      currency,
+      request: {},
+      decline_is_error: false,
+      lease_ms: null,
+      delay_ms: null,
+      ...call,
+    });
+  }
+
   /** Returns the finished change with its answer. */
   finish(answer: Answer): Change {
     const subject = this.#subject;
@@ -127,6 +165,7 @@ export class ChangeBuilder<T extends Subject> {
       refunds: this.#refunds,
       ledger: this.#ledger,
       events: this.#events,
+      calls: this.#calls,
     };
   }
 
@@ -146,6 +185,7 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     refunds: [],
     ledger: [],
     events: [],
+    calls: [],
   };
 }
 
@@ -159,6 +199,9 @@ function paymentRow(payment: Payment, body: string): PaymentRow {
     status: payment.status,
     amount_minor: payment.amount_minor,
     amount_refunded: payment.amount_refunded,
+    amount_refunding: payment.amount_refunding,
+    amount_released: releasedAmount(payment),
+    amount_disputed: payment.amount_disputed,
     currency: payment.currency,
     method_kind: payment.method_kind,
     reference: payment.reference,
@@ -167,6 +210,11 @@ function paymentRow(payment: Payment, body: string): PaymentRow {
     updated_at: payment.updated_at,
     body,
   };
+}
+
+/** Returns the part of the authorized amount that a capture has released. */
+function releasedAmount({ amount_minor, amount_captured }: Payment): number {
+  return amount_captured === 0 ? 0 : amount_minor - amount_captured;
 }
 
 function transferRow(transfer: Transfer, body: string): TransferRow {

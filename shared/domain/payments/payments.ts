@@ -6,18 +6,21 @@ import type * as z from "zod";
 import type {
   AdvancePaymentBody,
   AuthenticatePaymentBody,
+  CapturePaymentBody,
   CreatePaymentBody,
   Payment,
 } from "../../schema/payment.ts";
-import type { CreateRefundBody } from "../../schema/refund.ts";
+import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
+import { ApiError } from "../../core/errors.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Store } from "../../store/store.ts";
-import { type ChangeWriter, providerOf, replyOf, unavailable } from "../changes/change_writer.ts";
+import { readRefund } from "../changes/read_resource.ts";
+import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
-import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
-import { decideRefund } from "./refund_payment.ts";
-import type { Reply, ServiceRequest } from "../changes/service_request.ts";
+import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
+import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 
 /** The operations that change payments. Each throws `ApiError`. */
 export interface Payments {
@@ -26,6 +29,7 @@ export interface Payments {
     body: CreatePaymentBody,
     decline_is_error: boolean,
   ): Promise<Reply>;
+  capture(request: ServiceRequest, id: string, body: CapturePaymentBody): Promise<Reply>;
   cancel(request: ServiceRequest, id: string): Promise<Reply>;
   refund(request: ServiceRequest, id: string, body: CreateRefundBody): Promise<Reply>;
   advance(
@@ -38,6 +42,12 @@ export interface Payments {
     id: string,
     body: z.infer<typeof AuthenticatePaymentBody>,
   ): Promise<Reply>;
+  /** Moves a pending refund of the sandbox. */
+  advanceRefund(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvanceRefundBody>,
+  ): Promise<Reply>;
   reset(request: ServiceRequest): Promise<Reply>;
 }
 
@@ -49,25 +59,39 @@ export function createPayments(
   const resets = new KeyedQueue();
   return {
     create: (request, body, decline_is_error) =>
-      changes.create(request, () => {
-        const { context } = request;
-        const provider = providerOf(context);
-        return decideCreate(body, { ...context, provider, base_url, decline_is_error });
-      }),
+      changes.create(
+        request,
+        () =>
+          sandboxOnly(
+            request,
+            decideCreate(body, { ...request.context, base_url, decline_is_error }),
+          ),
+      ),
+
+    capture: (request, id, body) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => sandboxOnly(request, decideCapture(payment, body, request.context)),
+      ),
 
     cancel: (request, id) =>
-      changes.change<Payment>(request, "payments", id, async (payment) => {
-        const change = decideCancel(payment, request.context);
-        await providerOf(request.context).cancel(payment);
-        return change;
-      }),
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => sandboxOnly(request, decideCancel(payment, request.context)),
+      ),
 
     refund: (request, id, body) =>
-      changes.change<Payment>(request, "payments", id, async (payment) => {
-        const change = decideRefund(payment, amountOf(body), body, request.context);
-        await providerOf(request.context).refund(payment, change.refunds[0]!.amount_minor);
-        return change;
-      }),
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) =>
+          sandboxOnly(request, decideRefund(payment, amountOf(body), body, request.context)),
+      ),
 
     advance: (request, id, { to }) =>
       changes.change<Payment>(
@@ -85,6 +109,24 @@ export function createPayments(
         (payment) => decideAuthenticate(payment, result, request.context),
       ),
 
+    async advanceRefund(request, id, { to }) {
+      const loaded = await store.load(request.access, "refunds", id, request.idempotency);
+      if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+      const access = withoutRateCount(request.access);
+      const { payment_id } = readRefund(loaded.body);
+      return await changes.change<Payment>(
+        { ...request, access },
+        "payments",
+        payment_id,
+        async (payment) => {
+          // After the payment: each change of a refund changes its payment's sequence as well.
+          const refund = await store.load(access, "refunds", id);
+          if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
+          return decideAdvanceRefund(payment, refund.body, to, request.context);
+        },
+      );
+    },
+
     // One at a time for each key: a reset that waits for running changes occupies a connection.
     reset: ({ access, idempotency }) =>
       resets.run(
@@ -92,4 +134,15 @@ export function createPayments(
         async () => replyOf(await store.resetSandbox(access, idempotency)) ?? unavailable(),
       ),
   };
+}
+
+/** Refuses a change with a live key. */
+function sandboxOnly<T>({ context }: ServiceRequest, change: T): T {
+  if (context.livemode) {
+    throw new ApiError(
+      "provider_not_configured",
+      "No live payment provider is configured: use a test key",
+    );
+  }
+  return change;
 }

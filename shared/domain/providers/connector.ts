@@ -5,12 +5,10 @@
  */
 
 import type { DeclineCode } from "../../core/errors.ts";
+import type { ProviderOp } from "../../core/vocabulary.ts";
 import type { FailureCode, MethodKind, NextAction, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-
-/** Operations that the service asks of a provider. */
-export type ProviderOp = "authorize" | "capture" | "cancel" | "refund" | "transfer";
 
 /** An account at a provider, which the operator has configured. */
 export interface ProviderAccount {

@@ -1,6 +1,6 @@
 /**
  * Decides transfers: money out of the available balance (contract §3). The database compares the
- * amount with the balance at the commit. Pure, except for the provider.
+ * amount with the balance at the commit. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -12,23 +12,18 @@ import type { Change } from "../../store/commit_rows.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { checkCurrency, type Instrument, readIban, readWallet } from "../providers/instrument.ts";
 import { invalidTransferState, transferAdvances } from "../payments/lifecycle.ts";
-import type { Provider } from "../providers/provider.ts";
 import { ChangeBuilder, type TransferChange } from "../changes/change_builder.ts";
-import { transactionHash } from "../providers/sandbox_provider.ts";
+import { authorizeTransfer, transactionHash } from "../providers/sandbox_provider.ts";
 import { FAILURES } from "../payments/settlement.ts";
 
 /** Decides the creation of a transfer. Throws `ApiError` if the request is refused. */
-export async function decideTransfer(
-  body: CreateTransferBody,
-  context: RequestContext,
-  provider: Provider,
-): Promise<Change> {
+export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
   if (context.livemode && body.settlement !== undefined) {
     throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
   }
   const amount_minor = amountOf(body)!;
   const instrument = readDestination(body);
-  const settled = await provider.transfer({
+  const settled = authorizeTransfer({
     amount_minor,
     currency: body.currency,
     instrument,

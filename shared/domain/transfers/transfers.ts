@@ -3,7 +3,8 @@
  */
 
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
-import { type ChangeWriter, providerOf } from "../changes/change_writer.ts";
+import { ApiError } from "../../core/errors.ts";
+import type { ChangeWriter } from "../changes/change_writer.ts";
 import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
@@ -18,10 +19,16 @@ export interface Transfers {
 export function createTransfers(changes: ChangeWriter): Transfers {
   return {
     create: (request, body) =>
-      changes.create(
-        request,
-        () => decideTransfer(body, request.context, providerOf(request.context)),
-      ),
+      changes.create(request, () => {
+        const change = decideTransfer(body, request.context);
+        if (request.context.livemode) {
+          throw new ApiError(
+            "provider_not_configured",
+            "No live payment provider is configured: use a test key",
+          );
+        }
+        return change;
+      }),
 
     cancel: (request, id) =>
       changes.change<Transfer>(
