@@ -227,6 +227,7 @@ export const ShownCard = z.object({
   exp_month: z.number().int(),
   exp_year: z.number().int(),
 });
+export type ShownCard = z.infer<typeof ShownCard>;
 
 /** The shown parts of a bank account. */
 export const ShownIban = z.object({

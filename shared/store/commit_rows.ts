@@ -82,7 +82,7 @@ export type MovementKind =
  * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of
  * a ledger transaction. The API shows it as two entries (ADR 0038).
  */
-interface MovementRow {
+export interface MovementRow {
   transaction_id: string;
   /** Number of the leg in its transaction, from 0. */
   leg: number;

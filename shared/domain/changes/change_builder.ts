@@ -15,10 +15,11 @@ import type {
   CallRow,
   Change,
   MovementKind,
+  MovementRow,
   PaymentRow,
   TransferRow,
 } from "../../store/commit_rows.ts";
-import { eventRow, type RequestContext } from "./event.ts";
+import { type EventContext, eventRow } from "./event.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -62,9 +63,9 @@ export class ChangeBuilder<T extends Subject> {
 
   /**
    * @param subject the loaded resource, or a new one with sequence 0
-   * @param context the request; its time is the time of all rows and events
+   * @param context the origin; its time is the time of all rows and events
    */
-  constructor(subject: T, readonly context: RequestContext) {
+  constructor(subject: T, readonly context: EventContext) {
     this.#subject = subject;
     this.#at = formatTime(context.at_ms);
     this.#expects = subject.sequence === 0 ? null : standingOf(subject);
@@ -121,19 +122,10 @@ export class ChangeBuilder<T extends Subject> {
 
   /** Records a ledger movement, in minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
-    const { debit, credit } = MOVEMENTS[kind];
-    this.#ledger.push({
-      transaction_id: this.context.mint("txn_", ENTRIES_PER_LEG),
-      leg: 0,
-      kind,
-      subject_id: this.#subject.id,
-      refund_id,
-      debit_account: debit,
-      credit_account: credit,
-      amount_minor,
-      currency: this.#subject.currency,
-      created_at: this.#at,
-    });
+    const { id: subject_id, currency } = this.#subject;
+    this.#ledger.push(
+      movementRow({ kind, subject_id, refund_id, amount_minor, currency }, this.context),
+    );
   }
 
   /** Records a call of a provider about the whole resource. */
@@ -186,6 +178,25 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     ledger: [],
     events: [],
     calls: [],
+  };
+}
+
+/** Makes a ledger movement with one leg. */
+export function movementRow(
+  movement: Pick<
+    MovementRow,
+    "kind" | "subject_id" | "refund_id" | "amount_minor" | "currency"
+  >,
+  context: EventContext,
+): MovementRow {
+  const { debit, credit } = MOVEMENTS[movement.kind];
+  return {
+    transaction_id: context.mint("txn_", ENTRIES_PER_LEG),
+    leg: 0,
+    ...movement,
+    debit_account: debit,
+    credit_account: credit,
+    created_at: formatTime(context.at_ms),
   };
 }
 

@@ -95,7 +95,12 @@ export class ChangeWriter {
 /** Returns the reply of a commit, or null if the change must be decided again. */
 export function replyOf(committed: Committed): Reply | null {
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
-  return { answer: committed.answer, replayed: committed.outcome === "replay" };
+  const call = committed.outcome === "committed" ? committed.call : null;
+  return {
+    answer: committed.answer,
+    replayed: committed.outcome === "replay",
+    ...(call && { call }),
+  };
 }
 
 /** Throws the 503 for a change that was not committed. Nothing was written. */

@@ -56,7 +56,7 @@ export function decideCreate(body: CreatePaymentBody, context: CreateContext): C
   if (status === "authorized") change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
   return change.finish(
     authorization.result === "declined" && context.decline_is_error
-      ? declineAnswer(change, authorization.code)
+      ? declineAnswer(change.subject, authorization.code, context.request_id)
       : { status: 201, body: change.body },
   );
 }

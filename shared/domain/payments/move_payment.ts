@@ -119,7 +119,7 @@ export function decideAuthenticate(
     return change.finish({ status: 200, body: change.body });
   }
   decline(change, "authentication_failed");
-  return change.finish(declineAnswer(change, "authentication_failed"));
+  return change.finish(declineAnswer(change.subject, "authentication_failed", context.request_id));
 }
 
 function advance(change: PaymentChange, to: PaymentStatus, base_url: string): void {

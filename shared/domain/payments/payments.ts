@@ -11,7 +11,6 @@ import type {
   Payment,
 } from "../../schema/payment.ts";
 import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
-import { ApiError } from "../../core/errors.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Store } from "../../store/store.ts";
 import { readRefund } from "../changes/read_resource.ts";
@@ -51,47 +50,23 @@ export interface Payments {
   reset(request: ServiceRequest): Promise<Reply>;
 }
 
+/** The operations that a provider takes part in. Live keys and sandboxes have one set each. */
+export type LivePayments = Pick<Payments, "create" | "capture" | "cancel" | "refund">;
+
 /** Creates the operations over a store. */
 export function createPayments(
-  options: { store: Store; changes: ChangeWriter; base_url: string },
+  options: { store: Store; changes: ChangeWriter; live: LivePayments; base_url: string },
 ): Payments {
-  const { store, changes, base_url } = options;
+  const { store, changes, live, base_url } = options;
   const resets = new KeyedQueue();
+  const sandbox = sandboxPayments(changes, base_url);
+  const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
-      changes.create(
-        request,
-        () =>
-          sandboxOnly(
-            request,
-            decideCreate(body, { ...request.context, base_url, decline_is_error }),
-          ),
-      ),
-
-    capture: (request, id, body) =>
-      changes.change<Payment>(
-        request,
-        "payments",
-        id,
-        (payment) => sandboxOnly(request, decideCapture(payment, body, request.context)),
-      ),
-
-    cancel: (request, id) =>
-      changes.change<Payment>(
-        request,
-        "payments",
-        id,
-        (payment) => sandboxOnly(request, decideCancel(payment, request.context)),
-      ),
-
-    refund: (request, id, body) =>
-      changes.change<Payment>(
-        request,
-        "payments",
-        id,
-        (payment) =>
-          sandboxOnly(request, decideRefund(payment, amountOf(body), body, request.context)),
-      ),
+      of(request).create(request, body, decline_is_error),
+    capture: (request, id, body) => of(request).capture(request, id, body),
+    cancel: (request, id) => of(request).cancel(request, id),
+    refund: (request, id, body) => of(request).refund(request, id, body),
 
     advance: (request, id, { to }) =>
       changes.change<Payment>(
@@ -136,13 +111,37 @@ export function createPayments(
   };
 }
 
-/** Refuses a change with a live key. */
-function sandboxOnly<T>({ context }: ServiceRequest, change: T): T {
-  if (context.livemode) {
-    throw new ApiError(
-      "provider_not_configured",
-      "No live payment provider is configured: use a test key",
-    );
-  }
-  return change;
+/** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
+function sandboxPayments(changes: ChangeWriter, base_url: string): LivePayments {
+  return {
+    create: (request, body, decline_is_error) =>
+      changes.create(
+        request,
+        () => decideCreate(body, { ...request.context, base_url, decline_is_error }),
+      ),
+
+    capture: (request, id, body) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideCapture(payment, body, request.context),
+      ),
+
+    cancel: (request, id) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideCancel(payment, request.context),
+      ),
+
+    refund: (request, id, body) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideRefund(payment, amountOf(body), body, request.context),
+      ),
+  };
 }

@@ -10,7 +10,7 @@ import type { FailureCode, Payment } from "../../schema/payment.ts";
 import type { CreateRefundBody, Refund, RefundStatus } from "../../schema/refund.ts";
 import type { Change } from "../../store/commit_rows.ts";
 import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
-import type { RequestContext } from "../changes/event.ts";
+import type { EventContext, RequestContext } from "../changes/event.ts";
 import { answerOnly, ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { FAILURES } from "./settlement.ts";
@@ -149,7 +149,12 @@ export function sampleRefund(
   return status === "completed" ? { ...refund, status, payment_status: "refunded" } : refund;
 }
 
-function beginRefund(change: PaymentChange, amount_minor: number, body: RefundInput): Refund {
+/** Adds a pending refund to a change. */
+export function beginRefund(
+  change: PaymentChange,
+  amount_minor: number,
+  body: RefundInput,
+): Refund {
   const { subject: payment, context } = change;
   const refund = newRefund(payment, amount_minor, body, context);
   change.addRefundEvent("refund.created", refund, {
@@ -162,7 +167,7 @@ function newRefund(
   payment: Payment,
   amount_minor: number,
   body: RefundInput,
-  context: RequestContext,
+  context: EventContext,
 ): Refund {
   const at = formatTime(context.at_ms);
   return {

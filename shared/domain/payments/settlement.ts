@@ -131,12 +131,7 @@ export function winDispute(change: PaymentChange): void {
 }
 
 /** Makes the 402 of a declined payment, which contains the payment. */
-export function declineAnswer(change: PaymentChange, code: DeclineCode): Answer {
-  return {
-    status: 402,
-    body: renderError(
-      new ApiError(code, DECLINES[code], { payment: change.subject }),
-      change.context.request_id,
-    ),
-  };
+export function declineAnswer(payment: Payment, code: DeclineCode, request_id: string): Answer {
+  const error = new ApiError(code, DECLINES[code], { payment });
+  return { status: error.status, body: renderError(error, request_id) };
 }

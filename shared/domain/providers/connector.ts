@@ -6,7 +6,13 @@
 
 import type { DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp } from "../../core/vocabulary.ts";
-import type { FailureCode, MethodKind, NextAction, Payment } from "../../schema/payment.ts";
+import type {
+  FailureCode,
+  MethodKind,
+  NextAction,
+  Payment,
+  ShownCard,
+} from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 
@@ -92,6 +98,12 @@ export interface Fact {
   decline_code?: DeclineCode;
   /** The reason of a failure. */
   failure_code?: FailureCode;
+  /** The transaction on chain. */
+  tx_hash?: string;
+  /** The bank's code of a return, such as `R01`. */
+  return_code?: string;
+  /** The card behind the token, for a payment by card. */
+  card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */
   next_action?: NextAction;
 }
@@ -103,7 +115,9 @@ export type UnknownReason =
   | "server_error"
   | "garbage"
   | "in_progress"
-  | "rate_limited";
+  | "rate_limited"
+  /** The provider does not accept our secret. */
+  | "unauthorized";
 
 /** A provider's reply to a call. */
 export type ProviderReply =

@@ -3,7 +3,6 @@
  */
 
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
-import { ApiError } from "../../core/errors.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
@@ -15,20 +14,16 @@ export interface Transfers {
   advance(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
 }
 
+/** The operations of live keys, whose transfers a provider makes. */
+export type LiveTransfers = Pick<Transfers, "create">;
+
 /** Creates the operations over a writer of changes. */
-export function createTransfers(changes: ChangeWriter): Transfers {
+export function createTransfers(changes: ChangeWriter, live: LiveTransfers): Transfers {
   return {
     create: (request, body) =>
-      changes.create(request, () => {
-        const change = decideTransfer(body, request.context);
-        if (request.context.livemode) {
-          throw new ApiError(
-            "provider_not_configured",
-            "No live payment provider is configured: use a test key",
-          );
-        }
-        return change;
-      }),
+      request.context.livemode
+        ? live.create(request, body)
+        : changes.create(request, () => decideTransfer(body, request.context)),
 
     cancel: (request, id) =>
       changes.change<Transfer>(
