@@ -7,6 +7,7 @@ import type { EventType } from "../schema/event_type.ts";
 import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** An HTTP answer as text, which the service sends, stores and replays unchanged. */
 export interface Answer {
@@ -92,6 +93,27 @@ export interface EventRow {
   body: string;
 }
 
+/** A row of `pay.provider_calls`: a call to a provider, which is committed before it is sent. */
+export interface CallRow {
+  /** `pc_…` */
+  id: string;
+  op: ProviderOp;
+  /** The payment or transfer. */
+  subject_id: string;
+  refund_id: string | null;
+  /** Chooses the account of a new payment or transfer. */
+  method_kind: MethodKind;
+  amount_minor: number;
+  currency: string;
+  request: CallRequest;
+  /** True: a decline is answered with 402. */
+  decline_is_error: boolean;
+  /** How long the request holds the call while it sends it. The worker takes it over then. */
+  lease_ms: number;
+  /** The worker sends the call after this time; null: the request sends it at once. */
+  delay_ms: number | null;
+}
+
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
   /** The answer to the request, which is stored under its idempotency key. */
@@ -105,4 +127,9 @@ export interface Change {
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];
+  /** At most one. The idempotency key of the request is then claimed with the status 102. */
+  calls: CallRow[];
 }
+
+/** The rows that `pay.commit` and `pay.record` write. */
+export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;

@@ -127,6 +127,7 @@ export class ChangeBuilder<T extends Subject> {
       refunds: this.#refunds,
       ledger: this.#ledger,
       events: this.#events,
+      calls: [],
     };
   }
 
@@ -146,6 +147,7 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     refunds: [],
     ledger: [],
     events: [],
+    calls: [],
   };
 }
 
