@@ -22,7 +22,9 @@ export type IdPrefix =
   | "txn_"
   | "key_"
   | "req_"
-  | "env_";
+  | "env_"
+  | "pac_"
+  | "pc_";
 
 /**
  * Makes the next id of one change.

@@ -48,17 +48,6 @@ export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
 /** Ways in which a payment by card is captured. */
 export const CAPTURE_METHODS = ["automatic", "manual"] as const;
 
-/** Operations that the service asks of a provider. Only the sandbox has `expire`. */
-export const PROVIDER_OPS = [
-  "authorize",
-  "capture",
-  "cancel",
-  "refund",
-  "transfer",
-  "expire",
-] as const;
-export type ProviderOp = typeof PROVIDER_OPS[number];
-
 /** Networks that a wallet may name (contract §2). */
 export const NETWORKS = [
   "ethereum",

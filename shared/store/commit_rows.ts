@@ -5,10 +5,10 @@
 
 import type { EventType } from "../schema/event_type.ts";
 import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
-import type { ProviderOp } from "../core/vocabulary.ts";
 import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** An HTTP answer as text, which the service sends, stores and replays unchanged. */
 export interface Answer {
@@ -96,25 +96,6 @@ export interface MovementRow {
   created_at: string;
 }
 
-/** A call of a provider, for `pay.provider_calls`. */
-export interface CallRow {
-  id: string;
-  op: ProviderOp;
-  subject_id: string;
-  refund_id: string | null;
-  method_kind: MethodKind;
-  amount_minor: number;
-  currency: string;
-  /** What the connector needs besides the subject: a token, never a card number. */
-  request: { token?: string };
-  /** True: a decline answers 402. */
-  decline_is_error: boolean;
-  /** Time for which the request has the call to itself; null: the worker makes it. */
-  lease_ms: number | null;
-  /** Time until the worker makes the call; null: the request makes it now. */
-  delay_ms: number | null;
-}
-
 /** A row of `pay.events`. */
 export interface EventRow {
   id: string;
@@ -125,6 +106,27 @@ export interface EventRow {
   /** The ids of its deliveries without the last character, which the database adds. */
   delivery_id: string;
   body: string;
+}
+
+/** A row of `pay.provider_calls`: a call to a provider, which is committed before it is sent. */
+export interface CallRow {
+  /** `pc_…` */
+  id: string;
+  op: ProviderOp;
+  /** The payment or transfer. */
+  subject_id: string;
+  refund_id: string | null;
+  /** Chooses the account of a new payment or transfer. */
+  method_kind: MethodKind;
+  amount_minor: number;
+  currency: string;
+  request: CallRequest;
+  /** True: a decline is answered with 402. */
+  decline_is_error: boolean;
+  /** How long the request holds the call while it sends it. The worker takes it over then. */
+  lease_ms: number;
+  /** The worker sends the call after this time; null: the request sends it at once. */
+  delay_ms: number | null;
 }
 
 /** A decided change, which the database writes whole in one transaction or not at all. */
@@ -140,7 +142,10 @@ export interface Change {
   /** New refunds, and refunds whose status has changed. */
   refunds: RefundRow[];
   ledger: MovementRow[];
-  /** Calls that the change claims. The commit precedes each call. */
-  calls: CallRow[];
   events: EventRow[];
+  /** At most one. The idempotency key of the request is then claimed with the status 102. */
+  calls: CallRow[];
 }
+
+/** The rows that `pay.commit` and `pay.record` write. */
+export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;

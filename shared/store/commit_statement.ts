@@ -1,6 +1,6 @@
 /** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
-import type { Change } from "./commit_rows.ts";
+import type { Change, ChangedRows } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
 /** A change with the access of its request. */
@@ -13,7 +13,8 @@ export interface RequestedChange {
 /** The statement. The benchmark runs the same text with pgbench. */
 export const COMMIT = `select * from pay.commit(
   p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_patience_ms => $7::int)`;
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text,
+  p_patience_ms => $8::int)`;
 
 /**
  * Returns the parameters of `COMMIT`.
@@ -23,13 +24,7 @@ export function commitParameters(
   list: readonly RequestedChange[],
   patience_ms: number | null,
 ): (string | number | null)[] {
-  const numbered = <T>(rowsOf: (change: Change) => readonly (T | null)[]) => {
-    const rows: (T & { n: number })[] = [];
-    for (const [i, { change }] of list.entries()) {
-      for (const row of rowsOf(change)) if (row !== null) rows.push({ n: i + 1, ...row });
-    }
-    return rows.length === 0 ? "[]" : JSON.stringify(rows);
-  };
+  const decided = list.map(({ change }) => change);
   const changes = list.map(({ access, change, idempotency }, i) => ({
     ...keyedRequest(access, idempotency, change.answer, i),
     ...(change.expects && {
@@ -39,13 +34,33 @@ export function commitParameters(
   }));
   return [
     JSON.stringify(changes),
-    numbered(({ payment }) => [payment]),
-    numbered(({ transfer }) => [transfer]),
-    numbered(({ refunds }) => refunds),
-    numbered(({ ledger }) => ledger),
-    numbered(({ events }) => events),
+    ...changeParameters(decided),
+    numberedRows(decided, ({ calls }) => calls),
     patience_ms,
   ];
+}
+
+/** Returns the parameters with the rows of changes, which `pay.commit` and `pay.record` share. */
+export function changeParameters(list: readonly ChangedRows[]): string[] {
+  return [
+    numberedRows(list, ({ payment }) => [payment]),
+    numberedRows(list, ({ transfer }) => [transfer]),
+    numberedRows(list, ({ refunds }) => refunds),
+    numberedRows(list, ({ ledger }) => ledger),
+    numberedRows(list, ({ events }) => events),
+  ];
+}
+
+/** Returns rows as JSON text. `n` of a row is the place of its change in the list, from 1. */
+function numberedRows<From, Row>(
+  list: readonly From[],
+  rowsOf: (change: From) => readonly (Row | null)[],
+): string {
+  const rows: (Row & { n: number })[] = [];
+  for (const [i, change] of list.entries()) {
+    for (const row of rowsOf(change)) if (row !== null) rows.push({ n: i + 1, ...row });
+  }
+  return rows.length === 0 ? "[]" : JSON.stringify(rows);
 }
 
 /** Estimates the number of characters of a change. */

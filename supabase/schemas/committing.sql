@@ -9,13 +9,17 @@
 --           committed
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
+--           unconfigured (no provider is configured for the call of the change)
+--           in_progress also while another call of the payment has no result (provider_calls.sql)
 -- remaining: how many requests the rate limits of the key and of its environment still allow, the
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
 -- expired, resetting).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
 -- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
--- stripes of totals (pay.record_movements). No transaction waits for one kind while it holds a
+-- stripes of totals (pay.record_movements). pay.record locks calls and facts of providers after
+-- transfers; a commit waits for neither, because it only adds calls of payments and transfers that
+-- it has locked or made. No transaction waits for one kind while it holds a
 -- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
 -- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
 -- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
@@ -275,9 +279,15 @@ $$;
 -- p_ledger        as pay.record_movements takes it
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character
+-- p_calls         [{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request,
+--                 decline_is_error, lease_ms, delay_ms}], the calls to providers. With delay_ms the
+--                 worker sends the call after that time; otherwise the request holds it for
+--                 lease_ms. The idempotency key of such a change is claimed with the status 102,
+--                 and pay.record stores the answer
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
--- n is the place of a row's change in the list. deliveries is the number of deliveries that the
--- whole list made due.
+-- n is the place of a row's change in the list. detail is JSON text for a change with a call:
+-- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that
+-- the whole list made due.
 create or replace function pay.commit(
   p_changes text,
   p_payments text,
@@ -285,11 +295,12 @@ create or replace function pay.commit(
   p_refunds text,
   p_ledger text,
   p_events text,
+  p_calls text default '[]',
   p_patience_ms integer default null
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, deliveries bigint
+  body text, detail text, deliveries bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -305,6 +316,8 @@ declare
   v_moved integer[] := '{}';
   v_won integer[];
   v_environments text[];
+  v_providers jsonb;
+  v_details text[];
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -317,6 +330,10 @@ begin
       select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
       where c.expects_id is not null);
     v_found := pay.lock_subjects(v_changes, v_found);
+  end if;
+  if p_calls <> '[]' then
+    select f.p_found, f.providers into v_found, v_providers
+    from pay.find_providers(p_calls::json, v_found) f;
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
@@ -336,6 +353,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_calls <> '[]' then
+      v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
+    end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
@@ -343,9 +363,9 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_deliveries
+      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
     from unnest(v_found) f;
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;

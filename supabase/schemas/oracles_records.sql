@@ -186,13 +186,15 @@ where right(e.request, 24) <> '"idempotency_key":null}}'
     select from (
       select environment_id,
         request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
-        case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
+        case when status = 102 then null
+          when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
       offset 0
     ) k
     where k.environment_id = e.environment_id and k.request = e.request
-      and k.subject_id = e.subject_id
+      -- A request that waits for a provider has no answer yet.
+      and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.oracle_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';

@@ -138,9 +138,9 @@ export class ChangeBuilder<T extends Subject> {
       method_kind: "method_kind" in this.#subject ? this.#subject.method_kind : "card",
       amount_minor,
       currency,
-      request: {},
+      request: { token: null, return_url: null },
       decline_is_error: false,
-      lease_ms: null,
+      lease_ms: 0,
       delay_ms: null,
       ...call,
     });

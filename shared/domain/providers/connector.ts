@@ -4,17 +4,14 @@
  * fact, whoever reports it: the answer of a call, a notification, a poll or a look.
  */
 
-import type { DeclineCode } from "../../core/errors.ts";
-import type { ProviderOp } from "../../core/vocabulary.ts";
-import type {
-  FailureCode,
-  MethodKind,
-  NextAction,
-  Payment,
-  ShownCard,
-} from "../../schema/payment.ts";
+import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
+import type { ProviderOp } from "../../store/provider_call.ts";
+import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
+
+export type { ProviderOp } from "../../store/provider_call.ts";
+export type { Fact, FactOp, FactState, ProviderTotal } from "../../store/provider_rows.ts";
 
 /** An account at a provider, which the operator has configured. */
 export interface ProviderAccount {
@@ -56,58 +53,6 @@ export interface ProviderCall {
   created_at_ms: number;
 }
 
-/** States that a fact reports. */
-export type FactState =
-  | "pending"
-  | "requires_action"
-  | "authorized"
-  | "succeeded"
-  | "declined"
-  | "failed"
-  | "cancelled"
-  | "returned"
-  | "disputed"
-  | "dispute_won"
-  | "dispute_lost"
-  | "reorged";
-
-/** The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. */
-export type FactOp = ProviderOp | "dispute" | "fee" | "payout";
-
-/** A report of a provider: something has happened. */
-export interface Fact {
-  account_id: string;
-  /** Object and state at the provider, such as `pi_1:succeeded`: unique in the account. */
-  reference: string;
-  op: FactOp;
-  state: FactState;
-  /** Our payment or transfer, if the provider's object names it. */
-  subject_id: string | null;
-  /** Our refund, if the provider's object names it. */
-  refund_id: string | null;
-  /** The provider's id of the payment or transfer. It finds the subject if `subject_id` is null. */
-  provider_reference: string | null;
-  amount_minor: number;
-  /** Upper case. */
-  currency: string;
-  /** The time at the provider, RFC 3339. */
-  at: string;
-  /** False: the provider's object belongs to a test mode and moves no money. */
-  livemode: boolean;
-  /** The reason of a decline. */
-  decline_code?: DeclineCode;
-  /** The reason of a failure. */
-  failure_code?: FailureCode;
-  /** The transaction on chain. */
-  tx_hash?: string;
-  /** The bank's code of a return, such as `R01`. */
-  return_code?: string;
-  /** The card behind the token, for a payment by card. */
-  card?: ShownCard;
-  /** The next step of the payer, for `requires_action`. */
-  next_action?: NextAction;
-}
-
 /** Why the result of a call is unknown. */
 export type UnknownReason =
   | "timeout"
@@ -129,14 +74,6 @@ export type ProviderReply =
   | { refused: "provider_refused" | "invalid_parameter"; message: string; param?: string }
   /** A look found no trace of the call. */
   | { absent: true };
-
-/** Movements of one day at the provider, in one currency. */
-export interface ProviderTotal {
-  /** Upper case. */
-  currency: string;
-  /** Sum of all balance movements in minor units, after fees; payouts count as negative. */
-  net_minor: number;
-}
 
 /** A connector of one kind of provider. It keeps no state, and no method repeats a request. */
 export interface Connector {
