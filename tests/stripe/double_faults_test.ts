@@ -3,8 +3,10 @@
 import assert from "node:assert/strict";
 import Stripe from "stripe";
 import { freePort } from "../support/common/free_port.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 import { assertLost, doubleTest } from "../support/stripe/double_case.ts";
+import { Journal } from "../support/stripe/journal.ts";
 import { signatureHeader } from "../support/stripe/notifications.ts";
 
 doubleTest("an idempotency key keeps the first answer, also after a kill", async (given) => {
@@ -58,6 +60,21 @@ doubleTest("a kill between localstripe's work and the commit leaves a capture po
   await assertLost(capture());
   await double.restart();
   assert.equal((await capture()).body.status, "succeeded");
+});
+
+Deno.test("Journal cuts off a torn line, and continues after the last whole one", async () => {
+  await withTemporaryFolder(async (path) => {
+    const object = { id: "pi_1", object: "payment_intent", created: 1 };
+    const commit = (id: string) =>
+      new Journal(path).commit({ owner: "sk_test_1", objects: [{ ...object, id }] });
+    commit("pi_1");
+    await Deno.writeTextFile(path, '{"owner":"sk_test_1","objects":[{"id":"pi_2"', {
+      append: true,
+    });
+    commit("pi_3");
+    const found = new Journal(path).list("sk_test_1", "payment_intent").map(({ id }) => id);
+    assert.deepEqual(found, ["pi_1", "pi_3"]);
+  });
 });
 
 doubleTest("faults take the place of answers", async ({ create, double, books }) => {

@@ -64,9 +64,15 @@ for (const [token, brand] of [["pm_card_mastercard", "mastercard"], ["pm_card_am
 for (
   const [name, form, status, code] of [
     ["an unknown parameter", { no_such: "1" }, 400, "parameter_unknown"],
+    [
+      "the parameter payment_method_types",
+      { "payment_method_types[]": "card" },
+      400,
+      "payment_method_types_no_longer_supported",
+    ],
     ["an unknown token", { payment_method: "pm_unknown" }, 400, "resource_missing"],
     ["no token", { payment_method: "" }, 400, "resource_missing"],
-    ["no return_url", { return_url: "", "payment_method_types[]": "" }, 400, undefined],
+    ["no return_url", { return_url: "", "allowed_payment_method_types[]": "" }, 400, undefined],
     ["an amount of 0", { amount: "0" }, 400, "parameter_invalid_integer"],
     [
       "3-D Secure off session",

@@ -30,7 +30,7 @@ export const CARD_FORM = {
   confirm: "true",
   capture_method: "automatic",
   payment_method: "pm_card_visa",
-  "payment_method_types[]": "card",
+  "allowed_payment_method_types[]": "card",
   return_url: "https://shop.example/back",
 };
 
