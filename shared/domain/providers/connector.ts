@@ -61,8 +61,10 @@ export type UnknownReason =
   | "garbage"
   | "in_progress"
   | "rate_limited"
-  /** The provider does not accept our secret. */
-  | "unauthorized";
+  /** The secret is missing, or the provider refuses it. */
+  | "unauthorized"
+  /** The provider has answered another request under this idempotency key. */
+  | "idempotency_conflict";
 
 /** A provider's reply to a call. */
 export type ProviderReply =

@@ -17,7 +17,7 @@ import {
 } from "./work.ts";
 
 const PARAMETERS =
-  /^(amount|currency|payment_method|allowed_payment_method_types\[\d*\]|confirm|capture_method|return_url|off_session|description|expand\[\d*\]|metadata\[.+\])$/;
+  /^(amount|currency|payment_method|allowed_payment_method_types\[\d*\]|confirm|capture_method|return_url|error_on_requires_action|off_session|description|expand\[\d*\]|metadata\[.+\])$/;
 const MAX_AMOUNT = 99_999_999;
 const UNAUTHENTICATED = "payment_intent_authentication_failure";
 /** The fee of this double: 1.5 % and 25 minor units. */
@@ -52,7 +52,9 @@ export async function createPayment(work: Work, form: Form): Promise<Outcome> {
   work.event("payment_intent.created", intent);
   if (status === 402) return decline(work, intent, token.decline);
   if (body.status !== "requires_action") return charge(work, intent);
-  if (form.off_session === "true") return decline(work, intent, "authentication_required");
+  if ((form.off_session === "true" || form.error_on_requires_action === "true")) {
+    return decline(work, intent, "authentication_required");
+  }
   const url = `${work.public_url}/authenticate/${intent.id}`;
   intent.status = "requires_action";
   intent.next_action = form.return_url
