@@ -104,6 +104,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const provider_accounts = new ProviderAccounts(
     findConnector,
     settings.provider_secret ?? (() => undefined),
+    settings.base_url.startsWith("http://"),
   );
   const { provider_deadline_ms: deadline_ms } = settings;
   const runner = new CallRunner({

@@ -27,7 +27,9 @@ export function requestOf(environment_id: string, call: ProviderCall): StripeReq
     return { method: "POST", path, fields, key: call.id };
   };
   if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
-  if (call.op === "transfer") return refusal("An account at Stripe makes no transfers here");
+  if (call.op === "transfer" || call.op === "expire") {
+    return refusal("An account at Stripe makes payments and refunds only");
+  }
   const payment = call.provider_reference;
   if (payment === null) return refusal("The payment has no reference at Stripe");
   switch (call.op) {

@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import { ApiError } from "../../core/errors.ts";
+import { ApiError, type DeclineCode } from "../../core/errors.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
@@ -245,7 +245,7 @@ function answerOf(
 ): Answer {
   if (call.refund) return { status: 201, body: refund_body ?? JSON.stringify(call.refund) };
   if (subject.object === "payment" && subject.status === "declined" && call.decline_is_error) {
-    return declineAnswer(subject, subject.failure_code as never, call.request_id);
+    return declineAnswer(subject, subject.failure_code as DeclineCode, call.request_id);
   }
   const is_new = call.op === "authorize" || call.op === "transfer";
   return { status: is_new ? 201 : 200, body: JSON.stringify(subject) };

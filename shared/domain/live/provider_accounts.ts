@@ -26,10 +26,13 @@ const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 export class ProviderAccounts {
   readonly #find: ConnectorFinder;
   readonly #read: SecretReader;
+  readonly #is_local: boolean;
 
-  constructor(find: ConnectorFinder, read: SecretReader) {
+  /** @param is_local true: a provider may run on the own machine */
+  constructor(find: ConnectorFinder, read: SecretReader, is_local: boolean) {
     this.#find = find;
     this.#read = read;
+    this.#is_local = is_local;
   }
 
   /**
@@ -39,6 +42,9 @@ export class ProviderAccounts {
   open(stored: StoredAccount): ReadyAccount | string {
     const connector = this.#find(stored.connector);
     if (!connector) return `there is no connector "${stored.connector}"`;
+    if (isOnLoopback(stored) && !this.#is_local) {
+      return '"base_url" on the own machine is for a local start only';
+    }
     const { secret_name, notification_secret_names, ...account } = stored;
     const secret = secret_name === null ? null : this.#secret(secret_name);
     if (secret_name !== null && secret === null) return `the variable ${secret_name} is not set`;
@@ -66,12 +72,16 @@ type Facts = { facts: readonly [Fact, ...Fact[]] };
  * provider is a double, whose objects have any mode.
  */
 export function inOurMode(
-  { settings }: Pick<StoredAccount, "settings">,
+  account: Pick<StoredAccount, "settings">,
   { facts: [first, ...others] }: Facts,
   livemode: boolean,
 ): Facts {
-  const url = settings.base_url === undefined ? null : URL.parse(settings.base_url);
-  if (!url || !isLoopback(url.hostname)) return { facts: [first, ...others] };
+  if (!isOnLoopback(account)) return { facts: [first, ...others] };
   const ours = (fact: Fact): Fact => ({ ...fact, livemode });
   return { facts: [ours(first), ...others.map(ours)] };
+}
+
+function isOnLoopback({ settings }: Pick<StoredAccount, "settings">): boolean {
+  const url = settings.base_url === undefined ? null : URL.parse(settings.base_url);
+  return url !== null && isLoopback(url.hostname);
 }

@@ -11,7 +11,7 @@ import { readPayment, readRefund } from "../changes/read_resource.ts";
 import type { Fact } from "../providers/connector.ts";
 import { applyPayout } from "./apply_fact.ts";
 import type { CallRunner } from "./call_runner.ts";
-import { applyToSubject, type OwnCall, recordOf } from "./decide_result.ts";
+import { applyToSubject, decideResult, type OwnCall, recordOf } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
 /** Pieces of work that one turn claims and does concurrently. */
@@ -118,7 +118,13 @@ export class ProviderWorker {
     const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, subject.livemode);
     const effect = applyToSubject(subject, refund, ours, context);
     if (effect.outcome === "wait") return;
-    await store.record([recordOf(environment_id, fact, effect)]);
+    const is_result = work.call !== null && work.call.state !== "settled" &&
+      effect.outcome !== "finding";
+    // The fact is also the result of the call, whose request may wait for it or be dead.
+    const record = is_result
+      ? decideResult(ownCall(work), { facts: [ours] }, context).record
+      : recordOf(environment_id, ours, effect);
+    await store.record([record]);
   }
 
   /** Looks at a payment that is still open, and stores what the provider says as facts. */
