@@ -77,7 +77,6 @@ export interface StripeDouble {
   close(): Promise<void>;
 }
 
-/** Whether localstripe is missing. In CI its tests run nevertheless, and fail. */
 const is_missing = !await hasLocalstripe();
 /** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
 export const no_stripe_double = is_missing && Deno.env.get("CI") === undefined;
