@@ -5,8 +5,8 @@ import { until } from "../support/common/until.ts";
 import { type DoubleCase, doubleTest } from "../support/stripe/double_case.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
 
-const PAYMENTS = 240;
-const KILLS = 18;
+const PAYMENTS = 120;
+const KILLS = 9;
 /** Every third kill ends localstripe; the others end the double's process. */
 const ENGINE_EVERY = 3;
 const CONCURRENCY = 8;

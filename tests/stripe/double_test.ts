@@ -238,12 +238,12 @@ doubleTest("a dispute takes the money with a fee, and returns it when won", asyn
 doubleTest("lists filter by time and type, and refuse unknown filters", async (given) => {
   const { create, get, books } = given;
   await create();
-  const [{ created }] = (await books()).payment_intent as [StripeObject];
   const count = async (path: string) => idsOf(await get(path)).length;
-  for (const list of ["payment_intents", "balance_transactions"]) {
-    assert.equal(await count(`${list}?created[gte]=${created}&created[lt]=${created + 1}`), 1);
-    assert.equal(await count(`${list}?created[gte]=${created + 1}`), 0);
-    assert.equal(await count(`${list}?created[lt]=${created}`), 0);
+  const { payment_intent, balance_transaction } = await books();
+  for (const { object, created } of [...payment_intent, ...balance_transaction]) {
+    assert.equal(await count(`${object}s?created[gte]=${created}&created[lt]=${created + 1}`), 1);
+    assert.equal(await count(`${object}s?created[gte]=${created + 1}`), 0);
+    assert.equal(await count(`${object}s?created[lt]=${created}`), 0);
   }
   assert.equal(await count("events?types[]=charge.succeeded&types[]=charge.failed"), 1);
   assert.equal((await get("payment_intents?no_such=1")).body.error.code, "parameter_unknown");

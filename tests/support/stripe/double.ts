@@ -16,8 +16,8 @@ const PYTHON = Deno.env.get("LOCALSTRIPE_PYTHON") || "python3";
 const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
 /**
  * localstripe's own command listens on every address, and writes its store to one file of the
- * system's temporary folder after each change. Here it serves loopback and keeps the newest objects:
- * it reads its whole store for each answer, so it is slow with thousands of them.
+ * system's temporary folder after each change. Here it serves loopback and keeps only the newest
+ * objects, because it reads its whole store for each answer.
  */
 const SERVE = `
 import sys
@@ -77,7 +77,6 @@ export interface StripeDouble {
   close(): Promise<void>;
 }
 
-/** Whether localstripe is missing. In CI its tests run nevertheless, and fail. */
 const is_missing = !await hasLocalstripe();
 /** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
 export const no_stripe_double = is_missing && Deno.env.get("CI") === undefined;

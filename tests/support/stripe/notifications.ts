@@ -69,17 +69,20 @@ export class Notifier {
       if (this.journal.notified.has(event.id)) continue;
       if (reverse_ms === 0) this.#start(event);
       else if (this.#collected.push(event) === 1) {
-        setTimeout(() => {
-          for (const last of this.#collected.splice(0).reverse()) this.#start(last);
-        }, reverse_ms);
+        setTimeout(() => this.#sendReversed(), reverse_ms);
       }
     }
   }
 
-  #start(event: StripeObject): void {
-    for (let copy = 0; copy < this.#settings.copies; copy++) {
-      setTimeout(() => this.#attempt(event, 1), this.#settings.delay_ms);
-    }
+  /** Sends each event after the first attempt of the one before, so that they arrive reversed. */
+  async #sendReversed(): Promise<void> {
+    for (const event of this.#collected.splice(0).reverse()) await this.#start(event);
+  }
+
+  async #start(event: StripeObject): Promise<void> {
+    const { copies, delay_ms } = this.#settings;
+    if (delay_ms > 0) await new Promise((resolve) => setTimeout(resolve, delay_ms));
+    await Promise.all(Array.from({ length: copies }, () => this.#attempt(event, 1)));
   }
 
   async #attempt(event: StripeObject, attempt: number): Promise<void> {

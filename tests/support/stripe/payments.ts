@@ -16,8 +16,19 @@ import {
   type Work,
 } from "./work.ts";
 
-const PARAMETERS =
-  /^(amount|currency|payment_method|allowed_payment_method_types\[\d*\]|confirm|capture_method|return_url|error_on_requires_action|off_session|description|expand\[\d*\]|metadata\[.+\])$/;
+const PARAMETERS = [
+  "amount",
+  "currency",
+  "payment_method",
+  "allowed_payment_method_types[]",
+  "confirm",
+  "capture_method",
+  "return_url",
+  "error_on_requires_action",
+  "off_session",
+  "description",
+  "expand[]",
+];
 const MAX_AMOUNT = 99_999_999;
 const UNAUTHENTICATED = "payment_intent_authentication_failure";
 /** The fee of this double: 1.5 % and 25 minor units. */
@@ -52,7 +63,7 @@ export async function createPayment(work: Work, form: Form): Promise<Outcome> {
   work.event("payment_intent.created", intent);
   if (status === 402) return decline(work, intent, token.decline);
   if (body.status !== "requires_action") return charge(work, intent);
-  if ((form.off_session === "true" || form.error_on_requires_action === "true")) {
+  if (form.off_session === "true" || form.error_on_requires_action === "true") {
     return decline(work, intent, "authentication_required");
   }
   const url = `${work.public_url}/authenticate/${intent.id}`;
@@ -137,11 +148,15 @@ function tokenOf(work: Work, name = ""): Token | undefined {
 }
 
 function refuseForm(form: Form): Outcome | null {
+  const names = Object.keys(form).filter((name) => form[name] !== "")
+    .map((name) => name.replace(/\[\d+\]$/, "[]"));
   // Versions from 2026-09-30 on refuse this parameter. stripe-mock v0.203.0 is older, and takes it.
-  if (Object.keys(form).some((name) => name.startsWith("payment_method_types"))) {
+  if (names.includes("payment_method_types[]")) {
     return refuse({ code: "payment_method_types_no_longer_supported" });
   }
-  const unknown = Object.keys(form).find((name) => !PARAMETERS.test(name));
+  const unknown = names.find((name) =>
+    !PARAMETERS.includes(name) && !/^metadata\[.+\]$/.test(name)
+  );
   if (unknown) return refuse({ code: "parameter_unknown", param: unknown });
   const amount = Number(form.amount);
   if (!Number.isSafeInteger(amount) || amount < 1) {
@@ -150,8 +165,7 @@ function refuseForm(form: Form): Outcome | null {
   if (amount > MAX_AMOUNT) return refuse({ code: "amount_too_large", param: "amount" });
   if (!/^[a-z]{3}$/.test(form.currency ?? "")) return refuse({ param: "currency" });
   if (form.confirm !== "true") return refuse({ param: "confirm", message: "not in this double" });
-  const types = ["allowed_payment_method_types[]", "allowed_payment_method_types[0]"];
-  if (!form.return_url && !types.some((name) => form[name])) {
+  if (!form.return_url && !names.includes("allowed_payment_method_types[]")) {
     return refuse({ param: "return_url", message: "You must provide a `return_url`" });
   }
   return null;
