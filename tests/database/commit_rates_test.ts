@@ -18,7 +18,7 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
   const service = await startService();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const asked = async (idempotency_key: string, at_ms = LATER): Promise<Asked> => ({
-    change: await created(),
+    change: created(),
     key: service.key.text,
     rate_limits: RATE_LIMITS,
     idempotency_key,

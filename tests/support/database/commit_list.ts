@@ -9,7 +9,6 @@ import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import { decideCreate } from "../../../shared/domain/payments/create_payment.ts";
 import { decideRefund } from "../../../shared/domain/payments/refund_payment.ts";
-import { sandboxProvider } from "../../../shared/domain/providers/sandbox_provider.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
@@ -45,10 +44,9 @@ function newContext() {
 }
 
 /** Decides a new payment of 1000 that is completed. */
-export function created(): Promise<Change> {
+export function created(): Change {
   return decideCreate({ amount: 1000, currency: "EUR", outcome: "success" }, {
     ...newContext(),
-    provider: sandboxProvider,
     base_url: "http://localhost",
     decline_is_error: true,
   });
