@@ -22,16 +22,17 @@ const REFUNDED = "1 1 1 3";
 const NOTHING = "0 0 0 0";
 
 type Expected = [outcome: string, stored: string][];
-type Case = (service: TestService, sql: postgres.Sql) => Promise<[Asked[], Expected]>;
+type List = [Asked[], Expected];
+type Case = (service: TestService, sql: postgres.Sql) => List | Promise<List>;
 
 /** A case of one failing change between two valid ones. */
 function between(outcome: string, make: (service: TestService) => Promise<Partial<Asked>>): Case {
   return async (service) => {
     const key = service.key.text;
-    const good = async () => ({ change: created(), key });
-    const odd = { ...await good(), ...await make(service) };
+    const good = () => ({ change: created(), key });
+    const odd = { ...good(), ...await make(service) };
     return [
-      [await good(), odd, await good()],
+      [good(), odd, good()],
       [["committed", CREATED], [outcome, NOTHING], ["committed", CREATED]],
     ];
   };
@@ -105,14 +106,14 @@ const CASES: [name: string, run: Case][] = [
       [["committed", CREATED], ["stale", NOTHING], ["committed", CREATED]],
     ];
   }],
-  ["twins", async ({ key }) => {
+  ["twins", ({ key }) => {
     const asked = { key: key.text, idempotency_key: "twins" };
     return [
       [{ ...asked, change: created() }, { ...asked, change: created() }],
       [["committed", CREATED], ["replay", NOTHING]],
     ];
   }],
-  ["an idempotency key with two fingerprints", async ({ key }) => {
+  ["an idempotency key with two fingerprints", ({ key }) => {
     const asked = { key: key.text, idempotency_key: "two" };
     return [
       [
@@ -122,7 +123,7 @@ const CASES: [name: string, run: Case][] = [
       [["committed", CREATED], ["conflict", NOTHING]],
     ];
   }],
-  ["one idempotency key under two keys", async ({ key, other }) => [
+  ["one idempotency key under two keys", ({ key, other }) => [
     [
       { change: created(), key: key.text, idempotency_key: "shared" },
       { change: created(), key: other.text, idempotency_key: "shared", fingerprint: "b" },
