@@ -561,7 +561,7 @@ create view pay.oracle_refunds with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_refunds owner to pay_owner;
-comment on view pay.oracle_refunds is 'R5: the completed and the pending refunds of a payment add up to its amount_refunded and its amount_refunding, which together are at most its captured amount';
+comment on view pay.oracle_refunds is 'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) (

@@ -2017,7 +2017,7 @@ where (right(p.id, 26) >= (select pay.recent_suffix())
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
 comment on view pay.oracle_refunds is
-  'R5: the completed and the pending refunds of a payment add up to its amount_refunded and its amount_refunding, which together are at most its captured amount';
+  'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 create or replace view pay.oracle_outbox with (security_invoker = true) as
 select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
@@ -2205,14 +2205,18 @@ from (
   ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
-where (m.before is not null or m.sequence = 1
+where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.directly_before = 'refund.completed'
+      then m.type not in ('payment.partially_refunded', 'payment.refunded')
+    when m.before is null and m.sequence > 1
+      then right(m.subject_id, 26) >= (select pay.recent_suffix())
     when m.type in ('payment.partially_refunded', 'payment.refunded')
-      and m.before <> 'payment.chargeback' and m.directly_before <> 'refund.completed' then true
+      and m.before <> 'payment.chargeback' then true
     else not exists (
       select from (values
         (null, '{payment.created,transfer.created}'::text[]),
@@ -2240,11 +2244,11 @@ create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
   select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
-    amount_disputed, currency, updated_at, body, 'payment.' as kind
+    amount_disputed, amount_released, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, null, null, currency, updated_at,
-    body, 'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, null, currency,
+    updated_at, body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -2274,6 +2278,10 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
       and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
     or position('"amount_disputed":' in x.body) > 0
       and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' in x.body) > 0
+      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+      and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+        or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is

@@ -201,7 +201,8 @@ begin
 end
 $$;
 
--- Writes the refunds of the committed changes, new ones and those whose status has changed. Internal.
+-- Writes the refunds of the committed changes: new ones, and those whose status has changed.
+-- Internal.
 create or replace function pay.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
@@ -270,10 +271,10 @@ $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
 --                 are null for a create
--- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
---                   amount_disputed, currency, method_kind, reference, sequence, created_at,
---                   updated_at, body}]; release 1.0.0 sends no amount_refunding, amount_released
---                   and amount_disputed
+-- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
+--                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
+--                   created_at, updated_at, body}]; release 1.0.0 sends no
+--                   amount_refunding, amount_released and amount_disputed
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
 -- p_ledger        as pay.record_movements takes it

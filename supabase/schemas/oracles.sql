@@ -134,7 +134,7 @@ where (right(p.id, 26) >= (select pay.recent_suffix())
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
 comment on view pay.oracle_refunds is
-  'R5: the completed and the pending refunds of a payment add up to its amount_refunded and its amount_refunding, which together are at most its captured amount';
+  'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 -- The rows of one oracle, without retired environments, from which retention deletes rows table by
 -- table. Internal.

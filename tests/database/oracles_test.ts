@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
 import {
   addEndpoint,
@@ -223,8 +224,8 @@ const OLD_BREAKS: typeof BREAKS = [
     ["oracle_refund_bodies"],
   ],
   [
-    "a missing refund event of today",
-    `delete from pay.events where environment_id = $1 and type = 'refund.completed'`,
+    "missing refund events of today",
+    `delete from pay.events where environment_id = $1 and type like 'refund.%'`,
     ["oracle_refund_bodies"],
   ],
   [
@@ -421,32 +422,4 @@ async function setLivemode({ sql, other }: TestService, livemode: boolean): Prom
     await sql`set local session_replication_role = replica`;
     await sql`update pay.environments set livemode = ${livemode} where id = ${other.environment_id}`;
   });
-}
-
-async function assertSilent(sql: TestService["sql"]): Promise<void> {
-  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
-}
-
-/** The oracles with a finding. */
-async function saidBy(sql: TestService["sql"]): Promise<string[]> {
-  const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
-  for (const { examples } of found) assert.ok(examples.length > 0);
-  return found.map(({ oracle }) => oracle).sort();
-}
-
-/** The result of `look` after some statements, which are rolled back before any deferred check. */
-async function afterwards<T>(
-  sql: TestService["sql"],
-  statements: string,
-  look: (session: TestService["sql"]) => Promise<T>,
-): Promise<T> {
-  const session = await sql.reserve();
-  try {
-    await session`begin`;
-    await session.unsafe(statements);
-    return await look(session);
-  } finally {
-    await session`rollback`;
-    session.release();
-  }
 }

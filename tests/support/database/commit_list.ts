@@ -10,7 +10,6 @@ import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
 import { decideCreate } from "../../../shared/domain/payments/create_payment.ts";
 import { decideRefund } from "../../../shared/domain/payments/refund_payment.ts";
-import { sandboxProvider } from "../../../shared/domain/providers/sandbox_provider.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
@@ -46,10 +45,9 @@ function newContext() {
 }
 
 /** Decides a new payment of 1000, which is completed by default. */
-export function created(outcome: "success" | "pending" = "success"): Promise<Change> {
+export function created(outcome: "success" | "pending" = "success"): Change {
   return decideCreate({ amount: 1000, currency: "EUR", outcome }, {
     ...newContext(),
-    provider: sandboxProvider,
     base_url: "http://localhost",
     decline_is_error: true,
   });
