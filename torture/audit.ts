@@ -93,10 +93,16 @@ function hasEffect(action: Action, { status, body }: Answer): boolean | null {
   if (status === 402) return action.do !== "transfer";
   if (status >= 400) return false;
   // An advance to the current status is 200 and changes nothing. auditStories() judges these.
-  if (action.do === "advance" || action.do === "advance_transfer") {
+  if (isAdvance(action)) {
     return JSON.parse(body).status === action.to ? null : true;
   }
   return true;
+}
+
+function isAdvance(
+  action: Action,
+): action is Extract<Action, { do: "advance" | "advance_transfer" | "advance_refund" }> {
+  return ["advance", "advance_transfer", "advance_refund"].includes(action.do);
 }
 
 /** R2: one effect per key, and one answer. */

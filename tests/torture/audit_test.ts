@@ -13,6 +13,7 @@ import type { Evidence } from "../../torture/evidence.ts";
 import type { Answer } from "../../torture/client_process.ts";
 import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../torture/plan.ts";
 import { changed, requestOf } from "../../torture/request.ts";
+import { StoryIds } from "../../torture/story_ids.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
@@ -231,8 +232,9 @@ async function tellPlan(service: TestService) {
   }
   const journal: Evidence["journal"] = [];
   for (const { sandbox, number: story, groups } of plan.stories) {
-    let id = "none";
+    const ids = new StoryIds();
     for (const { number: operation, action, is_changed } of groups.flat()) {
+      const id = ids.idFor(action);
       const ask = async (kind: Answer["kind"], twin: number) => {
         const planned = requestOf(action, id);
         const { method, path, body } = kind === "changed" ? changed(planned) : planned;
@@ -242,15 +244,14 @@ async function tellPlan(service: TestService) {
         });
         const is_replay = headers.has("Idempotent-Replayed");
         journal.push({ kind, operation, story, twin, status, body: text, is_replay });
-        return { status, body: JSON.parse(text) };
+        return { status, body: text };
       };
       journal.push({ kind: "send", operation, story, id });
       const { status, body } = await ask("answer", 0);
       for (let twin = 1; twin < TWINS && !isRead(action); twin++) await ask("answer", twin);
       if (is_changed && status < 300) await ask("changed", TWINS);
-      if (action.do !== "create" && action.do !== "transfer") continue;
-      id = body.error?.payment?.id ?? body.id ?? null;
-      if (id === null) break;
+      ids.learn(action, status, body);
+      if (ids.subject === null) break;
     }
   }
   await settle(service);
@@ -331,11 +332,11 @@ function lastListOfPayments(run: Evidence): Answer {
   return list;
 }
 
-/** A list of refunds that is not empty. */
+/** A list of refunds that is not empty. No refund was requested at the same time. */
 function filledListOfRefunds({ journal, plan }: Evidence): Answer {
   const lists = new Set(
     plan.stories.filter(({ sandbox }) => sandbox !== "resets")
-      .flatMap(({ groups }) => groups.flat())
+      .flatMap(({ groups }) => groups.filter(({ length }) => length === 1).flat())
       .filter(({ action }) => action.do === "list_refunds").map(({ number }) => number),
   );
   return journal.find((record): record is Answer =>
