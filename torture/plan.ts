@@ -182,13 +182,17 @@ function tellRefunds(random: Random): Action[][] {
   for (let count = random.integer(1, 2); count > 0; count--) {
     groups.push(Array.from({ length: random.integer(1, 2) }, () => drawRefund(random)));
   }
-  if (random.chance(0.2)) groups.push([{ do: "advance", to: "chargeback" }]);
+  const is_disputed = random.chance(0.3);
+  if (is_disputed) groups.push([{ do: "advance", to: "chargeback" }]);
   for (let count = random.integer(1, 3); count > 0; count--) {
     const group: Action[] = [drawRefundAdvance(random)];
     if (random.chance(0.3)) group.push(drawRefundAdvance(random));
     if (random.chance(0.1)) group.push({ do: "advance", to: "chargeback" });
     groups.push(group);
   }
+  // The merchant wins the dispute, if the status fits.
+  const to = random.pick(["completed", "partially_refunded"]);
+  if (is_disputed) groups.push([{ do: "advance", to }]);
   return groups;
 }
 
