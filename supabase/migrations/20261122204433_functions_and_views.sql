@@ -1189,7 +1189,10 @@ where case
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
-      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+        -- An event of a refund shows the refund, and not the payment.
+        or e.type like 'refund.%' and x.id = x.subject_id
+          and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
 comment on view pay.oracle_kept_answers is
