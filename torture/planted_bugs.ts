@@ -44,6 +44,14 @@ $$;
 grant execute on function pay.late_outbox() to pay_api;
 `;
 
+const MONEY = `${MIGRATIONS}/20261122200100_money.sql`;
+/** Removes the constraint that stops refunds of more than the captured amount. */
+const NO_REFUND_LIMIT = {
+  file: MONEY,
+  find: "    and amount_refunded + amount_refunding <= amount_minor - amount_released\n",
+  replace: "",
+};
+
 /** The bugs. If you change a replaced text in the code, change it here too. */
 const BUGS: PlantedBug[] = [
   {
@@ -72,18 +80,70 @@ const BUGS: PlantedBug[] = [
         find: "amount_minor > rest)",
         replace: "amount_minor > rest + 1)",
       },
+      NO_REFUND_LIMIT,
       {
-        file: `${MIGRATIONS}/20261120000300_payments.sql`,
-        find: "check (amount_refunded between 0 and amount_minor)",
-        replace: "check (amount_refunded >= 0)",
-      },
-      {
-        file: `${MIGRATIONS}/20261120000300_payments.sql`,
-        find:
-          "when 'partially_refunded' then amount_refunded > 0 and amount_refunded < amount_minor",
-        replace: "when 'partially_refunded' then amount_refunded > 0",
+        file: MONEY,
+        find: "then amount_refunded between 1 and amount_minor - amount_released - 1",
+        replace: "then amount_refunded >= 1",
       },
     ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a pending refund is not held, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/lifecycle.ts",
+        find:
+          "return payment.amount_captured - payment.amount_refunded - payment.amount_refunding;",
+        replace: "return payment.amount_captured - payment.amount_refunded;",
+      },
+      NO_REFUND_LIMIT,
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a refund that has failed is completed",
+    edits: [{
+      file: "shared/domain/payments/refund_payment.ts",
+      find: 'if (refund.status !== "pending") {',
+      replace: 'if (refund.status === "completed") {',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a payment is captured twice",
+    edits: [{
+      file: "shared/domain/payments/move_payment.ts",
+      find: 'if (payment.status !== "authorized") {',
+      replace: 'if (payment.status !== "authorized" && payment.status !== "completed") {',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a capture takes more than was authorized, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/move_payment.ts",
+        find: "if (amount_minor > payment.amount_minor) {",
+        replace: "if (amount_minor > payment.amount_minor + 1) {",
+      },
+      {
+        file: MONEY,
+        find: "check (amount_released between 0 and amount_minor - 1)",
+        replace: "check (amount_released < amount_minor)",
+      },
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a dispute that the merchant has won is booked twice",
+    edits: [{
+      file: "shared/domain/payments/settlement.ts",
+      find: '  change.move("chargeback_reversal", amount_disputed);\n',
+      replace: `  change.move("chargeback_reversal", amount_disputed);
+  change.move("chargeback_reversal", amount_disputed);\n`,
+    }],
     noticed_by: "tests/model/model_test.ts",
   },
   {
@@ -239,8 +299,8 @@ const BUGS: PlantedBug[] = [
   {
     name: "a refund leaves the ledger as it is",
     edits: [{
-      file: "shared/domain/changes/change_builder.ts",
-      find: `    this.move("refund", amount_minor, id);\n`,
+      file: "shared/domain/payments/refund_payment.ts",
+      find: `  change.move("refund", amount_minor, refund.id);\n`,
       replace: "",
     }],
     noticed_by: "tests/model/model_test.ts",

@@ -2384,11 +2384,12 @@ from (
   offset 0
 ) k
 left join (
-  select environment_id, id, body from pay.payments
+  select environment_id, id, id as subject_id, body from pay.payments
   union all
-  select environment_id, id, body from pay.transfers
+  select environment_id, id, id, body from pay.transfers
   union all
-  select environment_id, id, body from pay.refunds
+  -- The events of a refund belong to its payment.
+  select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -2403,8 +2404,11 @@ where case
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
-    where e.environment_id = k.environment_id and e.subject_id = k.id
-      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+    where e.environment_id = k.environment_id and e.subject_id = x.subject_id
+      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+        -- An event of a refund shows the refund, and not the payment.
+        or e.type like 'refund.%' and x.id = x.subject_id
+          and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
 comment on view pay.oracle_kept_answers is
