@@ -25,7 +25,7 @@ const OUTCOMES: [outcome: string, http: number, status: string, events: string, 
       "refunded",
       201,
       "refunded",
-      "payment.created payment.completed refund.completed payment.refunded",
+      "payment.created payment.completed refund.created refund.completed payment.refunded",
       "capture refund",
     ],
     [
