@@ -69,6 +69,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
       ...answer.body,
       status: "pending",
       amount_refunded: 0,
+      amount_captured: 0,
       sequence: 1,
       completed_at: null,
     });
@@ -81,11 +82,18 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
       sequence: 2,
     });
   });
-  await t.step("refund.created and refund.completed show the refund", async () => {
-    const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
-    assert.deepEqual(refund_created!.payload.data.object, body.data[0]);
-    assert.deepEqual(refund_completed!.payload.data.object, body.data[0]);
-  });
+  await t.step(
+    "refund.created shows the refund as pending, refund.completed as it is",
+    async () => {
+      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
+      assert.deepEqual(refund_created!.payload.data.object, {
+        ...body.data[0],
+        payment_status: "completed",
+        status: "pending",
+      });
+      assert.deepEqual(refund_completed!.payload.data.object, body.data[0]);
+    },
+  );
   await t.step("payment.refunded holds the bytes of the refund's answer", () => {
     assert.ok(refunded!.body.includes(`"data":{"object":${answer.text}}`));
   });
@@ -103,6 +111,12 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
     () => [PAYMENTS, { amount: 1, currency: "EUR", ...card({}) }],
     "payment.created payment.completed",
   ],
+  [
+    "an authorization",
+    null,
+    () => [PAYMENTS, { amount: 1, currency: "EUR", ...card({}), capture: "manual" }],
+    "payment.created payment.authorized",
+  ],
   ["a cancel", "pending", (id) => [`${PAYMENTS}/${id}/cancel`], "payment.cancelled"],
   [
     "a partial refund",
@@ -115,6 +129,14 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
     "partially_refunded",
     (id) => [`${PAYMENTS}/${id}/refund`],
     "refund.created refund.completed payment.refunded",
+  ],
+  ["a capture", "authorized", (id) => [`${PAYMENTS}/${id}/capture`], "payment.completed"],
+  ["a release", "authorized", (id) => [`${PAYMENTS}/${id}/cancel`], "payment.cancelled"],
+  [
+    "a dispute that is won",
+    "chargeback",
+    (id) => [`${SANDBOX}/payments/${id}/advance`, { to: "completed" }],
+    "payment.completed",
   ],
   [
     "an authentication",
