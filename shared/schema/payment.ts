@@ -14,7 +14,7 @@ import {
 } from "../core/vocabulary.ts";
 import { isLoopback } from "../core/loopback.ts";
 import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
-import { mustBe } from "./requirement.ts";
+import { mustBe, replaceable } from "./requirement.ts";
 import {
   AmountMinor,
   AmountTwin,
@@ -73,18 +73,18 @@ export type FailureCode = typeof FAILURE_CODES[number];
 
 /** A card number in the body of a create. Only test keys can send one, and only a test number. */
 const CardNumberInput = z.object({
-  number: mustBe(
+  number: replaceable(mustBe(
     z.string().min(12).max(40)
       .describe("A published test card number. Spaces and dashes are ignored. Test keys only"),
     `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
-  ),
-  exp_month: z.number().int().min(1).max(12),
-  exp_year: z.number().int().min(2000).max(2100),
-  cvc: mustBe(
+  )),
+  exp_month: replaceable(z.number().int().min(1).max(12)),
+  exp_year: replaceable(z.number().int().min(2000).max(2100)),
+  cvc: replaceable(mustBe(
     z.string().regex(/^\d{3,4}$/)
       .describe("Three digits, four for American Express. The service never stores it"),
     'three digits as text, such as "123" (four digits for American Express)',
-  ),
+  )),
   postal_code: z.string().max(20).optional(),
 });
 
@@ -99,38 +99,42 @@ const CardTokenInput = z.object({
   ),
 });
 
-/** A card in the body of a create: a token, or with a test key the number of a test card. */
-export const CardInput = z.object({
+const CardMembers = z.object({
   ...CardNumberInput.partial().shape,
   ...CardTokenInput.partial().shape,
-})
-  .superRefine((card, context) => {
-    const { token, ...number } = card;
-    const is_number = Object.values(number).some((value) => value !== undefined);
-    if (token !== undefined && is_number) {
-      context.addIssue({
-        code: "custom",
-        path: ["token"],
-        message: "stands for the whole card: leave the other members out",
-      });
-      return;
-    }
-    if (token !== undefined) return;
-    for (const name of ["number", "exp_month", "exp_year", "cvc"] as const) {
-      if (card[name] !== undefined) continue;
-      context.addIssue({
-        code: "invalid_type",
-        expected: "nonoptional",
-        path: [name],
-        input: undefined,
-      });
-      return;
-    }
-  })
-  .describe(
+});
+
+/** A card in the body of a create: a token, or with a test key the number of a test card. */
+export const CardInput = mustBe(
+  CardMembers.superRefine(tokenOrNumber).describe(
     "A card: `token`, or with a test key `number`, `exp_month`, `exp_year` and `cvc` of a test card",
-  );
+  ),
+  'an object with "token", or with "number", "exp_month", "exp_year" and "cvc"',
+);
 export type CardInput = z.infer<typeof CardInput>;
+
+/** Refuses a token beside other members, and a card without a token that lacks a member. */
+function tokenOrNumber(
+  card: z.infer<typeof CardMembers>,
+  context: z.core.$RefinementCtx,
+): void {
+  const { token, ...number } = card;
+  if (token !== undefined) {
+    if (Object.values(number).every((value) => value === undefined)) return;
+    const message = "stands for the whole card: leave the other members out";
+    context.addIssue({ code: "custom", path: ["token"], message });
+    return;
+  }
+  const missing = (["number", "exp_month", "exp_year", "cvc"] as const)
+    .find((name) => card[name] === undefined);
+  if (missing === undefined) return;
+  context.addIssue({
+    code: "invalid_type",
+    expected: "nonoptional",
+    path: [missing],
+    input: undefined,
+  });
+}
 
 /** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(
@@ -176,14 +180,17 @@ export const CaptureMethod = z.enum(CAPTURE_METHODS).describe(
 );
 export type CaptureMethod = z.infer<typeof CaptureMethod>;
 
+const REFUSED_RETURN_URL =
+  'must begin with https, such as "https://shop.example/return", without a user name or password';
+
 /** The page to which the payer comes back after the next action. */
 const ReturnUrl = mustBe(
-  z.string().max(MAX_RETURN_URL).refine(isReturnUrl).describe(
+  z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
     "The page of your shop to which the payer comes back after `next_action`. https, or with a " +
       "test key also http on localhost",
   ),
-  `a URL such as "https://shop.example/return", of at most ${MAX_RETURN_URL} characters, without ` +
-    "a user name or password",
+  'a URL that begins with https, such as "https://shop.example/return", of at most ' +
+    `${MAX_RETURN_URL} characters, without a user name or password`,
 );
 
 function isReturnUrl(text: string): boolean {

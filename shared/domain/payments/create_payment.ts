@@ -82,7 +82,8 @@ function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrum
   if (outcome === "refunded" || outcome === "chargeback") {
     throw invalidParameter(
       "capture",
-      `"outcome" "${outcome}" needs a captured payment: leave "capture" out`,
+      `"capture" cannot be "manual" with the outcome "${outcome}", which needs a captured ` +
+        "payment: leave it out",
     );
   }
 }

@@ -103,7 +103,7 @@ function readToken(token: string, livemode: boolean): Instrument {
   const value = Object.hasOwn(TEST_TOKENS, token) ? TEST_TOKENS[token]! : null;
   if (value === null) {
     const known = Object.keys(TEST_TOKENS).join(", ");
-    throw invalidParameter("card.token", `This is no test token. Test keys take ${known}`);
+    throw invalidParameter("card.token", `"card.token" must be a test token: one of ${known}`);
   }
   const number = normalizeCardNumber(value);
   return {
