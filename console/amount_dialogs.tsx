@@ -46,8 +46,8 @@ export function CaptureDialog({ payment, close }: { payment: Payment; close: () 
           currency={currency}
           value={amount}
           set={setAmount}
-          hint={`${textOf(amount_minor, currency)} is authorized. The rest is released. ` +
-            "Leave it empty to capture all of it."}
+          hint={`${textOf(amount_minor, currency)} is authorized. A smaller capture ` +
+            "releases the rest. Leave it empty to capture all of it."}
         />
       </Form>
     </Dialog>

@@ -176,14 +176,19 @@ export const CaptureMethod = z.enum(CAPTURE_METHODS).describe(
 );
 export type CaptureMethod = z.infer<typeof CaptureMethod>;
 
+const RETURN_URL_WORDS =
+  `a URL such as "https://shop.example/return", of at most ${MAX_RETURN_URL} characters, without ` +
+  "a user name or password";
+
 /** The page to which the payer comes back after the next action. */
 const ReturnUrl = mustBe(
-  z.string().max(MAX_RETURN_URL).refine(isReturnUrl).describe(
-    "The page of your shop to which the payer comes back after `next_action`. https, or with a " +
-      "test key also http on localhost",
-  ),
-  `a URL such as "https://shop.example/return", of at most ${MAX_RETURN_URL} characters, without ` +
-    "a user name or password",
+  z.string().max(MAX_RETURN_URL)
+    .refine(isReturnUrl, { error: `must be ${RETURN_URL_WORDS}` })
+    .describe(
+      "The page of your shop to which the payer comes back after `next_action`. https, or with a " +
+        "test key also http on localhost",
+    ),
+  RETURN_URL_WORDS,
 );
 
 function isReturnUrl(text: string): boolean {
