@@ -23,6 +23,9 @@ export type MethodKind = "card" | "sepa" | "swift" | "stablecoin";
 /** The kind of payment method, under its other name: `card_payment` is `card`, and so on. */
 export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "stablecoin_payment";
 
+/** The capture of a payment by card: with the authorization, or later by `payments.capture`. */
+export type CaptureMethod = "automatic" | "manual";
+
 /** A forced result of a sandbox payment. */
 export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
 
@@ -42,7 +45,7 @@ export type DeclineCode =
   | "aml_blocked"
   | "authentication_failed";
 
-/** The reason why a payment or transfer failed after it was accepted. */
+/** The reason why a payment, refund or transfer failed after it was accepted. */
 export type FailureCode =
   | "bank_return"
   | "onchain_reverted"
@@ -50,6 +53,9 @@ export type FailureCode =
   | "expired"
   | "underpaid"
   | "provider_refused";
+
+/** Status of a refund. A `pending` one counts against the amount that can be refunded. */
+export type RefundStatus = "pending" | "completed" | "failed";
 
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";

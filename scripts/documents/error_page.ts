@@ -8,7 +8,7 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { renderTable } from "./markdown_table.ts";
-import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE } from "./test_value_tables.ts";
+import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE, TOKEN_TABLE } from "./test_value_tables.ts";
 
 /** Returns the page as Markdown. */
 export function renderErrorPage(): string {
@@ -68,6 +68,12 @@ function valueSections(): string[] {
     ),
     "",
     ...CARD_TABLE,
+    "",
+    ...wrap(
+      "The sandbox also takes these tokens as `card.token`. Each stands for one of the cards.",
+    ),
+    "",
+    ...TOKEN_TABLE,
     "",
     ...wrap(
       "Other valid IBANs and wallet addresses give `completed`. The case of letters does not matter " +

@@ -6,7 +6,9 @@ import {
   TEST_CARDS,
   TEST_IBANS,
   TEST_RESULTS,
+  TEST_TOKENS,
   TEST_WALLETS,
+  testCard,
   type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
 import type { Outcome } from "../../shared/schema/payment.ts";
@@ -14,6 +16,12 @@ import { renderTable } from "./markdown_table.ts";
 
 /** The test cards, as the lines of a table. */
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
+
+/** The test tokens of cards, as the lines of a table. */
+export const TOKEN_TABLE = renderTable(
+  ["Token", "Payment"],
+  Object.entries(TEST_TOKENS).map(([token, number]) => [token, resultText(resultOf(number))]),
+);
 
 /** The test IBANs and wallets, as the lines of a table. */
 export const ACCOUNT_TABLE = renderTable(
@@ -29,6 +37,11 @@ export const OUTCOME_TABLE = renderTable(
 
 function valueRow({ value, behaviour }: TestValue): string[] {
   return [value, resultText(TEST_RESULTS[behaviour])];
+}
+
+/** Returns the result of a test card. */
+function resultOf(number: string): typeof TEST_RESULTS[TestValue["behaviour"]] {
+  return TEST_RESULTS[testCard(number)!];
 }
 
 /** The result of a test value or of an outcome. */
