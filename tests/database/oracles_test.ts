@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import type { TransactionSql } from "postgres";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
@@ -202,6 +203,36 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(), attempts = '',
        attempt_count = 0 where event_type = 'payment.created'`,
     ["oracle_delivery_order"],
+  ],
+  // tests/database/provider_oracles_test.ts has the other defects of the live flow.
+  [
+    "a live payment that no call has authorized",
+    `set local session_replication_role = replica;
+     update pay.environments set livemode = false where livemode;
+     update pay.environments set livemode = true
+     where id = (select environment_id from pay.payments limit 1)`,
+    ["oracle_provider_calls"],
+  ],
+  [
+    "a fact that matches nothing",
+    `insert into pay.provider_facts (environment_id, account_id, reference, op, state, amount_minor,
+       currency, happened_at, received_at, body, outcome, handled_at)
+     select id, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(), '{}',
+       'unmatched', now()
+     from pay.environments where livemode`,
+    ["oracle_provider_facts"],
+  ],
+  [
+    "a day with other totals",
+    `insert into pay.provider_accounts (environment_id, id, connector, settings,
+       notification_secret_names, status, created_at)
+     select id, 'pac_1', 'stripe', '{}', '{}', 'enabled', '2026-01-01'
+     from pay.environments where livemode;
+     insert into pay.provider_cursors (environment_id, account_id, totals_day)
+     select id, 'pac_1', '2026-01-02' from pay.environments where livemode;
+     insert into pay.provider_totals
+     select id, 'pac_1', '2026-01-02', 'EUR', 1, now() from pay.environments where livemode`,
+    ["oracle_provider_totals"],
   ],
 ];
 
@@ -421,5 +452,25 @@ async function setLivemode({ sql, other }: TestService, livemode: boolean): Prom
     // Replication mode skips the foreign key, so the keys stay test keys.
     await sql`set local session_replication_role = replica`;
     await sql`update pay.environments set livemode = ${livemode} where id = ${other.environment_id}`;
+    if (livemode) await addProviderRows(sql, other.environment_id);
   });
+}
+
+/** Writes the calls and facts that the payments of a live environment have. */
+async function addProviderRows(sql: TransactionSql, environment_id: string): Promise<void> {
+  await sql`delete from pay.provider_calls where environment_id = ${environment_id}`;
+  await sql`delete from pay.provider_facts where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      amount_minor, currency, request, state, attempts, created_at,
+      next_attempt_at, may_repeat, api_key_id, request_id, decline_is_error)
+    select environment_id, 'pc_' || right(id, 26), 'pac_1', 'stripe', 'authorize', id, amount_minor,
+      currency, '{}', 'pending', 1, created_at, now(), true, 'key_1', 'req_1', true
+    from pay.payments where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+      amount_minor, currency, happened_at, received_at, body, outcome, handled_at, booked_minor)
+    select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
+      now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)
+    from pay.subject_accounts where environment_id = ${environment_id}`;
 }

@@ -9,7 +9,6 @@ import type { HandledFact, ProviderRecord } from "../../../shared/store/provider
 import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ClaimedCall } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
-import type { TestService } from "../service/service.ts";
 import { type Asked, commit, completed, created } from "./commit_list.ts";
 
 /** How long a request holds its call in these tests. */
@@ -17,9 +16,9 @@ export const LEASE_MS = 15_000;
 
 /** Opens the store as the functions do. Call `close` at the end. */
 export function openProviderStore(
-  service: TestService,
+  { database: { functions_url } }: { database: { functions_url: string } },
 ): { store: ProviderStore; close: () => Promise<void> } {
-  const database = openDatabase({ url: service.database.functions_url });
+  const database = openDatabase({ url: functions_url });
   return { store: createProviderStore(database), close: () => database.close() };
 }
 
