@@ -221,8 +221,9 @@ begin
       amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
   select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed, 0), p.currency, p.method_kind, p.reference, p.sequence,
-    p.created_at, p.updated_at, p.body
+    coalesce(p.amount_disputed,
+      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
+    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
   from json_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
@@ -236,7 +237,8 @@ begin
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
       amount_released = coalesce(p.amount_released, t.amount_released),
-      amount_disputed = coalesce(p.amount_disputed, t.amount_disputed),
+      amount_disputed = coalesce(p.amount_disputed,
+        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
     from json_to_recordset(p_payments) as p (
       n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
