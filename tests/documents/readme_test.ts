@@ -13,7 +13,12 @@ import { join } from "node:path";
 import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
-import { OUTCOMES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import {
+  CAPTURE_METHODS,
+  METHOD_KINDS,
+  OUTCOMES,
+  PAYMENT_STATUSES,
+} from "../../shared/core/vocabulary.ts";
 import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
 import {
   codeTexts,
@@ -163,10 +168,20 @@ Deno.test("docs/contract.md has every move of a payment and no other", () => {
     const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
     return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
   }).filter(([from, to]) => from !== to).map(String);
-  const standing = { amount_minor: 1000, amount_refunded: 0 };
   const moves = PAYMENT_STATUSES.flatMap((status) =>
-    (["card", "sepa", "swift", "stablecoin"] as const).flatMap((method_kind) =>
-      nextStatuses({ ...standing, status, method_kind }).map((next) => `${status},${next}`)
+    [0, 400].flatMap((amount_refunded) =>
+      METHOD_KINDS.flatMap((method_kind) =>
+        (method_kind === "card" ? CAPTURE_METHODS : ["automatic"] as const).flatMap((capture) =>
+          nextStatuses({
+            status,
+            method_kind,
+            capture,
+            amount_captured: 1000,
+            amount_refunded,
+            amount_refunding: 0,
+          }).map((next) => `${status},${next}`)
+        )
+      )
     )
   );
   assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
