@@ -70,7 +70,8 @@ function valueSections(): string[] {
     ...CARD_TABLE,
     "",
     ...wrap(
-      "The sandbox also takes these tokens as `card.token`. Each stands for one of the cards.",
+      "In place of a card number the sandbox takes these tokens as `card: {token}`. Each has the " +
+        "result of its card. With a live key the provider's form in the browser makes the token.",
     ),
     "",
     ...TOKEN_TABLE,

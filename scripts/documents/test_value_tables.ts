@@ -1,5 +1,6 @@
 /** The tables of test values in docs/errors.md and in the introduction of the reference. */
 
+import { normalizeCardNumber } from "../../shared/core/card_number.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
@@ -17,10 +18,14 @@ import { renderTable } from "./markdown_table.ts";
 /** The test cards, as the lines of a table. */
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
 
-/** The test tokens of cards, as the lines of a table. */
+/** The test tokens, as the lines of a table. */
 export const TOKEN_TABLE = renderTable(
-  ["Token", "Payment"],
-  Object.entries(TEST_TOKENS).map(([token, number]) => [token, resultText(resultOf(number))]),
+  ["Token", "Card", "Payment"],
+  Object.entries(TEST_TOKENS).map(([token, card]) => [
+    token,
+    `\`${card}\``,
+    resultText(TEST_RESULTS[testCard(normalizeCardNumber(card))!]),
+  ]),
 );
 
 /** The test IBANs and wallets, as the lines of a table. */
@@ -55,6 +60,8 @@ function resultText(
       return `\`declined\`, error \`${answer.code}\``;
     case "failed":
       return `\`failed\`, \`${answer.code}\``;
+    case "processing":
+      return "`processing`: the answer is late";
     case "requires_action":
       return "`requires_action`: 3-D Secure";
     default:

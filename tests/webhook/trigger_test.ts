@@ -67,6 +67,9 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
           payment.id,
           1000,
         ]);
+        const status = event.replace("refund.", "").replace("created", "pending");
+        const code = status === "failed" ? "processing_failed" : null;
+        assert.deepEqual([object.status, object.failure_code], [status, code]);
       }
       if (["ping", "webhook_endpoint.disabled"].includes(event)) {
         assert.equal(object.id, endpoint_id);

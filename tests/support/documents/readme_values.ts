@@ -17,7 +17,8 @@ interface ValueCase {
 /** Every row of the tables; the code after "error" decides the HTTP status. */
 export function valueCases(errors: string): ValueCase[] {
   return VALUE_TABLES.flatMap((header) =>
-    tableRows(errors, header).map(([value, result]) => {
+    tableRows(errors, header).map((cells) => {
+      const [value, result] = [cells[0], cells.at(-1)];
       const name = codeTexts(value!)[0]!;
       const [, error] = /error `(\w+)`/.exec(result!) ?? [];
       const [status, code = ""] = result!.startsWith("no payment")
