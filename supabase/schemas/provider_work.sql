@@ -198,7 +198,8 @@ begin
   found as materialized (
     select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
       case c.op
-        when 'authorize' then s.status in ('pending', 'requires_action', 'processing', 'authorized')
+        when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
+          'partially_refunded', 'refunded', 'chargeback')
         when 'transfer' then s.status = 'pending'
         else (r.body::json ->> 'status') = 'pending'
       end as is_open
