@@ -105,7 +105,11 @@ export type UnknownReason =
   | "server_error"
   | "garbage"
   | "in_progress"
-  | "rate_limited";
+  | "rate_limited"
+  /** The secret is missing, or the provider refuses it. */
+  | "unauthorized"
+  /** The provider has answered another request under this idempotency key. */
+  | "idempotency_conflict";
 
 /** A provider's reply to a call. */
 export type ProviderReply =
