@@ -31,7 +31,7 @@ const CREATE = {
   amount: "1099",
   currency: "eur",
   payment_method: "pm_card_visa",
-  "payment_method_types[]": "card",
+  "allowed_payment_method_types[]": "card",
   confirm: "true",
 };
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };

@@ -59,7 +59,7 @@ function authorization(
     ["amount", amount],
     ["currency", call.currency.toLowerCase()],
     ["payment_method", call.instrument?.token ?? ""],
-    ["payment_method_types[]", "card"],
+    ["allowed_payment_method_types[]", "card"],
     ["confirm", "true"],
     // The default, `automatic_async`, answers before the fee is known.
     ["capture_method", capture],
