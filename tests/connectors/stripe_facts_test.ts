@@ -232,6 +232,7 @@ const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
     WON,
     "du_1:fee_returned fee returned 1500",
   ]],
+  ["money back without a withdrawal", dispute("needs_response", BACK), []],
   ["a won dispute without movements", dispute("won"), [DISPUTED, WON]],
 ];
 for (const [name, object, expected] of DISPUTES) {

@@ -62,6 +62,16 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
   ["200 with null", json(200, null), unknown("garbage")],
   ["200 with deep JSON", text(200, "[".repeat(200_000)), unknown("garbage")],
   ["200 with 10 MB", text(200, big), unknown("garbage")],
+  [
+    "200 that is not UTF-8",
+    (response) => void response.end(new Uint8Array([0x7b, 0xff, 0x7d])),
+    unknown("garbage"),
+  ],
+  [
+    "200 that ends within a character",
+    (response) => void response.end(new Uint8Array([0x7b, 0xc3])),
+    unknown("garbage"),
+  ],
   ["200 with a refund", json(200, refund()), unknown("garbage")],
   ["200 with another id", json(200, intent({ id: "ch_1" })), unknown("garbage")],
   [

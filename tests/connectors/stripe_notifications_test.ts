@@ -77,6 +77,11 @@ for (const [name, header, notification_secrets, accepted] of SIGNATURES) {
   });
 }
 
+Deno.test("readNotification() tells the operator that no secret is set", async () => {
+  const reading = read(SUCCEEDED, own, { notification_secrets: [""] });
+  await assert.rejects(reading, /no notification secret/);
+});
+
 for (const age of [-301, -300, 0, 300, 301]) {
   const accepted = Math.abs(age) <= 300;
   Deno.test(`readNotification() ${accepted ? "accepts" : "refuses"} an age of ${age} s`, async () => {

@@ -31,7 +31,7 @@ const CREATE = {
   amount: "1099",
   currency: "eur",
   payment_method: "pm_card_visa",
-  "payment_method_types[]": "card",
+  "allowed_payment_method_types[]": "card",
   confirm: "true",
 };
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
@@ -147,6 +147,12 @@ const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
 const ANSWERS: [name: string, asked: ProviderCall, step: Step, facts: string[]][] = [
   ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  [
+    "a success with 800 kB of umlauts",
+    call(),
+    json(200, intent({ description: "ü".repeat(400_000) })),
+    ["pi_1:succeeded", "ch_1:fee"],
+  ],
   ["a decline", call(), json(402, declinedAnswer("do_not_honor")), ["pi_1:declined"]],
   [
     "a decline as 400",

@@ -1,6 +1,6 @@
 /**
- * Stripe's own package as a second reader: its types fit the shapes that the connector reads, and
- * its version is the one that requests name. The type check of this file is the first test.
+ * Stripe's own package as a second reader: its types fit the shapes that the connector reads and
+ * the parameters that it sends, and its version is the one that requests name. The type check of this file is the first test.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,9 @@ import type {
   StripePage,
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
+import { requestOf } from "../../shared/connectors/stripe/stripe_requests.ts";
 import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
+import { call, laterCall } from "../support/connectors/stripe_case.ts";
 
 /** An error of the type check unless every object of the package fits the shape. */
 type Fits<Shape extends z.ZodType, Theirs extends z.input<Shape>> = Theirs;
@@ -58,6 +60,47 @@ const KNOWN = {
   "payout.paid": true,
   "payout.failed": true,
 } satisfies Partial<Record<Stripe.Event["type"], true>>;
+
+/** The parameters of each call. The type check refuses a name that the version does not have. */
+const PARAMETERS = {
+  authorize: {
+    amount: 1,
+    currency: "eur",
+    payment_method: "pm_1",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    capture_method: "automatic",
+    return_url: "https://shop.example",
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.PaymentIntentCreateParams,
+  capture: { amount_to_capture: 1, expand: [] } satisfies Stripe.PaymentIntentCaptureParams,
+  cancel: { expand: [] } satisfies Stripe.PaymentIntentCancelParams,
+  refund: {
+    payment_intent: "pi_1",
+    amount: 1,
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.RefundCreateParams,
+};
+const CALLS = [call(), laterCall("capture"), laterCall("cancel"), laterCall("refund")];
+for (const asked of CALLS) {
+  Deno.test(`requestOf() a call to ${asked.op} has parameters of the package`, () => {
+    const request = requestOf("env_1", asked);
+    assert.ok("fields" in request);
+    const names = request.fields.map(([name]) => name.split("[")[0]!);
+    const known = Object.keys(PARAMETERS[asked.op as keyof typeof PARAMETERS]);
+    assert.deepEqual([...new Set(names)], known);
+  });
+}
+
+Deno.test("requestOf() without return_url has a parameter of the package", () => {
+  const known = { error_on_requires_action: true } satisfies Partial<
+    Stripe.PaymentIntentCreateParams
+  >;
+  const request = requestOf("env_1", call({}, { return_url: null }));
+  assert.ok("fields" in request && request.fields.some(([name]) => name in known));
+});
 
 Deno.test("STRIPE_VERSION is the version of the package", () => {
   assert.equal(STRIPE_VERSION, Stripe.API_VERSION);

@@ -92,18 +92,27 @@ async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnkn
   return body === null ? unknown("garbage") : { status, body, replayed };
 }
 
-/** Returns null if the body is too long or not UTF-8. */
+/** Returns null if the body is too long or not UTF-8. Throws if the connection breaks. */
 async function readText(response: Response): Promise<string | null> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let length = 0;
+  let text = "";
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
     // Leaving the loop cancels the stream.
     if (length > ANSWER_BYTES_MAX) return null;
-    chunks.push(chunk);
+    const part = decoded(decoder, chunk);
+    if (part === null) return null;
+    text += part;
   }
+  const rest = decoded(decoder);
+  return rest === null ? null : text + rest;
+}
+
+/** Decodes the next bytes, or the end. Returns null if they are not UTF-8. */
+function decoded(decoder: TextDecoder, bytes?: Uint8Array): string | null {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(await new Blob(chunks).arrayBuffer());
+    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
   } catch {
     return null;
   }

@@ -76,7 +76,7 @@ export function eventFacts(account_id: string, event: StripeEvent): Fact[] | nul
  */
 export function readNotificationBody(
   account_id: string,
-  raw: Uint8Array<ArrayBuffer>,
+  raw: Uint8Array,
   connected_account: string | null,
 ): Fact[] {
   const read = StripeEvent.safeParse(parseJson(raw));
@@ -95,7 +95,7 @@ export function readNotificationBody(
   return facts;
 }
 
-function parseJson(raw: Uint8Array<ArrayBuffer>): unknown {
+function parseJson(raw: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(raw));
   } catch {

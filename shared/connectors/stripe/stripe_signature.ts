@@ -18,7 +18,7 @@ const SIGNATURE_TOLERANCE_SECONDS = 300;
  * @throws {ApiError} `unauthorized`; no message contains a secret or a signature
  */
 export function requireSignature(
-  raw: Uint8Array<ArrayBuffer>,
+  raw: Uint8Array,
   header: string | null,
   secrets: readonly string[],
   at_ms: number,

@@ -99,7 +99,7 @@ export interface Connector {
    */
   readNotification(
     account: ProviderAccount,
-    raw: Uint8Array<ArrayBuffer>,
+    raw: Uint8Array,
     headers: Headers,
     at_ms: number,
   ): Promise<Fact[]>;
