@@ -60,7 +60,7 @@ interface Draft {
   /** In lower case. */
   currency: string;
   seconds: number;
-  more?: Pick<Fact, "decline_code" | "failure_code" | "next_action">;
+  more?: Pick<Fact, "card" | "decline_code" | "failure_code" | "next_action">;
 }
 
 /**
@@ -86,11 +86,20 @@ export function intentFacts(
     seconds: (state.state === "succeeded" ? moved?.created : undefined) ?? source.event_seconds ??
       (state.state === "cancelled" ? intent.canceled_at : charge?.created) ?? intent.created,
     ...state,
+    more: { ...state.more, ...cardOf(charge) },
   });
   if (fact === null) return [];
   if (state.state !== "succeeded" || charge === null || moved === null) return [fact];
   const [fee] = chargeFee(source, charge, moved);
   return fee ? [fact, { ...fee, subject_id, provider_reference: intent.id }] : [fact];
+}
+
+/** The parts of the charged card that answers show. */
+function cardOf(charge: Charge | null): Pick<Fact, "card"> {
+  const card = charge?.payment_method_details?.card;
+  if (!card?.brand || !card.last4) return {};
+  const { brand, last4, exp_month, exp_year } = card;
+  return { card: { brand, last4, exp_month, exp_year } };
 }
 
 type IntentState = Pick<Draft, "reference_state" | "op" | "state" | "amount" | "more">;

@@ -63,6 +63,14 @@ export const Charge = z.object({
   metadata: Metadata,
   outcome: z.object({ type: z.string().nullish() }).nullish(),
   payment_intent: Other,
+  payment_method_details: z.object({
+    card: z.object({
+      brand: z.string().nullish(),
+      last4: z.string().nullish(),
+      exp_month: z.number().int(),
+      exp_year: z.number().int(),
+    }).nullish(),
+  }).nullish(),
 });
 export type Charge = z.infer<typeof Charge>;
 
