@@ -128,8 +128,9 @@ $$;
 
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
--- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0 send
--- no amounts of later columns; their chargebacks take the amount that is not refunded. Internal.
+-- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0
+-- send no amounts of later columns; their chargebacks take the amount that is not refunded.
+-- Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )

@@ -71,7 +71,8 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   ],
   [
     "a body without the amount of pending refunds",
-    `update pay.payments set body = replace(body, '"amount_refunding":300,', '')`,
+    `update pay.payments set body = replace(body, '"amount_refunding":300,', '')
+     where status = 'completed'`,
     ["oracle_bodies"],
   ],
   [
@@ -133,7 +134,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
 /** A fee of 3 for a captured payment, which the provider keeps. */
 const FEE = `
   insert into pay.ledger_movements
-  select 3, created_at, 0, environment_id, left(transaction_id, -2) || '00', 'fee', subject_id, null,
+  select 3, created_at, 0, environment_id, 'txn_' || repeat('0', 26), 'fee', subject_id, null,
     'available', 'processor', currency
   from pay.ledger_movements where kind = 'capture' limit 1;
   update pay.ledger_totals t set amount_minor = amount_minor + 3
