@@ -180,7 +180,7 @@ begin
     may_repeat = coalesce(r.may_repeat, c.may_repeat),
     settled_at = case when r.new_state = 'settled' then pay.server_time() end
   from result r
-  where c.environment_id = r.environment_id and c.id = r.id and c.state <> 'settled';
+  where c.environment_id = r.environment_id and c.id = r.id;
 end
 $$;
 

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { parseApiKey } from "../../shared/core/api_key.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
 import {
@@ -110,6 +111,31 @@ Deno.test("pay.commit() with calls", async (t) => {
       });
       const [twin] = await commit(functions, [{ ...asked, change: await created() }]);
       assert.equal(twin!.outcome, "in_progress");
+    });
+    await t.step("the store returns the call, or throws provider_not_configured", async () => {
+      const access = {
+        key_hash: parseApiKey(live.text)!.hash,
+        scope: null,
+        at_ms: Date.now(),
+        request_id: "req_1",
+        rate_limits: null,
+        observe: () => {},
+      };
+      const served = (await claimed(live.text)).change;
+      const committed = await service.deps.store.commit(access, served, null);
+      assert.equal(
+        committed.outcome === "committed" && committed.call?.call_id,
+        served.calls[0]!.id,
+      );
+      const plain = await service.deps.store.commit(access, await created(), null);
+      assert.equal(plain.outcome === "committed" && plain.call, null);
+      const unserved = (await claimed(live.text, { method_kind: "swift" })).change;
+      await assert.rejects(service.deps.store.commit(access, unserved, null), {
+        code: "provider_not_configured",
+        message:
+          'No live provider is configured for "swift": use a test key, or let the operator ' +
+          'run "deno task providers add"',
+      });
     });
     await t.step("a call with a delay is not leased, and the worker sends it later", async () => {
       const { payment } = await claim(functions, live, { delay_ms: 60_000 });

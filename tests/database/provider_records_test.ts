@@ -198,48 +198,54 @@ Deno.test("the results of calls to providers", async (t) => {
       assert.equal(await stateOf(made), RECORDED);
       for (const { close } of others) await close();
     });
-    await t.step("record(): two transactions book a fact without a payment once", async () => {
-      const made = await begin();
-      const { ledger } = completed(made.payment);
-      const payout = (): ProviderRecord => ({
-        environment_id: live.environment_id,
-        call_id: null,
-        call: null,
-        facts: [succeeded(made, {
-          op: "payout",
-          reference: "po_1:paid",
-          subject_id: null,
-          provider_reference: null,
-        })],
-        change: {
-          expects: null,
-          payment: null,
-          transfer: null,
-          refunds: [],
-          events: [],
-          ledger: ledger.map((row) => ({
-            ...row,
-            subject_id: account_id,
-            transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
-          })),
+    for (const name of ["new", "stored"]) {
+      await t.step(
+        `record(): two transactions book a ${name} fact of no payment once`,
+        async () => {
+          const made = await begin();
+          const { ledger } = completed(made.payment);
+          const payout = (): ProviderRecord => ({
+            environment_id: live.environment_id,
+            call_id: null,
+            call: null,
+            facts: [succeeded(made, {
+              op: "payout",
+              reference: `po_${name}:paid`,
+              subject_id: null,
+              provider_reference: null,
+            })],
+            change: {
+              expects: null,
+              payment: null,
+              transfer: null,
+              refunds: [],
+              events: [],
+              ledger: ledger.map((row) => ({
+                ...row,
+                subject_id: `${account_id}_${name}`,
+                transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
+              })),
+            },
+            answer: null,
+          });
+          if (name === "stored") await store.storeFacts(account_id, payout().facts);
+          const others = [openProviderStore(service), openProviderStore(service)];
+          const holder = await sql.reserve();
+          await holder`begin`;
+          await holder`lock pay.ledger_totals in exclusive mode`;
+          const both = others.map(({ store }) => store.record([payout()]));
+          await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
+          await holder`commit`;
+          holder.release();
+          const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
+          assert.deepEqual(outcomes.sort(), ["known", "recorded"]);
+          const { count } = await sql`
+        select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
+          assert.equal(count, 1);
+          for (const { close } of others) await close();
         },
-        answer: null,
-      });
-      const others = [openProviderStore(service), openProviderStore(service)];
-      const holder = await sql.reserve();
-      await holder`begin`;
-      await holder`lock pay.ledger_totals in exclusive mode`;
-      const both = others.map(({ store }) => store.record([payout()]));
-      await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
-      await holder`commit`;
-      holder.release();
-      const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
-      assert.deepEqual(outcomes.sort(), ["known", "recorded"]);
-      const { count } = await sql`
-        select from pay.ledger_movements where subject_id = ${account_id}`;
-      assert.equal(count, 1);
-      for (const { close } of others) await close();
-    });
+      );
+    }
     await t.step("record() writes nothing in a sandbox that was reset", async () => {
       const made = await claim(functions, key);
       const reset = await service.call("POST", "/api-v1-sandbox/reset", {});

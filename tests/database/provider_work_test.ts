@@ -173,6 +173,14 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       assert.equal(row!.next_look_at, null);
       await store.saveCursor(account_id, null, true);
     });
+    await t.step("does not look at a pending call, whose next attempt asks the same", async () => {
+      const { call, environment_id } = await claim(functions, live);
+      const next_attempt_at = new Date(now + DAY_MS).toISOString();
+      await store.noteCalls([{ environment_id, id: call.call_id, next_attempt_at }]);
+      await advance(10 * MINUTE_MS);
+      assert.deepEqual(await names(), []);
+      await store.noteCalls([{ environment_id, id: call.call_id, state: "settled" }]);
+    });
     await t.step("looks at a pending refund", async () => {
       const made = await claim(functions, live);
       await store.record([completion(made)]);

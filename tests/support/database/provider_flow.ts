@@ -132,3 +132,25 @@ export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): P
     ...patch,
   };
 }
+
+/** Writes the calls and facts that the payments of a live environment have, by their ledger. */
+export async function addProviderRows(
+  sql: postgres.TransactionSql,
+  environment_id: string,
+): Promise<void> {
+  await sql`delete from pay.provider_calls where environment_id = ${environment_id}`;
+  await sql`delete from pay.provider_facts where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      amount_minor, currency, request, state, attempts, created_at,
+      next_attempt_at, may_repeat, api_key_id, request_id, decline_is_error)
+    select environment_id, 'pc_' || right(id, 26), 'pac_1', 'stripe', 'authorize', id, amount_minor,
+      currency, '{}', 'pending', 1, created_at, now(), true, 'key_1', 'req_1', true
+    from pay.payments where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+      amount_minor, currency, happened_at, received_at, body, outcome, handled_at, booked_minor)
+    select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
+      now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)
+    from pay.subject_accounts where environment_id = ${environment_id}`;
+}
