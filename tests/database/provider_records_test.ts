@@ -232,7 +232,8 @@ Deno.test("the results of calls to providers", async (t) => {
           const others = [openProviderStore(service), openProviderStore(service)];
           const holder = await sql.reserve();
           await holder`begin`;
-          await holder`lock pay.ledger_totals in exclusive mode`;
+          if (name === "new") await holder`lock pay.ledger_totals in exclusive mode`;
+          else await holder`select from pay.provider_facts where op = 'payout' for update`;
           const both = others.map(({ store }) => store.record([payout()]));
           await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
           await holder`commit`;
@@ -240,7 +241,7 @@ Deno.test("the results of calls to providers", async (t) => {
           const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
           assert.deepEqual(outcomes.sort(), ["known", "recorded"]);
           const { count } = await sql`
-        select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
+            select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
           assert.equal(count, 1);
           for (const { close } of others) await close();
         },
