@@ -45,6 +45,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "Create a new payment, and let the payer authenticate again. `payment` is the stored " +
       "payment.",
   },
+  provider_refused: {
+    when: "the provider has refused the request, and nothing has happened there",
+    remedy: "Read the message. A payment is `failed` with this `failure_code`, and the error " +
+      "contains it in `payment`. A capture or cancel has changed nothing. Repeat the request with " +
+      "a new Idempotency-Key once the cause is gone.",
+  },
   balance_insufficient: {
     when: "the amount is more than the available balance",
     remedy: "Send a smaller amount, or wait for payments in this currency. `GET /v1/balance` " +

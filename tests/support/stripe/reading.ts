@@ -13,6 +13,7 @@ const REFERENCES: Record<string, string> = {
   latest_charge: "charge",
   charge: "charge",
   payment_intent: "payment_intent",
+  source: "charge",
   balance_transaction: "balance_transaction",
   failure_balance_transaction: "balance_transaction",
 };
