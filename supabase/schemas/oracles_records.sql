@@ -49,14 +49,18 @@ from (
   ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
-where (m.before is not null or m.sequence = 1
+where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.directly_before = 'refund.completed'
+      then m.type not in ('payment.partially_refunded', 'payment.refunded')
+    when m.before is null and m.sequence > 1
+      then right(m.subject_id, 26) >= (select pay.recent_suffix())
     when m.type in ('payment.partially_refunded', 'payment.refunded')
-      and m.before <> 'payment.chargeback' and m.directly_before <> 'refund.completed' then true
+      and m.before <> 'payment.chargeback' then true
     else not exists (
       select from (values
         (null, '{payment.created,transfer.created}'::text[]),
@@ -84,11 +88,11 @@ create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
   select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
-    amount_disputed, currency, updated_at, body, 'payment.' as kind
+    amount_disputed, amount_released, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, null, null, currency, updated_at,
-    body, 'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, null, currency,
+    updated_at, body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -118,6 +122,10 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
       and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
     or position('"amount_disputed":' in x.body) > 0
       and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' in x.body) > 0
+      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+      and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+        or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
@@ -222,11 +230,12 @@ from (
   offset 0
 ) k
 left join (
-  select environment_id, id, body from pay.payments
+  select environment_id, id, id as subject_id, body from pay.payments
   union all
-  select environment_id, id, body from pay.transfers
+  select environment_id, id, id, body from pay.transfers
   union all
-  select environment_id, id, body from pay.refunds
+  -- The events of a refund belong to its payment.
+  select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -241,8 +250,11 @@ where case
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
-    where e.environment_id = k.environment_id and e.subject_id = k.id
-      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+    where e.environment_id = k.environment_id and e.subject_id = x.subject_id
+      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+        -- An event of a refund shows the refund, and not the payment.
+        or e.type like 'refund.%' and x.id = x.subject_id
+          and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
 comment on view pay.oracle_kept_answers is

@@ -7,7 +7,9 @@ import {
   deliver,
   eventsOf,
   eventTypes,
+  resumePolls,
   shown,
+  stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
 
@@ -101,12 +103,12 @@ liveCase("3-D Secure: the payer's page settles the payment", async (given, t) =>
     await t.step(`${result} with ${token}, by the hourly look`, async () => {
       const id = await authenticate(given, result, token);
       // A poll brings the same facts: without it, only the look can settle the payment.
-      await given.service.sql`update pay.provider_cursors set polled_at = now() + interval '1 day'`;
+      await stopPolls(given);
       await workAfter(given, HOUR_S);
       assert.equal((await shown(given, id)).status, status);
     });
   }
-  await given.service.sql`update pay.provider_cursors set polled_at = null`;
+  await resumePolls(given);
   await given.work();
   await assertBalanced(given);
 });

@@ -333,8 +333,6 @@ export function changeOf<T extends Payment | Transfer>(
   const { answer: _, calls: __, ...rows } = builder.finish({ status: 200, body: "" });
   return {
     ...rows,
-    // A movement alone, such as a fee, leaves the resource as it is.
-    ...(rows.events.length === 0 && { payment: null, transfer: null }),
     subject: builder.subject,
     refund_body,
     booked_minor: bookedAtProvider(rows.ledger),

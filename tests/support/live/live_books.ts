@@ -20,6 +20,22 @@ export async function pass(given: LiveCase, seconds: number): Promise<void> {
   await given.service.setClock(Date.now() + ahead_ms);
 }
 
+/** Sets the clock of the product to the machine's, which is also the double's. */
+export async function returnToPresent(given: LiveCase): Promise<void> {
+  ahead.set(given, 0);
+  await given.service.setClock(null);
+}
+
+/** Keeps the hourly poll away, so that only calls and looks bring results. */
+export async function stopPolls({ service }: LiveCase): Promise<void> {
+  await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
+}
+
+/** Lets the polls begin again. */
+export async function resumePolls({ service }: LiveCase): Promise<void> {
+  await service.sql`update pay.provider_cursors set polled_at = null`;
+}
+
 /** Puts the clock forward, and does the work that is due then. */
 export async function workAfter(given: LiveCase, seconds: number): Promise<void> {
   await pass(given, seconds);
