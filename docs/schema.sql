@@ -800,6 +800,7 @@ create table pay.provider_facts (
 CASE outcome
     WHEN 'finding'::text THEN (finding IS NOT NULL)
     WHEN 'unmatched'::text THEN true
+    WHEN 'applied'::text THEN true
     ELSE (finding IS NULL)
 END),
   constraint provider_facts_handled_has_time CHECK (((outcome IS NULL) = (handled_at IS NULL))),
@@ -827,8 +828,9 @@ comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
 comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
 CREATE INDEX provider_facts_open ON pay.provider_facts USING btree (received_at) WHERE (outcome IS NULL);
 CREATE INDEX provider_facts_received ON pay.provider_facts USING btree (environment_id, received_at);
-CREATE INDEX provider_facts_reported ON pay.provider_facts USING btree (outcome, received_at) WHERE (outcome = ANY (ARRAY['finding'::text, 'unmatched'::text]));
+CREATE INDEX provider_facts_reported ON pay.provider_facts USING btree (outcome, received_at) WHERE ((outcome = ANY (ARRAY['finding'::text, 'unmatched'::text])) OR (finding IS NOT NULL));
 CREATE INDEX provider_facts_subject ON pay.provider_facts USING btree (subject_id, environment_id);
+CREATE INDEX provider_facts_unmatched ON pay.provider_facts USING btree (provider_reference, account_id, environment_id) WHERE (outcome = 'unmatched'::text);
 alter table pay.provider_facts enable row level security;
 alter table pay.provider_facts force row level security;
 create policy provider_facts_of_environment on pay.provider_facts as permissive for all to pay_owner
@@ -1547,6 +1549,14 @@ CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.has_fact_call(text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_fact_call(text,text,text,text) owner to pay_owner;
+
 -- function pay.has_ledger_entry(text,text)
 CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text)
  RETURNS boolean
@@ -2159,6 +2169,13 @@ CREATE OR REPLACE FUNCTION pay.release_next_deliveries(p_environments text[], p_
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.release_next_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
+
+-- function pay.reopen_facts(json)
+CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.reopen_facts(json) owner to pay_owner;
 
 -- function pay.requests_used(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)

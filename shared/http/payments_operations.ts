@@ -2,7 +2,7 @@
  * The operations of `api-v1-payments` on payments.
  */
 
-import { TEST_DECLINE_CODES } from "../domain/providers/test_values.ts";
+import { DECLINE_CODES } from "../core/errors.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
@@ -36,7 +36,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "payments:write",
     body: CreatePaymentBody,
     status: 201,
-    errors: [...TEST_DECLINE_CODES, "provider_not_configured"],
+    errors: [...DECLINE_CODES, "provider_refused", "provider_not_configured"],
     run: ({ deps, request, body }) => deps.payments.create(request, body, true),
   }),
   operation({
@@ -83,7 +83,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     paths: ["/v1/payments/:id/capture"],
     scope: "payments:write",
     body: CapturePaymentBody,
-    errors: ["invalid_state", "provider_not_configured"],
+    errors: ["invalid_state", "provider_refused", "provider_not_configured"],
     run: ({ deps, request, id, body }) => deps.payments.capture(request, id, body),
   }),
   operation({
@@ -96,7 +96,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",
-    errors: ["invalid_state", "provider_not_configured"],
+    errors: ["invalid_state", "provider_refused", "provider_not_configured"],
     run: ({ deps, request, id }) => deps.payments.cancel(request, id),
   }),
 ];

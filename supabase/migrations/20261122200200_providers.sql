@@ -182,6 +182,7 @@ create table pay.provider_facts (
     case outcome
       when 'finding' then finding is not null
       when 'unmatched' then true
+      when 'applied' then true
       else finding is null
     end
   ),
@@ -214,7 +215,12 @@ create index provider_facts_open on pay.provider_facts (received_at) where outco
 
 -- pay.health and the oracles find facts for the operator.
 create index provider_facts_reported on pay.provider_facts (outcome, received_at)
-  where outcome in ('finding', 'unmatched');
+  where outcome in ('finding', 'unmatched') or finding is not null;
+
+-- A call that learns the provider's id of its payment finds the facts that came before it.
+create index provider_facts_unmatched
+  on pay.provider_facts (provider_reference, account_id, environment_id)
+  where outcome = 'unmatched';
 
 -- Finds the facts of a payment or transfer.
 create index provider_facts_subject on pay.provider_facts (subject_id, environment_id);

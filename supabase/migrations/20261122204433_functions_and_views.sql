@@ -804,6 +804,28 @@ begin
 end
 $$;
 
+create or replace function pay.reopen_facts(p_calls json)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with lost as materialized (
+    select f.environment_id, f.account_id, f.reference
+    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    join pay.provider_facts f
+      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
+      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    where r.provider_reference is not null
+    for update of f skip locked
+  )
+  update pay.provider_facts f
+  set outcome = null, finding = null, handled_at = null, leased_until = null
+  from lost l
+  where f.environment_id = l.environment_id and f.account_id = l.account_id
+    and f.reference = l.reference
+$$;
+
 create or replace function pay.update_calls(p_calls json)
 returns void
 language plpgsql volatile
@@ -831,6 +853,7 @@ begin
     settled_at = case when r.new_state = 'settled' then pay.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
+  perform pay.reopen_facts(p_calls);
 end
 $$;
 
@@ -885,6 +908,22 @@ as $$
   where c.provider_reference = p_provider_reference and c.account_id = p_account_id
     and c.environment_id = p_environment_id
   order by c.id limit 1
+$$;
+
+create or replace function pay.has_fact_call(
+  p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
+)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.subject_id = p_subject_id
+      and c.account_id = p_account_id
+      and (c.provider_reference is null or p_provider_reference is null
+        or c.provider_reference = p_provider_reference)
+  )
 $$;
 
 create or replace function pay.store_facts(p_account_id text, p_facts text)
@@ -1308,7 +1347,9 @@ begin
   from claimed f
   left join pay.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
-  left join pay.refunds r on r.environment_id = f.environment_id and r.id = f.refund_id
+    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+  left join pay.refunds r
+    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
     select pay.provider_call_json(c) as call from pay.provider_calls c
     where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
@@ -2141,7 +2182,7 @@ select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
   f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
     || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
 from pay.provider_facts f
-where f.outcome in ('finding', 'unmatched')
+where f.outcome in ('finding', 'unmatched') or f.finding is not null
 union all
 select f.environment_id, f.account_id || ' ' || f.reference,
   'not handled since ' || f.received_at

@@ -46,7 +46,7 @@ select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
   f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
     || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
 from pay.provider_facts f
-where f.outcome in ('finding', 'unmatched')
+where f.outcome in ('finding', 'unmatched') or f.finding is not null
 union all
 select f.environment_id, f.account_id || ' ' || f.reference,
   'not handled since ' || f.received_at

@@ -156,6 +156,31 @@ begin
 end
 $$;
 
+-- Hands out again the facts that nobody could match before a call knew the provider's id of its
+-- payment. p_calls: as pay.update_calls takes it.
+-- Concurrency: leaves out facts that another transaction has locked, so it never waits. Internal.
+create or replace function pay.reopen_facts(p_calls json)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with lost as materialized (
+    select f.environment_id, f.account_id, f.reference
+    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    join pay.provider_facts f
+      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
+      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    where r.provider_reference is not null
+    for update of f skip locked
+  )
+  update pay.provider_facts f
+  set outcome = null, finding = null, handled_at = null, leased_until = null
+  from lost l
+  where f.environment_id = l.environment_id and f.account_id = l.account_id
+    and f.reference = l.reference
+$$;
+
 -- Writes the results of attempts into calls that are not settled. Null leaves a column as it is.
 -- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
 --          may_repeat}]
@@ -187,6 +212,7 @@ begin
     settled_at = case when r.new_state = 'settled' then pay.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
+  perform pay.reopen_facts(p_calls);
 end
 $$;
 

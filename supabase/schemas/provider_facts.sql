@@ -48,6 +48,24 @@ as $$
   order by c.id limit 1
 $$;
 
+-- Whether an account has a call for a subject that can concern an object of the provider. Another
+-- account, or another object that names the subject, must not settle it. Internal.
+create or replace function pay.has_fact_call(
+  p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
+)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.subject_id = p_subject_id
+      and c.account_id = p_account_id
+      and (c.provider_reference is null or p_provider_reference is null
+        or c.provider_reference = p_provider_reference)
+  )
+$$;
+
 -- Stores the facts of a notification, poll or look. Returns the number of new facts. p_facts: a
 -- list of facts as connectors make them. The worker applies them later.
 create or replace function pay.store_facts(p_account_id text, p_facts text)

@@ -126,7 +126,7 @@ end
 $$;
 
 -- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
--- its subject now. Internal.
+-- its subject now. A fact about a payment that its account has no call for gets no subject. Internal.
 create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
@@ -163,7 +163,9 @@ begin
   from claimed f
   left join pay.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
-  left join pay.refunds r on r.environment_id = f.environment_id and r.id = f.refund_id
+    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+  left join pay.refunds r
+    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
     select pay.provider_call_json(c) as call from pay.provider_calls c
     where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op

@@ -184,7 +184,7 @@ for (const [name, body, http, status, events, ledger, calls] of RESULTS) {
     assert.deepEqual(summary.refunds, status === "refunded" ? ["completed 1000"] : []);
     assert.deepEqual(change.calls.map(({ op, delay_ms }) => `${op} after ${delay_ms} ms`), calls);
     for (const { subject_id, amount_minor, lease_ms } of change.calls) {
-      assert.deepEqual([subject_id, amount_minor, lease_ms], [change.payment!.id, 1000, null]);
+      assert.deepEqual([subject_id, amount_minor, lease_ms], [change.payment!.id, 1000, 0]);
     }
     assert.equal(change.expects, null);
     assert.equal(change.answer.status, http);

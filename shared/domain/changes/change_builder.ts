@@ -146,14 +146,15 @@ export class ChangeBuilder<T extends Subject> {
     });
   }
 
-  /** Returns the finished change with its answer. */
+  /** Returns the finished change with its answer. Without an event the resource stays as it is. */
   finish(answer: Answer): Change {
     const subject = this.#subject;
+    const changed = this.#events.length > 0 ? subject.object : null;
     return {
       answer,
       expects: this.#expects,
-      payment: subject.object === "payment" ? paymentRow(subject, this.#body) : null,
-      transfer: subject.object === "transfer" ? transferRow(subject, this.#body) : null,
+      payment: changed === "payment" ? paymentRow(subject as Payment, this.#body) : null,
+      transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
       refunds: this.#refunds,
       ledger: this.#ledger,
       events: this.#events,

@@ -243,7 +243,13 @@ function applyOwnRefund(
   if (fact.state !== "failed" && fact.state !== "cancelled") return { outcome: "ignored" };
   if (refund.status === "failed") return { outcome: "ignored" };
   if (refund.status === "completed") {
-    return finding("the refund failed at the provider after it had succeeded");
+    // The money is back at the provider, but a completed refund is final.
+    return apply(
+      payment,
+      context,
+      (change) => change.move("unmatched", fact.amount_minor),
+      "the refund failed at the provider after it had succeeded",
+    );
   }
   let refund_body = "";
   return apply(
@@ -327,8 +333,6 @@ export function changeOf<T extends Payment | Transfer>(
   const { answer: _, calls: __, ...rows } = builder.finish({ status: 200, body: "" });
   return {
     ...rows,
-    // A movement alone, such as a fee, leaves the resource as it is.
-    ...(rows.events.length === 0 && { payment: null, transfer: null }),
     subject: builder.subject,
     refund_body,
     booked_minor: bookedAtProvider(rows.ledger),

@@ -17,7 +17,7 @@ import { failRefund } from "../payments/refund_payment.ts";
 import { declineAnswer, fail } from "../payments/settlement.ts";
 import { fail as failTransfer } from "../transfers/create_transfer.ts";
 import type { Fact, ProviderCall, ProviderReply } from "../providers/connector.ts";
-import { canBecome } from "../payments/lifecycle.ts";
+import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
 import { applyFact, changeOf, type Effect, type FactChange } from "./apply_fact.ts";
 import { applyTransferFact } from "./apply_transfer_fact.ts";
 
@@ -247,8 +247,19 @@ function answerOf(
   if (subject.object === "payment" && subject.status === "declined" && call.decline_is_error) {
     return declineAnswer(subject, subject.failure_code as DeclineCode, call.request_id);
   }
+  if (subject.object === "payment" && isMissed(call, subject)) {
+    const error = invalidState(call.op, subject, nextStatuses(subject));
+    return { status: error.status, body: renderError(error, call.request_id) };
+  }
   const is_new = call.op === "authorize" || call.op === "transfer";
   return { status: is_new ? 201 : 200, body: JSON.stringify(subject) };
+}
+
+/** Reports whether the payment has ended at the provider before the capture or cancel came. */
+function isMissed({ op }: OwnCall, { status, amount_captured }: Payment): boolean {
+  const is_over = status === "cancelled" || status === "failed" || status === "declined";
+  if (op === "capture") return amount_captured === 0 && is_over;
+  return op === "cancel" && (amount_captured > 0 || is_over && status !== "cancelled");
 }
 
 /** Makes the answer of a request whose call somebody else has settled. */

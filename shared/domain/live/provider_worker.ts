@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
-import type { ProviderWork } from "../../store/provider_rows.ts";
+import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { readPayment, readRefund } from "../changes/read_resource.ts";
 import type { Fact } from "../providers/connector.ts";
@@ -20,6 +20,8 @@ const TURN_LIMIT = 32;
 const LEASE_MS = 30_000;
 /** Longest time of a poll or of reading totals, which take several requests. */
 const READ_DEADLINE_MS = 20_000;
+/** Most decisions about one fact. The worker claims it again later. */
+const MAX_DECISIONS = 10;
 /** Most pages of one poll. The next turn reads on. */
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
@@ -92,39 +94,55 @@ export class ProviderWorker {
     await this.#options.runner.run(work.account, ownCall(work));
   }
 
-  /** Applies a stored fact. If the payment changes meanwhile, the worker claims the fact again. */
+  /** Applies a stored fact. Decides again if another fact has changed the payment meanwhile. */
   async #apply(work: ProviderWork, fact: Fact): Promise<void> {
-    const { store, runner } = this.#options;
+    const { store } = this.#options;
+    for (let given = work, i = 0; i < MAX_DECISIONS; i++) {
+      if (await this.#decide(given, fact) !== "stale") return;
+      const { environment_id, subject_body } = given;
+      const { id } = parseSubject(subject_body!);
+      const present = await store.readSubject(environment_id, id, fact.refund_id);
+      if (!present) return;
+      given = { ...given, ...present };
+    }
+  }
+
+  /** Records the effect of a fact. Returns the outcome of the record; null: the fact has to wait. */
+  async #decide(work: ProviderWork, fact: Fact): Promise<RecordOutcome["outcome"] | null> {
+    const { runner } = this.#options;
     const { environment_id, livemode, subject_body, refund_body } = work;
     const context = runner.context(livemode);
     if (fact.op === "payout") {
-      await store.record([recordOf(environment_id, fact, applyPayout(fact, context))]);
-      return;
+      return await this.#record(recordOf(environment_id, fact, applyPayout(fact, context)));
     }
     if (subject_body === null) {
       const unmatched = { ...fact, outcome: "unmatched", finding: null, booked_minor: 0 } as const;
-      await store.record([{
+      return await this.#record({
         environment_id,
         call_id: null,
         call: null,
         facts: [unmatched],
         change: null,
         answer: null,
-      }]);
-      return;
+      });
     }
     const subject = parseSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, subject.livemode);
     const effect = applyToSubject(subject, refund, ours, context);
-    if (effect.outcome === "wait") return;
+    if (effect.outcome === "wait") return null;
     const is_result = work.call !== null && work.call.state !== "settled" &&
       effect.outcome !== "finding";
     // The fact is also the result of the call, whose request may wait for it or be dead.
     const record = is_result
       ? decideResult(ownCall(work), { facts: [ours] }, context).record
       : recordOf(environment_id, ours, effect);
-    await store.record([record]);
+    return await this.#record(record);
+  }
+
+  async #record(record: ProviderRecord): Promise<RecordOutcome["outcome"]> {
+    const [result] = await this.#options.store.record([record]);
+    return result!.outcome;
   }
 
   /** Looks at a payment that is still open, and stores what the provider says as facts. */

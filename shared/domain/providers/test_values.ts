@@ -35,10 +35,6 @@ export const OUTCOME_RESULTS = {
 /** The answer of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;
 
-/** Codes with which a test value makes a create decline. */
-export const TEST_DECLINE_CODES = Object.values(TEST_RESULTS)
-  .flatMap((answer) => answer.result === "declined" ? [answer.code] : []);
-
 /** A test value, written as people read it. */
 export interface TestValue {
   value: string;

@@ -24,6 +24,8 @@ export interface LiveCase {
   account_id: string;
   /** The secret key at the double. */
   secret: string;
+  /** The variables of the functions that begin with `PROVIDER_`. A test can change them. */
+  variables: Record<string, string>;
   /** Creates a live payment of 1000 EUR cents with a token. */
   pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
   /** Calls the payments function with the live key. */
@@ -32,6 +34,9 @@ export interface LiveCase {
   /** Runs the worker until it finds no more work. */
   work(): Promise<void>;
 }
+
+/** The secret that signs notifications for a test's account. */
+export const NOTIFICATION_SECRET = "whsec_live_case";
 
 let double: StripeDouble | null = null;
 let owners = 0;
@@ -52,13 +57,14 @@ export function liveCase(
     ignore: no_stripe_double,
     async fn(t) {
       assert.ok(double, "localstripe is not installed");
-      const secret = `sk_live_${++owners}`;
-      const service = await startService({
-        provider_secret: (name) => name === "PROVIDER_STRIPE" ? secret : undefined,
-        ...settings,
-      });
+      const variables: Record<string, string> = {
+        PROVIDER_STRIPE: `sk_live_${++owners}`,
+        PROVIDER_STRIPE_NOTIFICATIONS: NOTIFICATION_SECRET,
+      };
+      const provider_secret = (name: string) => variables[name];
+      const service = await startService({ provider_secret, ...settings });
       try {
-        await test(await makeCase(service, double, secret), t);
+        await test(await makeCase(service, double, variables), t);
       } finally {
         await service.close();
       }
@@ -69,8 +75,9 @@ export function liveCase(
 async function makeCase(
   service: TestService,
   running: StripeDouble,
-  secret: string,
+  variables: Record<string, string>,
 ): Promise<LiveCase> {
+  const secret = variables.PROVIDER_STRIPE!;
   const account_id = idMint(Date.now())("pac_");
   await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
@@ -81,6 +88,7 @@ async function makeCase(
     double: running,
     account_id,
     secret,
+    variables,
     pay: (body = {}, options = {}) =>
       service.pay({ card: { token: "pm_card_visa" }, ...body }, { key, ...options }),
     call: (method, path, options = {}) =>
