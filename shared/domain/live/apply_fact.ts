@@ -203,7 +203,10 @@ function applyRefundFact(
   // Somebody has refunded the payment at the provider, without this service.
   if (fact.state !== "succeeded") return { outcome: "ignored" };
   if (!isCaptured(payment)) return { outcome: "wait" };
-  if (!isRefundable(payment) || fact.amount_minor > refundable(payment)) {
+  // The fact can come after a dispute of the rest.
+  const left = refundable(payment) - payment.amount_disputed;
+  const has_money = isRefundable(payment) || payment.status === "chargeback";
+  if (!has_money || fact.amount_minor > left) {
     return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
   }
   let refund_body = "";
@@ -267,7 +270,8 @@ function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): 
   if (payment.amount_captured === 0) return { outcome: "wait" };
   switch (fact.state) {
     case "disputed":
-      if (payment.status === "chargeback") return { outcome: "ignored" };
+      // Each fact of a dispute is stored once, so this is another dispute.
+      if (payment.status === "chargeback") return finding(`another dispute, of ${shown(fact)}`);
       if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
         return finding(`a dispute of ${shown(fact)} is more than what is left`);
       }
