@@ -18,6 +18,7 @@ const PAYMENT = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" }
 const LEASE_S = 16;
 
 liveCase("twins of a live request under way get the same bytes", async (given, t) => {
+  const { body: { id } } = await given.pay();
   await t.step("create", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const send = () => given.pay({}, { idempotency_key: "create" });
@@ -36,7 +37,6 @@ liveCase("twins of a live request under way get the same bytes", async (given, t
       assert.deepEqual([status, text], [402, answers[0]!.text]);
     }
   });
-  const { body: { id } } = await given.pay();
   await t.step("refund", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const send = () =>
