@@ -369,6 +369,119 @@ const BUGS: PlantedBug[] = [
     }],
     noticed_by: "tests/http/database_unavailable_test.ts",
   },
+  {
+    name: "live: a retry has a new idempotency key",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_requests.ts",
+      find: "key: call.id }",
+      replace: "key: call.id + crypto.randomUUID() }",
+    }],
+    noticed_by: "tests/live/unknown_answers_test.ts",
+  },
+  {
+    name: "live: a fact is applied twice",
+    edits: [{
+      file: `${SCHEMAS}/provider_records.sql`,
+      find: "where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'",
+      replace: "where false",
+    }],
+    noticed_by: "tests/database/provider_records_test.ts",
+  },
+  {
+    name: "live: a repeated fact is a new one",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_facts.ts",
+      find: "reference: `${draft.of.id}:${draft.reference_state}`,",
+      replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: a late fact overwrites a final status",
+    edits: [{
+      file: "shared/domain/live/apply_fact.ts",
+      find: 'if (!canBecome(payment, "cancelled")) return { outcome: "ignored" };',
+      replace: "",
+    }],
+    noticed_by: "tests/domain/live_facts_test.ts",
+  },
+  {
+    name: "live: an amount is not compared",
+    edits: [{
+      file: "shared/domain/live/apply_fact.ts",
+      find: "if (fact.amount_minor === expected_minor) return null;",
+      replace: "if (fact.amount_minor !== expected_minor || true) return null;",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: an unsigned notification counts",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_signature.ts",
+      find: "if (!signed) throw",
+      replace: "if (!signed && keys.length === 0) throw",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: a call is sent before its claim",
+    edits: [
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
+        replace: `claim = decide();
+      const early = claim as Claim;
+      if (known_account) await runner.run(known_account, {
+        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
+        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
+        instrument: early.token === null ? null : { token: early.token },
+        created_at_ms: Date.now(), request_id: asked.context.request_id,
+      }).catch(() => {});
+      const reply = await changes.create(asked, () => early.change);`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+    known_account = account;`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "/** What a claim needs besides the rows of its change. */",
+        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+
+/** What a claim needs besides the rows of its change. */`,
+      },
+    ],
+    noticed_by: "tests/live/twins_test.ts",
+  },
+  {
+    name: "live: a claim of a capture writes the payment with an empty body",
+    edits: [{
+      file: "shared/domain/changes/change_builder.ts",
+      find: "const changed = this.#events.length > 0 ? subject.object : null;",
+      replace: "const changed = subject.object;",
+    }],
+    noticed_by: "tests/live/unknown_answers_test.ts",
+  },
+  {
+    name: "live: an account settles the payment of another account",
+    edits: [{
+      file: `${SCHEMAS}/provider_facts.sql`,
+      find: "and c.account_id = p_account_id\n      and (c.provider_reference is null",
+      replace: "and (c.provider_reference is null",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: facts that came before the provider's id are forgotten",
+    edits: [{
+      file: `${SCHEMAS}/provider_calls.sql`,
+      find: "perform pay.reopen_facts(p_calls);",
+      replace: "null;",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
 ];
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -203,8 +203,13 @@ function applyRefundFact(
   // Somebody has refunded the payment at the provider, without this service.
   if (fact.state !== "succeeded") return { outcome: "ignored" };
   if (!isCaptured(payment)) return { outcome: "wait" };
-  if (!isRefundable(payment) || fact.amount_minor > refundable(payment)) {
+  const is_disputed = payment.status === "chargeback";
+  if (!(isRefundable(payment) || is_disputed) || fact.amount_minor > refundable(payment)) {
     return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
+  }
+  // Disputed money can only be refunded after the dispute, whose end comes later here.
+  if (fact.amount_minor > refundable(payment) - payment.amount_disputed) {
+    return { outcome: "wait" };
   }
   let refund_body = "";
   return apply(
@@ -267,7 +272,8 @@ function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): 
   if (payment.amount_captured === 0) return { outcome: "wait" };
   switch (fact.state) {
     case "disputed":
-      if (payment.status === "chargeback") return { outcome: "ignored" };
+      // A fact is stored once, so this is another dispute. It counts after the end of the first.
+      if (payment.status === "chargeback") return { outcome: "wait" };
       if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
         return finding(`a dispute of ${shown(fact)} is more than what is left`);
       }
@@ -275,7 +281,7 @@ function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): 
     case "dispute_won":
       // The fact that the payer has disputed can come later.
       if (payment.status !== "chargeback") return { outcome: "wait" };
-      return apply(payment, context, winDispute);
+      return differs(payment.amount_disputed, fact) ?? apply(payment, context, winDispute);
     case "dispute_lost":
       return { outcome: "ignored" };
     default:

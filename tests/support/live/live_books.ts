@@ -71,11 +71,11 @@ export function notify(
   });
 }
 
-/** Sends events of the double as notifications, and does the work. Returns the statuses. */
+/** Sends events of the double as notifications, and applies their facts. Returns the statuses. */
 export async function deliver(given: LiveCase, events: readonly StripeObject[]): Promise<number[]> {
   const statuses: number[] = [];
   for (const event of events) statuses.push((await notify(given, JSON.stringify(event))).status);
-  await given.work();
+  await settle(given);
   return statuses;
 }
 
