@@ -60,7 +60,7 @@ export async function readRaw(
   request: Request,
   max_bytes: number,
   deadline_ms: number = BODY_DEADLINE_MS,
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<Uint8Array> {
   return await withinDeadline(readBytes(request, max_bytes), deadline_ms).catch((error) => {
     if (error instanceof ApiError) throw error;
     throw new ApiError("invalid_json", "The body ended early: send it again");
@@ -85,7 +85,7 @@ async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Prom
   }
 }
 
-async function readBytes(request: Request, max_bytes: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readBytes(request: Request, max_bytes: number): Promise<Uint8Array> {
   const { body, headers } = request;
   if (!body) return new Uint8Array(0);
   const length = Number(headers.get("Content-Length") || NaN);

@@ -23,6 +23,7 @@ const ENTRY_FUNCTIONS = [
   "note_calls",
   "purge",
   "read_provider_account",
+  "read_provider_subject",
   "record",
   "redeliver",
   "relay_turn",

@@ -184,9 +184,14 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step("looks at a pending refund", async () => {
       const made = await claim(functions, live);
       await store.record([completion(made)]);
-      const change = refunded({ ...made.payment, status: "completed", sequence: 2 });
+      const change = refunded({
+        ...made.payment,
+        status: "completed",
+        amount_captured: made.payment.amount_minor,
+        settlement: "manual",
+        sequence: 2,
+      });
       const refund = change.refunds[0]!;
-      refund.body = refund.body.replace('"completed"', '"pending"');
       change.calls.push(callOf(made.payment, { op: "refund", refund_id: refund.id }));
       const [row] = await commit(functions, [{ change, key: live.text }]);
       assert.equal(row!.outcome, "committed");

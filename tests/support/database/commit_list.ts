@@ -9,6 +9,7 @@ import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
 import { decideCreate } from "../../../shared/domain/payments/create_payment.ts";
+import { complete } from "../../../shared/domain/payments/settlement.ts";
 import { decideRefund } from "../../../shared/domain/payments/refund_payment.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";
@@ -61,8 +62,7 @@ export function refunded(payment: Payment, amount_minor = 10): Change {
 /** Decides the completion of a pending payment. */
 export function completed(payment: Payment): Change {
   const change = new ChangeBuilder(payment, newContext());
-  change.addEvent("payment.completed", { status: "completed" });
-  change.move("capture", payment.amount_minor);
+  complete(change);
   return change.finish({ status: 201, body: change.body });
 }
 
