@@ -26,7 +26,7 @@ export interface Standing {
 }
 
 /** A refund in the model. */
-export interface RefundStanding {
+interface RefundStanding {
   /** Null until the answer shows it. */
   id: string | null;
   amount: number;

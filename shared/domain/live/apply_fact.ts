@@ -47,7 +47,7 @@ export interface FactChange extends Omit<Change, "answer" | "calls"> {
 }
 
 /** A payment with the refund that the fact is about, if it is ours. */
-export interface FactSubject {
+interface FactSubject {
   payment: Payment;
   refund: Refund | null;
 }

@@ -34,7 +34,7 @@ export interface OwnCall extends ProviderCall {
 }
 
 /** What a reply leads to: the record to write, and the answer of the request. */
-export interface Result {
+interface Result {
   record: ProviderRecord;
   answer: Answer;
 }

@@ -8,10 +8,10 @@ import type { Connector, Fact, ProviderAccount } from "../providers/connector.ts
 import type { StoredAccount } from "../../store/provider_rows.ts";
 
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
-export type SecretReader = (name: string) => string | undefined;
+type SecretReader = (name: string) => string | undefined;
 
 /** Finds the connector of an account, or null. */
-export type ConnectorFinder = (name: string) => Connector | null;
+type ConnectorFinder = (name: string) => Connector | null;
 
 /** An account that is ready for calls, with its connector. */
 export interface ReadyAccount {

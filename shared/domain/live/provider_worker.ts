@@ -27,7 +27,7 @@ const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
 
 /** The dependencies of a worker. */
-export interface ProviderWorkerOptions {
+interface ProviderWorkerOptions {
   store: ProviderStore;
   accounts: ProviderAccounts;
   runner: CallRunner;

@@ -28,7 +28,7 @@ export interface ProviderAccount {
 }
 
 /** The instrument of a live payment: a reference that the provider made, never a card number. */
-export interface LiveInstrument {
+interface LiveInstrument {
   token: string;
 }
 

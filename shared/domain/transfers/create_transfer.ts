@@ -138,7 +138,7 @@ function newTransfer(
 }
 
 /** Reads the destination of a transfer. Throws `invalid_parameter`. */
-export function readDestination({ destination, currency }: CreateTransferBody): Instrument {
+function readDestination({ destination, currency }: CreateTransferBody): Instrument {
   const { iban, wallet } = destination;
   if (iban && wallet) {
     throw invalidParameter(
