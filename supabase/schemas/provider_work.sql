@@ -126,7 +126,8 @@ end
 $$;
 
 -- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
--- its subject now. A fact about a payment that its account has no call for gets no subject. Internal.
+-- its subject now. A fact about a payment that its account has no call for gets no subject.
+-- Internal.
 create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )

@@ -267,7 +267,7 @@ const Life = fc.record({
   let left = AMOUNT;
   let count = 0;
   const refund = (asked: number) => {
-    // A payment that is refunded whole is final: a dispute whose fact comes after that is a finding.
+    // A whole refund is final: a dispute whose fact comes after that is a finding.
     const amount_minor = Math.min(asked, dispute === null ? left : left - 1);
     if (amount_minor <= 0) return;
     left -= amount_minor;
