@@ -7,7 +7,9 @@ import {
   deliver,
   eventsOf,
   eventTypes,
+  findings,
   resumePolls,
+  settle,
   shown,
   stopPolls,
   workAfter,
@@ -286,9 +288,16 @@ liveCase("disputes, lost and won, and the payout", async (given, t) => {
 });
 
 liveCase("the daily totals of the provider agree with the ledger", async (given) => {
+  const { sql } = given.service;
+  // The first day that is read is the one after the account was added.
+  await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
   await paid(given);
   await workAfter(given, 2 * 24 * HOUR_S);
-  const rows = await given.service.sql`select totals_day from pay.provider_cursors`;
-  assert.notEqual(rows[0]!.totals_day, null);
+  await settle(given);
+  const totals = await sql`
+    select provider_minor::int from pay.provider_totals where provider_minor <> 0`;
+  assert.deepEqual(totals.map(({ provider_minor }) => provider_minor), [960]);
   await assertBalanced(given);
+  await sql`update pay.provider_totals set provider_minor = 961 where provider_minor = 960`;
+  assert.match((await findings(given)).join(), /provider 961 EUR, ledger 960/);
 });

@@ -107,7 +107,7 @@ export class ProviderWorker {
     }
   }
 
-  /** Records the effect of a fact. Returns the outcome of the record; null: the fact has to wait. */
+  /** Records the effect of a fact. Returns the record's outcome; null: the fact has to wait. */
   async #decide(work: ProviderWork, fact: Fact): Promise<RecordOutcome["outcome"] | null> {
     const { runner } = this.#options;
     const { environment_id, livemode, subject_body, refund_body } = work;

@@ -133,11 +133,15 @@ export async function assertBalanced(given: LiveCase): Promise<void> {
   assert.deepEqual(await findings(given), []);
 }
 
-/** Returns the types of a subject's events, in the order of their sequence. */
-export async function eventTypes(given: LiveCase, subject_id: string): Promise<string[]> {
-  const { data } = (await given.call("GET", `/events?payment_id=${subject_id}&limit=100`)).body;
-  const events: { type: string; data: { sequence: number } }[] = data;
-  return events.toReversed().map(({ type }) => type);
+/** Returns the types of a payment's events in their order. The API must list the same ones. */
+export async function eventTypes(given: LiveCase, id: string): Promise<string[]> {
+  const rows = await given.service.sql<{ type: string }[]>`
+    select type from pay.events where subject_id = ${id} order by sequence`;
+  const types = rows.map(({ type }) => type);
+  const { data } = (await given.call("GET", `/events?payment_id=${id}&limit=100`)).body;
+  const listed: string[] = data.map(({ type }: { type: string }) => type);
+  assert.deepEqual(listed.sort(), types.toSorted());
+  return types;
 }
 
 /** Returns the stored facts of a subject: state, outcome and finding. */
