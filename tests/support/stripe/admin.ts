@@ -27,6 +27,8 @@ export async function administer({ url, text }: HttpCall, api: Api): Promise<Out
     }
     case "faults":
       return api.faults.plant(given), ok;
+    case "waiting_faults":
+      return { status: 200, body: api.faults.waiting() };
     case "clear_faults":
       return api.faults.clear(), ok;
     case "notifications":

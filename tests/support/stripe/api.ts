@@ -87,7 +87,7 @@ export class Api {
     const given = method === "POST" ? headers["idempotency-key"] : undefined;
     const key = given ? { name: `${owner} ${given}`, fingerprint: `${pathname} ${text}` } : null;
     const before = await this.faults.meet("before", method, pathname);
-    if (before) {
+    if (before && before.act !== "twice") {
       if (before.keep && key && !this.journal.keys.has(key.name)) this.#keepError(key);
       return fail(before), null;
     }
@@ -99,6 +99,7 @@ export class Api {
       return refusal(400, { type: "idempotency_error" });
     }
     const answer = kept ?? await this.#workUnderKey(call, owner, key);
+    if (before) return await this.#answer(call, fail);
     const after = await this.faults.meet("after", method, pathname);
     if (after?.keep && key) this.#keepError(key);
     return after ? (fail(after), null) : { ...answer, is_replayed: kept !== undefined };

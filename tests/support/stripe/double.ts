@@ -62,6 +62,8 @@ interface StripeActions {
 export interface StripeDouble {
   base_url: string;
   plant(...faults: Fault[]): Promise<void>;
+  /** Returns the names of the faults that still wait for calls. */
+  waitingFaults(): Promise<string[]>;
   clearFaults(): Promise<void>;
   notify(settings: Partial<NotificationSettings>): Promise<void>;
   /** Does an action, and returns the object that it made or changed. */
@@ -115,6 +117,7 @@ export async function startStripeDouble(
   return {
     base_url: `http://127.0.0.1:${port}`,
     plant: (...faults) => admin("faults", faults),
+    waitingFaults: () => admin("waiting_faults"),
     clearFaults: () => admin("clear_faults"),
     notify: (settings) => admin("notifications", settings),
     act: (action, given) => admin(action, given),

@@ -4,6 +4,8 @@ import type { ServerResponse } from "node:http";
 
 /** A planted fault. It meets `times` calls that match. */
 export interface Fault {
+  /** Names the fault in the list of those that still wait. */
+  name?: string;
   method?: string;
   /** A regular expression for the path. */
   path?: string;
@@ -14,9 +16,20 @@ export interface Fault {
   delay_ms?: number;
   /**
    * `delay` only waits; `kill` ends the double with SIGKILL; `lose` closes the connection without
-   * an answer, `cut` within it; `hang` leaves it open.
+   * an answer, `cut` within it; `hang` leaves it open; `twice` (before the work) works as if the call
+   * had arrived twice, and sends the second answer.
    */
-  act: "delay" | "lose" | "cut" | "hang" | "kill" | "error" | "rate_limit" | "html" | "huge";
+  act:
+    | "delay"
+    | "lose"
+    | "cut"
+    | "hang"
+    | "kill"
+    | "error"
+    | "rate_limit"
+    | "html"
+    | "huge"
+    | "twice";
   /** Whether the idempotency key keeps the error, as Stripe keeps a 500 of a call it had begun. */
   keep?: boolean;
 }
@@ -40,6 +53,11 @@ export class Faults {
   /** Adds faults. */
   plant(faults: readonly Fault[]): void {
     this.#waiting.push(...faults.map((fault) => ({ ...fault, times: fault.times ?? 1 })));
+  }
+
+  /** Returns the names of the faults that have not met all their calls. */
+  waiting(): string[] {
+    return this.#waiting.flatMap(({ name, times }) => name !== undefined && times! > 0 ? name : []);
   }
 
   /** Removes all faults. */
