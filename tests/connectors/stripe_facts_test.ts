@@ -124,6 +124,32 @@ Deno.test("intentFacts() of a challenge for Stripe's scripts is provider_refused
   assert.equal(facts(challenge({ type: "use_stripe_sdk" }))[0]!.failure_code, "provider_refused");
 });
 
+const CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
+const method = { object: "payment_method", card: CARD };
+const waiting = redirect("https://bank.example/3ds");
+const CARDS: [name: string, object: object, card: object | undefined][] = [
+  [
+    "the charge",
+    intent({ latest_charge: charge({ payment_method_details: { card: CARD } }) }),
+    CARD,
+  ],
+  ["the payment method before a charge", { ...waiting, payment_method: method }, CARD],
+  [
+    "the error after a decline",
+    {
+      ...declinedIntent("lost_card"),
+      last_payment_error: { type: "card_error", payment_method: method },
+    },
+    CARD,
+  ],
+  ["nowhere if the payment method is an id", { ...waiting, payment_method: "pm_1" }, undefined],
+];
+for (const [name, object, card] of CARDS) {
+  Deno.test(`intentFacts() takes the card from ${name}`, () => {
+    assert.deepEqual(facts(object)[0]!.card, card);
+  });
+}
+
 Deno.test("intentFacts() of a decline names our payment and never a lost card", () => {
   const [fact] = facts(declinedIntent("lost_card"));
   assert.equal(fact!.decline_code, "payment_declined");

@@ -34,6 +34,10 @@ const CREATE = {
   "allowed_payment_method_types[]": "card",
   confirm: "true",
 };
+const EXPAND_CARD = {
+  "expand[0]": "latest_charge.balance_transaction",
+  "expand[1]": "payment_method",
+};
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
 const MANUAL = { capture: "manual", return_url: null };
 
@@ -44,14 +48,14 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
       capture_method: "automatic",
       return_url: "https://shop.example/back",
       ...METADATA,
-      ...EXPAND,
+      ...EXPAND_CARD,
     }],
     ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
       ...CREATE,
       capture_method: "manual",
       error_on_requires_action: "true",
       ...METADATA,
-      ...EXPAND,
+      ...EXPAND_CARD,
     }],
     [
       "a payment of an older release",
@@ -62,7 +66,7 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
         capture_method: "automatic",
         error_on_requires_action: "true",
         ...METADATA,
-        ...EXPAND,
+        ...EXPAND_CARD,
       },
     ],
     ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
@@ -72,7 +76,7 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
       capture_method: "automatic",
       return_url: "https://shop.example/back",
       ...METADATA,
-      ...EXPAND,
+      ...EXPAND_CARD,
     }],
     ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
       amount_to_capture: "700",

@@ -19,6 +19,7 @@ import {
   expandedOf,
   idOf,
   type PaymentIntent,
+  PaymentMethod,
   type Payout,
   type StripeError,
   type StripeRefund,
@@ -86,7 +87,7 @@ export function intentFacts(
     seconds: (state.state === "succeeded" ? moved?.created : undefined) ?? source.event_seconds ??
       (state.state === "cancelled" ? intent.canceled_at : charge?.created) ?? intent.created,
     ...state,
-    more: { ...state.more, ...cardOf(charge) },
+    more: { ...state.more, ...cardOf(intent, charge, error) },
   });
   if (fact === null) return [];
   if (state.state !== "succeeded" || charge === null || moved === null) return [fact];
@@ -94,9 +95,18 @@ export function intentFacts(
   return fee ? [fact, { ...fee, subject_id, provider_reference: intent.id }] : [fact];
 }
 
-/** The parts of the charged card that answers show. */
-function cardOf(charge: Charge | null): Pick<Fact, "card"> {
-  const card = charge?.payment_method_details?.card;
+/**
+ * The parts of the card that answers show. Before the charge only the payment method has them, and
+ * after a decline the error, because the payment has no payment method any more.
+ */
+function cardOf(
+  intent: PaymentIntent,
+  charge: Charge | null,
+  error: StripeError | null,
+): Pick<Fact, "card"> {
+  const methods = [intent, intent.last_payment_error, error]
+    .map((holder) => expandedOf(PaymentMethod, holder?.payment_method)?.card);
+  const card = [charge?.payment_method_details?.card, ...methods].find((one) => one);
   if (!card?.brand || !card.last4) return {};
   const { brand, last4, exp_month, exp_year } = card;
   return { card: { brand, last4, exp_month, exp_year } };

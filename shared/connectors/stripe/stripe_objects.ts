@@ -19,6 +19,20 @@ const Other = z.unknown().optional();
 
 const id = (pattern: RegExp) => z.string().max(200).regex(pattern);
 
+/** The parts of a card that answers show. */
+const Card = z.object({
+  brand: z.string().nullish(),
+  last4: z.string().nullish(),
+  exp_month: z.number().int(),
+  exp_year: z.number().int(),
+});
+
+/** A payment method, such as the card behind a token. */
+export const PaymentMethod = z.object({
+  object: z.literal("payment_method"),
+  card: Card.nullish(),
+});
+
 /** The error of a refused request, and of the last attempt of a payment. */
 export const StripeError = z.object({
   type: z.string(),
@@ -27,6 +41,7 @@ export const StripeError = z.object({
   param: z.string().nullish(),
   message: z.string().nullish(),
   payment_intent: Other,
+  payment_method: Other,
 });
 export type StripeError = z.infer<typeof StripeError>;
 
@@ -49,6 +64,7 @@ export const PaymentIntent = z.object({
     type: z.string(),
     redirect_to_url: z.object({ url: z.string().nullish() }).nullish(),
   }).nullish(),
+  payment_method: Other,
   status: z.string(),
 });
 export type PaymentIntent = z.infer<typeof PaymentIntent>;
@@ -63,14 +79,7 @@ export const Charge = z.object({
   metadata: Metadata,
   outcome: z.object({ type: z.string().nullish() }).nullish(),
   payment_intent: Other,
-  payment_method_details: z.object({
-    card: z.object({
-      brand: z.string().nullish(),
-      last4: z.string().nullish(),
-      exp_month: z.number().int(),
-      exp_year: z.number().int(),
-    }).nullish(),
-  }).nullish(),
+  payment_method_details: z.object({ card: Card.nullish() }).nullish(),
 });
 export type Charge = z.infer<typeof Charge>;
 

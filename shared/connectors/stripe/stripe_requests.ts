@@ -69,7 +69,9 @@ function authorization(
     // one is a decline then.
     return_url === null ? ["error_on_requires_action", "true"] : ["return_url", return_url],
     ...metadataFields(environment_id, call),
-    EXPAND_CHARGE,
+    // The payment method shows the card while a challenge waits, when there is no charge.
+    ["expand[0]", EXPAND_CHARGE[1]],
+    ["expand[1]", "payment_method"],
   ]];
 }
 

@@ -128,7 +128,8 @@ export class ProviderWorker {
     }
     const subject = parseSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
-    const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, subject.livemode);
+    const known = await this.#withCard(work, fact, subject);
+    const { facts: [ours] } = inOurMode(work.account, { facts: [known] }, subject.livemode);
     const effect = applyToSubject(subject, refund, ours, context);
     if (effect.outcome === "wait") return null;
     const is_result = work.call !== null && work.call.state !== "settled" &&
@@ -143,6 +144,22 @@ export class ProviderWorker {
   async #record(record: ProviderRecord): Promise<RecordOutcome["outcome"]> {
     const [result] = await this.#options.store.record([record]);
     return result!.outcome;
+  }
+
+  /**
+   * Adds the card to the fact that money was taken or held. A notification can come before the
+   * answer of the call, and does not show the card.
+   */
+  async #withCard(work: ProviderWork, fact: Fact, subject: OwnCall["subject"]): Promise<Fact> {
+    const is_paid = fact.state === "succeeded" || fact.state === "authorized";
+    const lacks_card = subject.object === "payment" && subject.method === null &&
+      subject.method_kind === "card" && fact.card === undefined;
+    const opened = this.#options.accounts.open(work.account);
+    if (!is_paid || !lacks_card || work.call === null || typeof opened === "string") return fact;
+    const signal = AbortSignal.timeout(READ_DEADLINE_MS);
+    const reply = await opened.connector.look(opened.account, ownCall(work), signal);
+    const found = "facts" in reply ? reply.facts.find(({ card }) => card) : undefined;
+    return found?.card ? { ...fact, card: found.card } : fact;
   }
 
   /** Looks at a payment that is still open, and stores what the provider says as facts. */

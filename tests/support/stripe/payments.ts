@@ -2,7 +2,7 @@
 
 import type { EnginePayment } from "./engine.ts";
 import type { StripeObject } from "./journal.ts";
-import { findToken, OWN_CODES, type Token } from "./tokens.ts";
+import { findToken, OWN_CODES, paymentMethod, type Token } from "./tokens.ts";
 import {
   done,
   type Form,
@@ -229,7 +229,11 @@ function take(
 function decline(work: Work, intent: StripeObject, decline_code: string): Outcome {
   const is_own = decline_code === UNAUTHENTICATED || OWN_CODES.includes(decline_code);
   const code = is_own ? decline_code : "card_declined";
-  const error: StripeObject | Form = { code, message: "Your card was declined." };
+  const error: Partial<StripeObject> = {
+    code,
+    message: "Your card was declined.",
+    payment_method: paymentMethod(intent.payment_method, intent._token),
+  };
   if (decline_code === UNAUTHENTICATED) {
     error.type = "invalid_request_error";
   } else {

@@ -1,6 +1,7 @@
 /** The reading half of the API: objects, lists with filters and pages, and `expand`. */
 
 import type { StripeObject } from "./journal.ts";
+import { findToken, paymentMethod } from "./tokens.ts";
 import { missing, type Outcome, refuse, shown, type Work } from "./work.ts";
 
 /** Fields that filter a list, apart from `created` and `types[]`. */
@@ -13,6 +14,7 @@ const REFERENCES: Record<string, string> = {
   latest_charge: "charge",
   charge: "charge",
   payment_intent: "payment_intent",
+  payment_method: "payment_method",
   source: "charge",
   balance_transaction: "balance_transaction",
   failure_balance_transaction: "balance_transaction",
@@ -67,12 +69,20 @@ export function expanded(
     let holder = copy;
     for (const field of path.split(".")) {
       const kind = REFERENCES[field];
-      const named = kind && typeof holder?.[field] === "string" && work.find(kind, holder[field]);
+      const id = holder?.[field];
+      const named = kind && typeof id === "string" &&
+        (kind === "payment_method" ? methodOf(work, id) : work.find(kind, id));
       if (named) holder[field] = shown(structuredClone(named));
       holder = holder?.[field];
     }
   }
   return copy;
+}
+
+/** Returns a payment method: one of Stripe's own for tests, or one of this owner. */
+function methodOf(work: Work, id: string): StripeObject | undefined {
+  const token = findToken(work.find("payment_method", id)?._card ?? id);
+  return token && paymentMethod(id, token);
 }
 
 function accountOf(work: Work): object {

@@ -43,6 +43,12 @@ const TOKENS: ReadonlyMap<string, Token> = new Map([
   ["pm_card_refundFail", card("5126", { refund: "failed" })],
 ]);
 
+/** Returns the payment method of a test card, as Stripe shows it. */
+export function paymentMethod(id: string, { brand, last4 }: Token) {
+  const card = { brand, last4, exp_month: 12, exp_year: 2034 };
+  return { id, object: "payment_method", created: 0, type: "card", card };
+}
+
 /** Returns the behaviour of a test payment method, or undefined if Stripe has none of this name. */
 export function findToken(name: string): Token | undefined {
   return TOKENS.get(name);
