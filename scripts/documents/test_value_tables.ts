@@ -44,11 +44,6 @@ function valueRow({ value, behaviour }: TestValue): string[] {
   return [value, resultText(TEST_RESULTS[behaviour])];
 }
 
-/** Returns the result of a test card. */
-function resultOf(number: string): typeof TEST_RESULTS[TestValue["behaviour"]] {
-  return TEST_RESULTS[testCard(number)!];
-}
-
 /** The result of a test value or of an outcome. */
 function resultText(
   answer: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
