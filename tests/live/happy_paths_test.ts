@@ -166,6 +166,17 @@ liveCase("manual capture", async (given, t) => {
       assert.equal((await shown(given, id)).status, "cancelled");
     });
   }
+  await t.step(
+    "cancel of an authorization that somebody has captured at the provider",
+    async () => {
+      const id = await authorize();
+      await atStripe(given, `/v1/payment_intents/${await referenceOf(given, id)}/capture`, {});
+      const answer = await given.call("POST", `/payments/${id}/cancel`);
+      assert.equal(answer.status, 409, answer.text);
+      assert.equal(answer.body.error.code, "invalid_state");
+      assert.equal((await shown(given, id)).status, "completed");
+    },
+  );
   await given.work();
   await assertBalanced(given);
 });
@@ -229,6 +240,16 @@ liveCase("refunds", async (given, t) => {
     const payment = await shown(given, id);
     assert.equal(payment.status, "partially_refunded");
     assert.equal(payment.amount_refunded, 250);
+  });
+  await t.step("two by hand, whose facts one turn of the worker applies", async () => {
+    await stopPolls(given);
+    const id = await paid(given);
+    const payment_intent = await referenceOf(given, id);
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "100" });
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "150" });
+    await resumePolls(given);
+    await given.work();
+    assert.equal((await shown(given, id)).amount_refunded, 250);
   });
   await assertBalanced(given);
 });
