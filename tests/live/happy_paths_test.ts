@@ -2,14 +2,13 @@
 
 import assert from "node:assert/strict";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import { atStripe, paid, referenceOf, refund } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
   deliver,
   eventsOf,
   eventTypes,
-  findings,
   resumePolls,
-  settle,
   shown,
   stopPolls,
   workAfter,
@@ -17,12 +16,6 @@ import {
 
 const HOUR_S = 3600 + 60;
 const RETURN_URL = "https://shop.example/back";
-
-/** Returns the id of a payment at the double. */
-async function referenceOf({ books }: LiveCase, id: string): Promise<string> {
-  const { payment_intent } = await books();
-  return payment_intent.find(({ metadata }) => metadata.payment === id)!.id;
-}
 
 liveCase("POST /v1/payments with a live key takes the money and books the fee", async (given) => {
   const paid = await given.pay();
@@ -166,21 +159,20 @@ liveCase("manual capture", async (given, t) => {
       assert.equal((await shown(given, id)).status, "cancelled");
     });
   }
+  await t.step(
+    "cancel of an authorization that somebody has captured at the provider",
+    async () => {
+      const id = await authorize();
+      await atStripe(given, `/v1/payment_intents/${await referenceOf(given, id)}/capture`, {});
+      const answer = await given.call("POST", `/payments/${id}/cancel`);
+      assert.equal(answer.status, 409, answer.text);
+      assert.equal(answer.body.error.code, "invalid_state");
+      assert.equal((await shown(given, id)).status, "completed");
+    },
+  );
   await given.work();
   await assertBalanced(given);
 });
-
-/** Pays with a token, and returns the id. */
-async function paid(given: LiveCase, token = "pm_card_visa"): Promise<string> {
-  const { status, body } = await given.pay({ card: { token } });
-  assert.equal(status, 201);
-  await given.work();
-  return body.id;
-}
-
-function refund(given: LiveCase, id: string, body: object = {}) {
-  return given.call("POST", `/payments/${id}/refund`, { body });
-}
 
 liveCase("refunds", async (given, t) => {
   await t.step("of a part, then of the rest", async () => {
@@ -230,74 +222,15 @@ liveCase("refunds", async (given, t) => {
     assert.equal(payment.status, "partially_refunded");
     assert.equal(payment.amount_refunded, 250);
   });
-  await assertBalanced(given);
-});
-
-/** Calls the double as somebody with the dashboard does. */
-async function atStripe(given: LiveCase, path: string, form: Record<string, string>) {
-  const answer = await fetch(given.double.base_url + path, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${given.secret}` },
-    body: new URLSearchParams(form),
-  });
-  assert.equal(answer.status, 200, await answer.text());
-}
-
-liveCase("disputes, lost and won, and the payout", async (given, t) => {
-  const ENDS = [["lost", "chargeback"], ["won", "completed"]] as const;
-  for (const [end, status] of ENDS) {
-    await t.step(`a dispute that is ${end}`, async () => {
-      const id = await paid(given);
-      const payment_intent = await referenceOf(given, id);
-      const { id: dispute } = await given.double.act("disputes", { payment_intent });
-      await deliver(given, await eventsOf(given));
-      assert.equal((await shown(given, id)).status, "chargeback");
-      await given.double.act("close_dispute", { dispute, status: end });
-      await deliver(given, await eventsOf(given));
-      assert.equal((await shown(given, id)).status, status);
-      assert.deepEqual(await eventTypes(given, id), [
-        "payment.created",
-        "payment.completed",
-        "payment.chargeback",
-        ...(end === "won" ? ["payment.completed"] : []),
-      ]);
-    });
-  }
-  await t.step("of what a refund has left, after which the refunded part is booked", async () => {
+  await t.step("two by hand, whose facts one turn of the worker applies", async () => {
+    await stopPolls(given);
     const id = await paid(given);
-    await refund(given, id, { amount: 300 });
     const payment_intent = await referenceOf(given, id);
-    const { id: dispute } = await given.double.act("disputes", { payment_intent });
-    await given.double.act("close_dispute", { dispute, status: "won" });
-    await deliver(given, await eventsOf(given));
-    assert.equal((await shown(given, id)).status, "partially_refunded");
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "100" });
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "150" });
+    await resumePolls(given);
+    await given.work();
+    assert.equal((await shown(given, id)).amount_refunded, 250);
   });
   await assertBalanced(given);
-  await t.step("a payout empties the balance", async () => {
-    // The lost dispute has taken more than the other payments have brought.
-    await paid(given);
-    await paid(given);
-    await paid(given);
-    await paid(given);
-    await given.double.act("payouts", { owner: given.secret, currency: "eur" });
-    await deliver(given, await eventsOf(given));
-    const balance = await given.call("GET", "/balance");
-    assert.equal(balance.status, 200);
-  });
-  await assertBalanced(given);
-});
-
-liveCase("the daily totals of the provider agree with the ledger", async (given) => {
-  const { sql } = given.service;
-  // The first day that is read is the one after the account was added.
-  await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
-  await paid(given);
-  await workAfter(given, 2 * 24 * HOUR_S);
-  await settle(given);
-  const totals = await sql`
-    select provider_minor::int from pay.provider_totals where provider_minor <> 0`;
-  assert.deepEqual(totals.map(({ provider_minor }) => provider_minor), [960]);
-  await assertBalanced(given);
-  await sql`update pay.provider_totals set provider_minor = 961 where provider_minor = 960`;
-  assert.match((await findings(given)).join(), /provider 961 EUR, ledger 960/);
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { idMint } from "../../shared/core/ids.ts";
 import { type LiveCase, liveCase, NOTIFICATION_SECRET } from "../support/live/live_case.ts";
+import { atStripe } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
   deliver,
@@ -144,7 +145,7 @@ liveCase("notifications in any order lead to the same end", async (given, t) => 
       const seen = new Set((await eventsOf(given)).map(({ id }) => id));
       const [id, { data }] = await settledByEvent(given);
       const payment_intent = data.object.id;
-      await refundAtStripe(given, payment_intent, 200);
+      await atStripe(given, "/v1/refunds", { payment_intent, amount: "200" });
       const { id: dispute } = await given.double.act("disputes", { payment_intent });
       await given.double.act("close_dispute", { dispute, status: "won" });
       const events = (await eventsOf(given)).filter((event) => !seen.has(event.id));
@@ -163,22 +164,13 @@ liveCase("notifications in any order lead to the same end", async (given, t) => 
   await assertBalanced(given);
 });
 
-async function refundAtStripe(given: LiveCase, payment_intent: string, amount: number) {
-  const answer = await fetch(`${given.double.base_url}/v1/refunds`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${given.secret}` },
-    body: new URLSearchParams({ payment_intent, amount: String(amount) }),
-  });
-  assert.equal(answer.status, 200, await answer.text());
-}
-
 liveCase("facts that come before the provider's id is known are not lost", async (given) => {
   await stopPolls(given);
   await given.double.plant({ method: "POST", at: "after", act: "cut" });
   const { body: { id, status } } = await given.pay();
   assert.equal(status, "processing");
   const [intent] = (await given.books()).payment_intent;
-  await refundAtStripe(given, intent!.id, 100);
+  await atStripe(given, "/v1/refunds", { payment_intent: intent!.id, amount: "100" });
   await deliver(given, await eventsOf(given, "refund.created"));
   assert.deepEqual(await factsOf(given, null), [["refund succeeded", "unmatched", null]]);
   await deliver(given, await eventsOf(given, "payment_intent.succeeded"));

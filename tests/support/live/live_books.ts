@@ -14,7 +14,7 @@ const WAIT_S = 31;
 const ahead = new WeakMap<LiveCase, number>();
 
 /** Puts the clock of the product forward. */
-export async function pass(given: LiveCase, seconds: number): Promise<void> {
+async function pass(given: LiveCase, seconds: number): Promise<void> {
   const ahead_ms = (ahead.get(given) ?? 0) + seconds * 1000;
   ahead.set(given, ahead_ms);
   await given.service.setClock(Date.now() + ahead_ms);

@@ -46,7 +46,7 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(async () => await double?.close());
 
-/** Registers a test with a product of its own. Without localstripe it is skipped, and fails in CI. */
+/** Registers a test with its own product. Without localstripe it is skipped, or fails in CI. */
 export function liveCase(
   name: string,
   test: (given: LiveCase, t: Deno.TestContext) => Promise<void>,
