@@ -34,7 +34,7 @@ interface LiveOptions {
   kills: number;
 }
 
-const CLIENTS = 24;
+const CLIENTS = 48;
 const SECRETS = {
   PROVIDER_STRIPE: "sk_live_torture",
   PROVIDER_STRIPE_NOTIFICATIONS: "whsec_torture",

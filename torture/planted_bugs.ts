@@ -205,6 +205,65 @@ const BUGS: PlantedBug[] = [
     noticed_by: "torture --promise r8",
   },
   {
+    name: "live run: a retry has a new idempotency key",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_requests.ts",
+      find: "key: call.id }",
+      replace: "key: call.id + crypto.randomUUID() }",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a call is sent before its claim",
+    edits: [
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
+        replace: `claim = decide();
+      const early = claim as Claim;
+      if (known_account) await runner.run(known_account, {
+        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
+        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
+        instrument: early.token === null ? null : { token: early.token },
+        created_at_ms: Date.now(), request_id: asked.context.request_id,
+      }).catch(() => {});
+      const reply = await changes.create(asked, () => early.change);`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+    known_account = account;`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "/** What a claim needs besides the rows of its change. */",
+        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+
+/** What a claim needs besides the rows of its change. */`,
+      },
+    ],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a fact is applied twice",
+    edits: [{
+      file: `${SCHEMAS}/provider_records.sql`,
+      find: "where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'",
+      replace: "where false",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live: a load ignores that the key of a call is under way",
+    edits: [{
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "(i.status = 102 and a.kind = 'webhook_endpoints'",
+      replace: "(i.status = 102",
+    }],
+    noticed_by: "tests/live/refund_twins_test.ts",
+  },
+  {
     name: "a policy is missing",
     edits: [{
       file: `${MIGRATIONS}/20261120000950_policies.sql`,

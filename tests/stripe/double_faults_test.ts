@@ -104,6 +104,20 @@ doubleTest("faults take the place of answers", async ({ create, double, books })
   assert.equal((await books()).charge.length, 5);
 });
 
+doubleTest("a request that arrives twice charges once, and the list names waiting faults", async ({
+  create,
+  double,
+  books,
+}) => {
+  await double.plant({ name: "twice", at: "before", act: "twice" });
+  assert.deepEqual(await double.waitingFaults(), ["twice"]);
+  const { status, headers } = await create({}, "pc_1");
+  assert.equal(status, 200);
+  assert.equal(headers.get("idempotent-replayed"), "true");
+  assert.deepEqual(await double.waitingFaults(), []);
+  assert.equal((await books()).charge.length, 1);
+});
+
 doubleTest("a 500 is replayed although the charge was made", async ({ create, double, books }) => {
   await double.plant({ at: "after", act: "error", keep: true });
   assert.equal((await create({}, "pc_1")).status, 500);
