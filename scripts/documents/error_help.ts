@@ -121,7 +121,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "seconds.",
   },
   provider_not_configured: {
-    when: "no live payment provider is configured: use a test key",
-    remedy: "Use a test key. Live payments need a provider, and this version has none.",
+    when: "no provider takes live payments of this method",
+    remedy: "Use a test key, or let the operator add an account at a provider with " +
+      "`deno task providers add`. Nothing is stored, so the same request works after that.",
   },
 };

@@ -409,10 +409,11 @@ begin
   -- environment.
   for v_kept in
     with asked as materialized (
-      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint
       from unnest(p_found) f
-      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+      join json_to_recordset(p_requests)
+        as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
         and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
@@ -434,7 +435,8 @@ begin
       limit 1
     ) i
     where not (p_is_read
-      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+      and (i.status = 102 and a.kind = 'webhook_endpoints'
+        or i.created_at <= v_now - pay.idempotency_retention()))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop

@@ -16,7 +16,7 @@ import {
 import { type Order, OrderBook } from "./order_book.ts";
 
 /** The settings of the shop. */
-export interface ShopSettings {
+interface ShopSettings {
   client: PaymentsClient;
   webhook_secret: string;
   /** Address of the shop for payers. */

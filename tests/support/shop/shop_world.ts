@@ -35,7 +35,7 @@ export interface ShopAnswer {
 }
 
 /** The people and programs that the shop does not control. */
-export interface Others {
+interface Others {
   /** The payer answers the bank's question. Resolves to the address of the shop's page. */
   authenticate(payment: Payment, result: "success" | "failure"): Promise<string>;
   dispute(payment: Payment): Promise<void>;
