@@ -1290,12 +1290,12 @@ CREATE OR REPLACE FUNCTION pay.check_books()
 alter function pay.check_books() owner to pay_owner;
 grant execute on function pay.check_books() to pay_operator;
 
--- function pay.claim(json,pay.admission[])
-CREATE OR REPLACE FUNCTION pay.claim(p_requests json, p_found pay.admission[])
+-- function pay.claim(json,pay.admission[],json)
+CREATE OR REPLACE FUNCTION pay.claim(p_requests json, p_found pay.admission[], p_payments json DEFAULT '[]'::json)
  RETURNS pay.admission[]
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.claim(json,pay.admission[]) owner to pay_owner;
+alter function pay.claim(json,pay.admission[],json) owner to pay_owner;
 
 -- function pay.claim_calls(integer,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.claim_calls(p_limit integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -1345,6 +1345,9 @@ CREATE OR REPLACE FUNCTION pay.claim_provider_work(p_limit integer, p_lease_ms i
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.claim_provider_work(integer,integer,timestamp with time zone) owner to pay_owner;
@@ -1546,7 +1549,8 @@ grant execute on function pay.forget_findings() to pay_operator;
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
  RETURNS void
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.has_fact_call(text,text,text,text)
@@ -1765,7 +1769,8 @@ alter function pay.lock_due(text[],integer[],integer[],integer[],timestamp with 
 CREATE OR REPLACE FUNCTION pay.lock_facts(p_records json, p_found pay.admission[])
  RETURNS pay.admission[]
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off';
 alter function pay.lock_facts(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.lock_funds(json,json,pay.admission[])
@@ -2100,6 +2105,8 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_bitmapscan TO 'off'
  SET enable_seqscan TO 'off'
  SET enable_mergejoin TO 'off'
  SET enable_material TO 'off'

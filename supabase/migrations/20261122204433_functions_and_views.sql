@@ -6,6 +6,7 @@ set role pay_owner;
 
 set check_function_bodies = off;
 
+drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.max_live_keys();
 
@@ -297,6 +298,7 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
@@ -323,14 +325,14 @@ begin
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
-  v_found := pay.claim(v_changes, v_found);
+  v_found := pay.claim(v_changes, v_found, v_payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
     if p_payments <> '[]' then
-      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
       perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
@@ -457,7 +459,9 @@ begin
 end
 $$;
 
-create or replace function pay.claim(p_requests json, p_found pay.admission[])
+create or replace function pay.claim(
+  p_requests json, p_found pay.admission[], p_payments json default '[]'
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -471,11 +475,13 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.*
+    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
+      r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
     ) on r.n = f.n
+    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -1056,6 +1062,10 @@ create or replace function pay.lock_facts(p_records json, p_found pay.admission[
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
 as $$
 declare
   v_n integer;
@@ -1072,17 +1082,25 @@ begin
     where f.outcome <> 'stale'
   ));
   for v_n in
-    with locked as materialized (
-      select f.n, o.outcome, k.outcome as kept_outcome
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
       from unnest(p_found) f
       join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
       cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
-      join pay.provider_facts k
-        on k.environment_id = f.environment_id and k.account_id = o.account_id
-        and k.reference = o.reference
       where f.outcome = 'ok'
-      order by k.environment_id, k.account_id, k.reference
-      for update of k
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome, l.outcome as kept_outcome
+      from asked a
+      cross join lateral (
+        select k.outcome from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
     )
     select distinct l.n from locked l
     where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
@@ -1097,20 +1115,32 @@ create or replace function pay.handle_facts(p_records json, p_found pay.admissio
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay.lock_facts.
+set enable_sort = off
 as $$
 begin
+  -- pay.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
   update pay.provider_facts k
-  set outcome = o.outcome, finding = o.finding, handled_at = pay.server_time(),
-    booked_minor = coalesce(o.booked_minor, 0), leased_until = null,
-    subject_id = coalesce(k.subject_id, r.expects_id)
-  from unnest(p_found) f
-  join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
-  cross join json_to_recordset(r.facts) as o (
-    account_id text, reference text, outcome text, finding text, booked_minor bigint)
-  where f.outcome = 'ok' and o.outcome is not null
-    and k.environment_id = f.environment_id and k.account_id = o.account_id
-    and k.reference = o.reference
-    and (k.outcome is null or k.outcome = 'unmatched');
+  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    subject_id = coalesce(k.subject_id, h.expects_id)
+  from handled h
+  where k.ctid = h.place;
 end
 $$;
 
@@ -1160,6 +1190,9 @@ create or replace function pay.record(
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- The planner expects a hundred rows from each list. While a table is small, it would then read the
+-- whole table into a hash instead of looking up the few rows.
+set enable_hashjoin = off set enable_bitmapscan = off
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
@@ -1251,6 +1284,8 @@ create or replace function pay.claim_provider_work(
 returns setof pay.provider_work
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare

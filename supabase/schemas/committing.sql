@@ -274,11 +274,12 @@ end
 $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
---                 are null for a create
+--                 are null for a create. Without a body, the body of the payment is the answer
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
 --                   created_at, updated_at, body}]; release 1.0.0 sends no
---                   amount_refunding, amount_released and amount_disputed
+--                   amount_refunding, amount_released and amount_disputed. A create leaves out
+--                   those that are 0
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
 -- p_ledger        as pay.record_movements takes it
@@ -317,6 +318,7 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
@@ -343,14 +345,14 @@ begin
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
-  v_found := pay.claim(v_changes, v_found);
+  v_found := pay.claim(v_changes, v_found, v_payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
     if p_payments <> '[]' then
-      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
       perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);

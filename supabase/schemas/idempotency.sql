@@ -86,7 +86,11 @@ $$;
 -- counts all requests. If another request has the key already, the outcome is that of the stored
 -- answer. The same holds for a request that was refused before (except unauthorized, resetting and
 -- forbidden), because a replay comes before these refusals. Internal.
-create or replace function pay.claim(p_requests json, p_found pay.admission[])
+-- p_payments: the rows of the requests, as pay.commit takes them. A request without a body is
+--             answered with the body of its payment.
+create or replace function pay.claim(
+  p_requests json, p_found pay.admission[], p_payments json default '[]'
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -100,11 +104,13 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.*
+    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
+      r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
     ) on r.n = f.n
+    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (

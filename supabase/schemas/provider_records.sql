@@ -84,6 +84,10 @@ create or replace function pay.lock_facts(p_records json, p_found pay.admission[
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
 as $$
 declare
   v_n integer;
@@ -100,17 +104,25 @@ begin
     where f.outcome <> 'stale'
   ));
   for v_n in
-    with locked as materialized (
-      select f.n, o.outcome, k.outcome as kept_outcome
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
       from unnest(p_found) f
       join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
       cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
-      join pay.provider_facts k
-        on k.environment_id = f.environment_id and k.account_id = o.account_id
-        and k.reference = o.reference
       where f.outcome = 'ok'
-      order by k.environment_id, k.account_id, k.reference
-      for update of k
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome, l.outcome as kept_outcome
+      from asked a
+      cross join lateral (
+        select k.outcome from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
     )
     select distinct l.n from locked l
     where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
@@ -126,20 +138,32 @@ create or replace function pay.handle_facts(p_records json, p_found pay.admissio
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay.lock_facts.
+set enable_sort = off
 as $$
 begin
+  -- pay.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
   update pay.provider_facts k
-  set outcome = o.outcome, finding = o.finding, handled_at = pay.server_time(),
-    booked_minor = coalesce(o.booked_minor, 0), leased_until = null,
-    subject_id = coalesce(k.subject_id, r.expects_id)
-  from unnest(p_found) f
-  join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
-  cross join json_to_recordset(r.facts) as o (
-    account_id text, reference text, outcome text, finding text, booked_minor bigint)
-  where f.outcome = 'ok' and o.outcome is not null
-    and k.environment_id = f.environment_id and k.account_id = o.account_id
-    and k.reference = o.reference
-    and (k.outcome is null or k.outcome = 'unmatched');
+  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    subject_id = coalesce(k.subject_id, h.expects_id)
+  from handled h
+  where k.ctid = h.place;
 end
 $$;
 
@@ -203,6 +227,9 @@ create or replace function pay.record(
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- The planner expects a hundred rows from each list. While a table is small, it would then read the
+-- whole table into a hash instead of looking up the few rows.
+set enable_hashjoin = off set enable_bitmapscan = off
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$

@@ -62,6 +62,8 @@ create or replace function pay.claim_provider_work(
 returns setof pay.provider_work
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
