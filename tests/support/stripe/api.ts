@@ -78,7 +78,10 @@ export class Api {
     return new Work(this.journal, this.engine, owner, livemode, this.base_url);
   }
 
-  async #answer(call: HttpCall, fail: (fault: Parameters<typeof answerWithFault>[0]) => void) {
+  async #answer(
+    call: HttpCall,
+    fail: (fault: Parameters<typeof answerWithFault>[0]) => void,
+  ): Promise<{ status: number; body: string; is_replayed: boolean } | null> {
     const { method, url: { pathname }, headers, text } = call;
     const secret = SECRET.exec(headers.authorization ?? "")?.[1];
     if (!secret) return refusal(401, { message: "Invalid API Key provided" });
