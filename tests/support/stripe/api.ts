@@ -81,7 +81,7 @@ export class Api {
   async #answer(
     call: HttpCall,
     fail: (fault: Parameters<typeof answerWithFault>[0]) => void,
-  ): Promise<{ status: number; body: string; is_replayed: boolean } | null> {
+  ): Promise<ReturnType<typeof refusal> | null> {
     const { method, url: { pathname }, headers, text } = call;
     const secret = SECRET.exec(headers.authorization ?? "")?.[1];
     if (!secret) return refusal(401, { message: "Invalid API Key provided" });
