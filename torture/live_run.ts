@@ -73,11 +73,15 @@ export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdi
 
   await double.clearFaults();
   await double.notify(NOTIFICATION_WAYS.once!);
-  await settle(stage, live.environment_id);
+  const unsettled = await settle(stage, live.environment_id).then(
+    () => [],
+    (error) => [String(error)],
+  );
   await time.end();
   const settled_s = (performance.now() - started) / 1_000 - told_s;
+  const verdict = await judge(processes, live.environment_id, clients, { told_s, settled_s });
   return [
-    await judge(processes, live.environment_id, clients, { told_s, settled_s }),
+    { ...verdict, findings: [...verdict.findings, ...unsettled] },
     countVerdict("live", progress.kills, KILL_POINTS.map(({ name }) => name)),
     countVerdict("live", progress.faults, Object.keys(PROVIDER_FAULTS)),
     countVerdict("live", progress.ways, Object.keys(NOTIFICATION_WAYS)),
