@@ -27,7 +27,7 @@ import { type Stage, untilWell } from "./stage.ts";
 /** The options of the run. */
 interface LiveOptions {
   seed: number;
-  /** The clients tell further stories until the kills are over too. */
+  /** At least: the clients tell stories until the kills are over and every fault has happened. */
   operations: number;
   /** At least one for each point. */
   kills: number;
@@ -122,12 +122,19 @@ class Progress {
   readonly kills = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly ways = new Map<string, number>();
-  is_killed = false;
   killed = 0;
+  /** Whether the kills are over. */
+  is_killed = false;
   readonly #options: LiveOptions;
 
   constructor(options: LiveOptions) {
     this.#options = options;
+  }
+
+  /** Whether the kills are over, and every fault has happened. */
+  get is_calm(): boolean {
+    return this.is_killed && this.faults.size === Object.keys(PROVIDER_FAULTS).length &&
+      this.ways.size === Object.keys(NOTIFICATION_WAYS).length;
   }
 
   /** Whether a client tells a further story after so many operations, and its pause before. */
@@ -135,7 +142,7 @@ class Progress {
     const { operations: planned, kills } = this.#options;
     const is_ahead = operations / planned > this.killed / kills;
     return {
-      is_over: this.is_killed && operations >= planned,
+      is_over: this.is_calm && operations >= planned,
       pause_ms: is_ahead && !this.is_killed ? PAUSE_MS : 0,
     };
   }
@@ -180,10 +187,10 @@ async function killAll(
   progress.is_killed = true;
 }
 
-/** Plants the faults of the provider in turn while the run kills. */
+/** Plants the faults of the provider in turn until the run is calm. */
 async function plantFaults({ double }: LiveProcesses, progress: Progress): Promise<void> {
   const names = Object.keys(PROVIDER_FAULTS);
-  for (let i = 0; !progress.is_killed; i++) {
+  for (let i = 0; !progress.is_calm; i++) {
     const name = names[i % names.length]!;
     const hits = progress.faults.get(name) ?? 0;
     const fault = { ...PROVIDER_FAULTS[name]!, path: CALLS[hits % CALLS.length]! };
@@ -192,10 +199,10 @@ async function plantFaults({ double }: LiveProcesses, progress: Progress): Promi
   }
 }
 
-/** Varies how notifications arrive while the run kills. */
+/** Varies how notifications arrive until the run is calm. */
 async function varyNotifications({ double }: LiveProcesses, progress: Progress): Promise<void> {
   const ways = Object.entries(NOTIFICATION_WAYS);
-  for (let i = 0; !progress.is_killed; i++) {
+  for (let i = 0; !progress.is_calm; i++) {
     const [name, settings] = ways[i % ways.length]!;
     const is_set = await double.notify(settings).then(() => true, () => false);
     if (is_set) progress.ways.set(name, (progress.ways.get(name) ?? 0) + 1);
