@@ -7,7 +7,6 @@
 
 import { idMint } from "../shared/core/ids.ts";
 import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";
-import { until } from "../tests/support/common/until.ts";
 import type { Verdict } from "./evidence.ts";
 import { auditLive, readOurBooks } from "./live_audit.ts";
 import { LiveClients } from "./live_clients.ts";
@@ -21,14 +20,14 @@ import {
   PROVIDER_FAULTS,
 } from "./live_faults.ts";
 import { randomOf } from "./random.ts";
+import { passTime, settle } from "./live_time.ts";
 import { makeLiveEnvironment } from "./sandbox.ts";
-import { untilWell } from "./stage.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, untilWell } from "./stage.ts";
 
 /** The options of the run. */
 interface LiveOptions {
   seed: number;
-  /** The clients tell further stories until the kills are over too. */
+  /** At least: the clients tell stories until the kills are over and every fault has happened. */
   operations: number;
   /** At least one for each point. */
   kills: number;
@@ -43,7 +42,6 @@ const SECRETS = {
 const PAUSE_MS = 500;
 const FAULT_PAUSE_MS = 300;
 const WAY_MS = 2_000;
-const SETTLE_MS = 180_000;
 /** A kill point counts as impossible after so many misses. */
 const MISSES = 20;
 
@@ -75,35 +73,48 @@ export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdi
 
   await double.clearFaults();
   await double.notify(NOTIFICATION_WAYS.once!);
-  await settle(stage, live.environment_id);
+  const unsettled = await settle(stage, live.environment_id).then(
+    () => [],
+    (error) => [String(error)],
+  );
   await time.end();
   const settled_s = (performance.now() - started) / 1_000 - told_s;
-  const { replayed, faults: replay_faults } = await clients.replay();
-
-  const { broken, ...ours } = await readOurBooks(stage.sql, live.environment_id);
-  const books = await double.books(SECRETS.PROVIDER_STRIPE);
-  const { operations } = clients;
-  const balance = books.balance_transaction.reduce((sum, { net }) => sum + net, 0);
+  const verdict = await judge(processes, live.environment_id, clients, { told_s, settled_s });
   return [
-    {
-      promise: "R14",
-      says: `${operations.length} operations (${clients.requests} requests) in ` +
-        `${told_s.toFixed(1)} s, settled ${settled_s.toFixed(1)} s later; ` +
-        `${ours.payments.length} payments and ${books.payment_intent.length} at the provider, ` +
-        `${ours.refunds.length} refunds and ${books.refund.length}, balance ${balance} cents, ` +
-        `${replayed} keys replayed`,
-      findings: [
-        ...auditLive({ operations, ...ours, books }),
-        ...broken,
-        ...clients.faults,
-        ...replay_faults,
-        ...stage.server_faults.map(({ route, fault }) => `fault of a server: ${route} ${fault}`),
-      ],
-    },
+    { ...verdict, findings: [...verdict.findings, ...unsettled] },
     countVerdict("live", progress.kills, KILL_POINTS.map(({ name }) => name)),
     countVerdict("live", progress.faults, Object.keys(PROVIDER_FAULTS)),
     countVerdict("live", progress.ways, Object.keys(NOTIFICATION_WAYS)),
   ];
+}
+
+async function judge(
+  { stage, double }: LiveProcesses,
+  environment_id: string,
+  clients: LiveClients,
+  { told_s, settled_s }: { told_s: number; settled_s: number },
+): Promise<Verdict> {
+  const { replayed, faults: replay_faults } = await clients.replay();
+  const { broken, ...ours } = await readOurBooks(stage.sql, environment_id);
+  const books = await double.books(SECRETS.PROVIDER_STRIPE);
+  const { operations } = clients;
+  const charges = books.charge.filter(({ captured }) => captured).length;
+  const balance = books.balance_transaction.reduce((sum, { net }) => sum + net, 0);
+  return {
+    promise: "R14",
+    says: `${operations.length} operations (${clients.requests} requests) in ` +
+      `${told_s.toFixed(1)} s, settled ${settled_s.toFixed(1)} s later; ` +
+      `${ours.payments.length} payments and ${books.payment_intent.length} at the provider, ` +
+      `${charges} charges, ${ours.refunds.length} refunds and ${books.refund.length}, ` +
+      `balance ${balance} cents, ${replayed} keys replayed`,
+    findings: [
+      ...auditLive({ operations, ...ours, books }),
+      ...broken,
+      ...clients.faults,
+      ...replay_faults,
+      ...stage.server_faults.map(({ route, fault }) => `fault of a server: ${route} ${fault}`),
+    ],
+  };
 }
 
 /** How far the run is: what the clients wait for, and what has happened. */
@@ -111,12 +122,19 @@ class Progress {
   readonly kills = new Map<string, number>();
   readonly faults = new Map<string, number>();
   readonly ways = new Map<string, number>();
-  is_killed = false;
   killed = 0;
+  /** Whether the kills are over. */
+  is_killed = false;
   readonly #options: LiveOptions;
 
   constructor(options: LiveOptions) {
     this.#options = options;
+  }
+
+  /** Whether the kills are over, and every fault has happened. */
+  get is_calm(): boolean {
+    return this.is_killed && this.faults.size === Object.keys(PROVIDER_FAULTS).length &&
+      this.ways.size === Object.keys(NOTIFICATION_WAYS).length;
   }
 
   /** Whether a client tells a further story after so many operations, and its pause before. */
@@ -124,7 +142,7 @@ class Progress {
     const { operations: planned, kills } = this.#options;
     const is_ahead = operations / planned > this.killed / kills;
     return {
-      is_over: this.is_killed && operations >= planned,
+      is_over: this.is_calm && operations >= planned,
       pause_ms: is_ahead && !this.is_killed ? PAUSE_MS : 0,
     };
   }
@@ -169,10 +187,10 @@ async function killAll(
   progress.is_killed = true;
 }
 
-/** Plants the faults of the provider in turn while the run kills. */
+/** Plants the faults of the provider in turn until the run is calm. */
 async function plantFaults({ double }: LiveProcesses, progress: Progress): Promise<void> {
   const names = Object.keys(PROVIDER_FAULTS);
-  for (let i = 0; !progress.is_killed; i++) {
+  for (let i = 0; !progress.is_calm; i++) {
     const name = names[i % names.length]!;
     const hits = progress.faults.get(name) ?? 0;
     const fault = { ...PROVIDER_FAULTS[name]!, path: CALLS[hits % CALLS.length]! };
@@ -181,76 +199,15 @@ async function plantFaults({ double }: LiveProcesses, progress: Progress): Promi
   }
 }
 
-/** Varies how notifications arrive while the run kills. */
+/** Varies how notifications arrive until the run is calm. */
 async function varyNotifications({ double }: LiveProcesses, progress: Progress): Promise<void> {
   const ways = Object.entries(NOTIFICATION_WAYS);
-  for (let i = 0; !progress.is_killed; i++) {
+  for (let i = 0; !progress.is_calm; i++) {
     const [name, settings] = ways[i % ways.length]!;
     const is_set = await double.notify(settings).then(() => true, () => false);
     if (is_set) progress.ways.set(name, (progress.ways.get(name) ?? 0) + 1);
     await new Promise((resolve) => setTimeout(resolve, WAY_MS));
   }
-}
-
-/**
- * Makes hours pass in seconds for the provider worker: the next attempt of a call and the next look
- * at an open payment are due after a second, and leases of dead processes end after 3 s.
- */
-function passTime({ sql }: Stage): { end(): Promise<void> } {
-  let is_over = false;
-  const passing = (async () => {
-    for (let second = 0; !is_over; second++) {
-      await sql`
-        update pay.provider_calls set
-          leased_until = least(leased_until, now() + interval '3 seconds'),
-          next_attempt_at = case when leased_until is null then now()
-            else least(next_attempt_at, now() + interval '3 seconds') end,
-          next_look_at = least(next_look_at, greatest(now(), created_at + interval '5 seconds'))
-        where state = 'pending' or next_look_at > now()`
-        // PostgreSQL is killed now and then.
-        .catch(() => {});
-      await sql`
-        update pay.provider_facts set leased_until = least(leased_until, now() + interval '3 seconds')
-        where outcome is null`.catch(() => {});
-      if (second % POLL_EVERY_S === POLL_EVERY_S - 1) await makePollDue(sql).catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
-    }
-  })();
-  return {
-    async end() {
-      is_over = true;
-      await passing;
-    },
-  };
-}
-
-/** A poll reads five minutes of events again, so it is not due every second. */
-const POLL_EVERY_S = 60;
-
-async function makePollDue(sql: Stage["sql"]): Promise<void> {
-  await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
-}
-
-/** Waits until the worker has a result for everything, and has polled all that happened. */
-async function settle({ sql }: Stage, environment_id: string): Promise<void> {
-  const isSettled = async () => {
-    const [open] = await sql`
-      select from pay.provider_calls
-      where environment_id = ${environment_id} and state = 'pending'
-      union all select from pay.provider_facts
-      where environment_id = ${environment_id} and outcome is null
-      union all select from pay.payments
-      where environment_id = ${environment_id} and status in ('pending', 'processing')
-      limit 1`;
-    return open === undefined;
-  };
-  await until("every call and fact has a result", isSettled, SETTLE_MS);
-  await makePollDue(sql);
-  await until("the accounts are polled", async () => {
-    const [open] = await sql`select from pay.provider_cursors where polled_at is null`;
-    return open === undefined;
-  }, SETTLE_MS);
-  await until("every polled fact has a result", isSettled, SETTLE_MS);
 }
 
 /** The counts of a kind of fault. Each fault must have happened. */

@@ -246,11 +246,11 @@ const BUGS: PlantedBug[] = [
     noticed_by: "torture --live --operations 150",
   },
   {
-    name: "live run: a fact is applied twice",
+    name: "live run: a fact that comes twice is applied twice",
     edits: [{
-      file: `${SCHEMAS}/provider_records.sql`,
-      find: "where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'",
-      replace: "where false",
+      file: "shared/connectors/stripe/stripe_facts.ts",
+      find: "reference: `${draft.of.id}:${draft.reference_state}`,",
+      replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
     }],
     noticed_by: "torture --live --operations 150",
   },

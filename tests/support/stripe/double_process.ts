@@ -29,8 +29,9 @@ function listen(
       const url = new URL(request.url!, "http://127.0.0.1");
       await handle({ method: request.method!, url, headers: request.headers, text }, response);
     } catch (error) {
-      // While localstripe is not running, the double is a server in trouble.
-      if (!(error instanceof EngineAway)) {
+      // While localstripe is not running, the double is a server in trouble. A killed client is gone.
+      const is_gone = (error as { code?: string }).code === "ECONNRESET";
+      if (!(error instanceof EngineAway) && !is_gone) {
         console.error(`500 for ${request.method} ${request.url}:`, error);
       }
       if (!response.headersSent) response.writeHead(500, { "content-type": "application/json" });
