@@ -9,10 +9,10 @@ import { projectFiles, readProjectFile } from "../support/documents/project_file
 
 /**
  * Hand-written code. Tests follow the code that they test and do not count. Connectors read the
- * words of their providers, which can be the same as ours.
+ * words of their providers, and the live story those of answers: both can be the same as ours.
  */
 const CODE =
-  /^(?:bench|client|console|scripts|shared(?!\/connectors\/)|supabase|torture)\/.*\.(?:tsx?|sql)$/;
+  /^(?:bench|client|console|scripts|shared(?!\/connectors\/)|supabase|torture(?!\/live_))\/.*\.(?:tsx?|sql)$/;
 /** The mark of a generated file, in its first comment. */
 const GENERATED = /^(?:--|\/\*\*\n(?: \*.*\n)*? \*) Written by "deno task /;
 /** The folder of the migrations. */
