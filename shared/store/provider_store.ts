@@ -6,7 +6,8 @@
 
 import { formatTime } from "../core/clock.ts";
 import { changeParameters } from "./commit_statement.ts";
-import type { Database } from "./database.ts";
+import { type Database, toApiError } from "./database.ts";
+import { RecordQueue } from "./record_queue.ts";
 import type {
   CallResult,
   Fact,
@@ -20,7 +21,9 @@ import type {
 
 /** The store of the live flow. Each method throws `ApiError`. */
 export interface ProviderStore {
-  /** Writes each record whole or not at all, in one transaction. */
+  /**
+   * Writes each record whole or not at all. A list is one transaction; single records share one.
+   */
   record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
   /** Notes replies that change nothing but their calls. */
   noteCalls(calls: readonly (CallResult & { environment_id: string; id: string })[]): Promise<void>;
@@ -71,17 +74,26 @@ export function createProviderStore(
   database: Database,
   on_due: () => void = () => {},
 ): ProviderStore {
+  async function send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
+    type Row = RecordOutcome & { n: number; deliveries: string };
+    const rows = await database.attempt<Row>(RECORD, [
+      JSON.stringify(records.map(recordParameter)),
+      ...changeParameters(records.map(({ change }) => change ?? NO_ROWS)),
+    ]);
+    if (rows.some(({ deliveries }) => Number(deliveries) > 0)) on_due();
+    const outcomes: RecordOutcome[] = [];
+    for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
+    return outcomes;
+  }
+  const queue = new RecordQueue(send);
+
   return {
     async record(records) {
-      type Row = RecordOutcome & { n: number; deliveries: string };
-      const rows = await database.query<Row>(RECORD, [
-        JSON.stringify(records.map(recordParameter)),
-        ...changeParameters(records.map(({ change }) => change ?? NO_ROWS)),
-      ]);
-      if (rows.some(({ deliveries }) => Number(deliveries) > 0)) on_due();
-      const outcomes: RecordOutcome[] = [];
-      for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
-      return outcomes;
+      // A list has an order, which a single record does not need.
+      if (records.length === 1) return [await queue.add(records[0]!)];
+      return await send(records).catch((error) => {
+        throw toApiError(error);
+      });
     },
 
     async noteCalls(calls) {

@@ -24,9 +24,9 @@ serviceCase("pay.record() reads few pages of many facts and calls", async (_t, s
     let pages = 0;
     const store = createProviderStore(
       {
-        async query(text: string, parameters: (string | null)[]) {
+        async attempt(text: string, parameters: (string | null)[]) {
           pages = await pagesRead(connection, text, parameters);
-          return [];
+          return [{ n: 1, outcome: "recorded", is_settled: true, deliveries: "0" }];
         },
       } as unknown as Parameters<typeof createProviderStore>[0],
     );
