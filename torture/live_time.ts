@@ -2,6 +2,7 @@
 
 import postgres from "postgres";
 import { until } from "../tests/support/common/until.ts";
+import { RESULTS } from "./live_plan.ts";
 import type { Stage } from "./stage.ts";
 
 /** A poll reads five minutes of events again, so it is not due every second. */
@@ -56,7 +57,7 @@ export async function settle({ sql }: Stage, environment_id: string): Promise<vo
       union all select from pay.provider_facts
       where environment_id = ${environment_id} and outcome is null
       union all select from pay.payments
-      where environment_id = ${environment_id} and status in ('pending', 'processing')
+      where environment_id = ${environment_id} and status <> all (${Object.keys(RESULTS)})
       limit 1`;
     return open === undefined;
   };
