@@ -8,6 +8,7 @@ import { checkBooks } from "../scripts/operator/check_books.ts";
 import type { StripeBooks } from "../tests/support/stripe/double.ts";
 import type { StripeObject } from "../tests/support/stripe/journal.ts";
 import { isKept, type LiveAnswer, type LiveAnswered, paymentOf } from "./live_clients.ts";
+import { RESULTS } from "./live_plan.ts";
 
 /** A payment as it is stored. Amounts are in minor units. */
 interface StoredPayment {
@@ -34,17 +35,6 @@ export interface LiveEvidence {
   balances: ReadonlyMap<string, number>;
   books: StripeBooks;
 }
-
-/** The status of a payment at the provider, by the status that the payment has here. */
-const AT_PROVIDER: Readonly<Record<string, string>> = {
-  requires_action: "requires_action",
-  authorized: "requires_capture",
-  completed: "succeeded",
-  partially_refunded: "succeeded",
-  refunded: "succeeded",
-  declined: "requires_payment_method",
-  cancelled: "canceled",
-};
 
 /** Reads the rows and the oracles of a live environment. */
 export async function readOurBooks(
@@ -98,7 +88,7 @@ function auditPayments({ operations, payments, books }: LiveEvidence): string[] 
     if (captured !== amount_captured) {
       findings.push(`${id} has captured ${amount_captured}, the provider ${captured}`);
     }
-    if (made.some((intent) => intent.status !== AT_PROVIDER[status])) {
+    if (made.some((intent) => intent.status !== RESULTS[status])) {
       findings.push(`${id} is ${status}, at the provider ${made[0]!.status}`);
     }
   }

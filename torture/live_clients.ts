@@ -3,7 +3,13 @@
  * key until it has a final answer. Between two changes of a payment they wait for its result.
  */
 
-import { type LiveAction, type LiveOperation, type LiveStory, liveStory } from "./live_plan.ts";
+import {
+  type LiveAction,
+  type LiveOperation,
+  type LiveStory,
+  liveStory,
+  RESULTS,
+} from "./live_plan.ts";
 
 /** A final answer. Status 0: there was none in time. */
 export interface LiveAnswer {
@@ -34,8 +40,6 @@ const ANSWER_DEADLINE_MS = 15_000;
 /** Without a final answer, or a result, after this time an operation counts as not answered. */
 const DEADLINE_MS = 120_000;
 const PAUSE_MS = 150;
-/** Statuses of a payment whose result is open. */
-const OPEN = ["pending", "processing"];
 
 /** Tells stories. */
 export class LiveClients {
@@ -207,7 +211,7 @@ function isOver(
   { status, amount_refunding }: { status: string; amount_refunding: number },
   action: LiveAction,
 ): boolean {
-  if (OPEN.includes(status) || amount_refunding > 0) return false;
+  if (!Object.hasOwn(RESULTS, status) || amount_refunding > 0) return false;
   return !(status === "authorized" && (action.do === "capture" || action.do === "cancel"));
 }
 

@@ -28,6 +28,21 @@ export interface LiveStory {
   is_authenticated: boolean;
 }
 
+/**
+ * The statuses of payments whose result is known, with the status at the provider. No story leads to
+ * `failed`.
+ */
+export const RESULTS: Readonly<Record<string, string | null>> = {
+  requires_action: "requires_action",
+  authorized: "requires_capture",
+  completed: "succeeded",
+  partially_refunded: "succeeded",
+  refunded: "succeeded",
+  declined: "requires_payment_method",
+  cancelled: "canceled",
+  failed: null,
+};
+
 const RETURN_URL = "https://shop.example/return";
 /** Kinds of stories by their shares. */
 const KINDS: readonly [share: number, kind: string][] = [

