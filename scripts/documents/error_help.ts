@@ -87,7 +87,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "operation.",
   },
   idempotency_in_progress: {
-    when: "a request with this `Idempotency-Key` is still under way",
+    when: "a request with this `Idempotency-Key`, or an earlier change of this payment, is still " +
+      "under way",
     remedy: "Send the same request with the same key again after `Retry-After` seconds.",
   },
   invalid_state: {

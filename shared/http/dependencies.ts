@@ -4,6 +4,7 @@
  */
 
 import { type Clock, systemClock } from "../core/clock.ts";
+import { isLoopback } from "../core/loopback.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
@@ -104,7 +105,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const provider_accounts = new ProviderAccounts(
     findConnector,
     settings.provider_secret ?? (() => undefined),
-    settings.base_url.startsWith("http://"),
+    isLoopback(new URL(settings.base_url).hostname),
   );
   const { provider_deadline_ms: deadline_ms } = settings;
   const runner = new CallRunner({

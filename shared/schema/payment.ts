@@ -264,29 +264,38 @@ export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMetho
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
-/** The next step of the payer: open a page, send a bank transfer, or send a stablecoin. */
+/** The payer authenticates at the bank. */
+export const AuthenticateAction = z.object({ type: z.literal("authenticate"), url: z.url() })
+  .describe("Send the payer to this page, where the bank asks for 3-D Secure");
+
+/** The payer sends a bank transfer. */
+export const BankTransferAction = z.object({
+  type: z.literal("bank_transfer"),
+  iban: z.string(),
+  bic: z.string(),
+  holder_name: z.string(),
+  reference: z.string().describe("The reference that the payer must give, ISO 11649"),
+  amount_minor: AmountMinor,
+  currency: CurrencyCode,
+}).describe("Show the payer these bank details");
+
+/** The payer sends a stablecoin. */
+export const SendStablecoinAction = z.object({
+  type: z.literal("send_stablecoin"),
+  network: Network,
+  asset: Stablecoin,
+  contract: z.string().describe("The contract of the token"),
+  address: z.string().describe("The address that belongs to this payment alone"),
+  amount_minor: AmountMinor,
+  expires_at: Instant,
+  uri: z.string().describe("An EIP-681 link for wallets and QR codes"),
+}).describe("Show the payer this address");
+
+/** The next step of the payer. */
 export const NextAction = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("authenticate"), url: z.url() })
-    .describe("Send the payer to this page, where the bank asks for 3-D Secure"),
-  z.object({
-    type: z.literal("bank_transfer"),
-    iban: z.string(),
-    bic: z.string(),
-    holder_name: z.string(),
-    reference: z.string().describe("The reference that the payer must give, ISO 11649"),
-    amount_minor: AmountMinor,
-    currency: CurrencyCode,
-  }).describe("Show the payer these bank details"),
-  z.object({
-    type: z.literal("send_stablecoin"),
-    network: Network,
-    asset: Stablecoin,
-    contract: z.string().describe("The contract of the token"),
-    address: z.string().describe("The address that belongs to this payment alone"),
-    amount_minor: AmountMinor,
-    expires_at: Instant,
-    uri: z.string().describe("An EIP-681 link for wallets and QR codes"),
-  }).describe("Show the payer this address"),
+  AuthenticateAction,
+  BankTransferAction,
+  SendStablecoinAction,
 ]).describe("The next step of the payer");
 export type NextAction = z.infer<typeof NextAction>;
 

@@ -374,7 +374,7 @@ begin
       select count(*) from (
         select from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' limit v_most
+        where c.state <> 'settled' and c.account_id <> 'sandbox' limit v_most
       ) unsettled
     ),
     (
@@ -382,7 +382,8 @@ begin
       from (
         select c.created_at from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' order by c.created_at limit 1
+        where c.state <> 'settled' and c.account_id <> 'sandbox'
+        order by c.created_at limit 1
       ) o
     ),
     (

@@ -18,6 +18,9 @@ import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that a call takes (architecture §7). */
 export const CALL_DEADLINE_MS = 8_000;
+/** The reason is for the operator and not for the caller of the API. */
+const ACCOUNT_NOT_USABLE =
+  "The payment provider is not set up completely, so nothing was sent: let the operator check it";
 /** Most decisions about one reply. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
 
@@ -70,7 +73,7 @@ export class CallRunner {
     if (typeof opened === "string") {
       // Before the first attempt nothing has happened at the provider.
       return call.attempt === 1
-        ? { refused: "provider_refused", message: `The provider account is not usable: ${opened}` }
+        ? { refused: "provider_refused", message: ACCOUNT_NOT_USABLE, reason: opened }
         : { unknown: "unauthorized", may_repeat: call.may_repeat };
     }
     const { account, connector } = opened;

@@ -33,7 +33,7 @@ export interface OwnCall extends ProviderCall {
   decline_is_error: boolean;
 }
 
-/** What a reply leads to: the record to write, and the answer of the request. */
+/** The record to write for a reply, and the answer of the request. */
 interface Result {
   record: ProviderRecord;
   answer: Answer;
@@ -194,7 +194,10 @@ function decideRefusal(
     record: {
       environment_id: call.environment_id,
       call_id: call.id,
-      call: { state: "settled", last_reply: `refused: ${reply.message}`.slice(0, 200) },
+      call: {
+        state: "settled",
+        last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, 200),
+      },
       facts: [],
       change: effect,
       answer,

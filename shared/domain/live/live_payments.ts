@@ -32,7 +32,7 @@ const TWIN_PAUSE_MS = 50;
 /** The answer under the idempotency key while the call is under way. */
 const UNDER_WAY: Answer = { status: 102, body: "" };
 
-/** What a claim needs besides the rows of its change. */
+/** A change that claims a call, and the parts of the call. */
 interface Claim {
   change: Change;
   subject: Payment | Transfer;

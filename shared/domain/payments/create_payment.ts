@@ -16,7 +16,6 @@ import { type Authorization, authorizePayment } from "../providers/sandbox_provi
 import { addRefund } from "./refund_payment.ts";
 import {
   authorize,
-  CAPTURE_WINDOW_MS,
   chargeBack,
   complete,
   decline,
@@ -53,7 +52,6 @@ export function decideCreate(body: CreatePaymentBody, context: CreateContext): C
   if (status === "processing" && !manual) {
     change.addCall({ op: "authorize", delay_ms: LATE_ANSWER_MS });
   }
-  if (status === "authorized") change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
   return change.finish(
     authorization.result === "declined" && context.decline_is_error
       ? declineAnswer(change.subject, authorization.code, context.request_id)

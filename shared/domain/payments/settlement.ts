@@ -30,15 +30,19 @@ export const FAILURES: Record<FailureCode, string> = {
 };
 
 /** Time after which an uncaptured authorization ends (contract §2). */
-export const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
+const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
 
-/** Holds the amount on the card. The ledger moves at the capture. */
+/**
+ * Holds the amount on the card. The ledger moves at the capture. In a sandbox the worker ends the
+ * authorization after the window; a live provider does that itself.
+ */
 export function authorize(change: PaymentChange): void {
   change.addEvent("payment.authorized", {
     status: "authorized",
     capture_before: formatTime(change.context.at_ms + CAPTURE_WINDOW_MS),
     next_action: null,
   });
+  if (!change.subject.livemode) change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The interface between the live flow and the connectors of providers (architecture §7). A call is
  * committed before it is sent, and its id is the provider's idempotency key. Every result is a
- * fact, whoever reports it: the answer of a call, a notification, a poll or a look.
+ * fact from one of four sources: the answer of a call, a notification, a poll or a look.
  */
 
 import type { MethodKind, Payment } from "../../schema/payment.ts";
@@ -73,7 +73,13 @@ export type ProviderReply =
   /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
   | { unknown: UnknownReason; may_repeat: boolean }
   /** The provider refused the call, and nothing has happened. `param` is our field at fault. */
-  | { refused: "provider_refused" | "invalid_parameter"; message: string; param?: string }
+  | {
+    refused: "provider_refused" | "invalid_parameter";
+    message: string;
+    param?: string;
+    /** For the operator, if the message is not enough. */
+    reason?: string;
+  }
   /** A look found no trace of the call. */
   | { absent: true };
 
