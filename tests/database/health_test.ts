@@ -88,17 +88,17 @@ Deno.test("pay.health shows", async (t) => {
       await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
     });
     await t.step("calls without a result, and the age of the oldest", async () => {
-      const call = (id: string, state: string, age: string) =>
+      const call = (id: string, state: string, age: string, account_id = "pac_1") =>
         `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
            amount_minor, currency, request, state, attempts, created_at, next_attempt_at,
            settled_at, may_repeat, api_key_id, request_id, decline_is_error)
-         values ('${environment_id}', '${id}', 'pac_1', 'stripe', 'authorize', '${id}', 1, 'EUR',
+         values ('${environment_id}', '${id}', '${account_id}', 'stripe', 'authorize', '${id}', 1, 'EUR',
            '{}', '${state}', 1, now() - interval '${age}',
            ${state === "pending" ? "now()" : "null"}, ${state === "settled" ? "now()" : "null"},
            true, 'key_1', 'req_1', true);`;
       await changes(
         call("pc_1", "pending", "60 s") + call("pc_2", "operator", "90 s") +
-          call("pc_3", "settled", "900 s"),
+          call("pc_3", "settled", "900 s") + call("pc_4", "pending", "900 s", "sandbox"),
         { unsettled_calls: "2", oldest_unsettled_call_seconds: 90 },
       );
     });
