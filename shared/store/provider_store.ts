@@ -41,7 +41,7 @@ export interface ProviderStore {
     subject_id: string,
     refund_id: string | null,
   ): Promise<{ subject_body: string; refund_body: string | null } | null>;
-  /** Returns an enabled account, or null. */
+  /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
 }
 

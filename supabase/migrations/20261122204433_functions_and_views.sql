@@ -586,7 +586,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return (
     select pay.provider_account_json(a.environment_id, a.id)
-    from pay.provider_accounts a where a.id = p_id and a.status = 'enabled'
+    from pay.provider_accounts a where a.id = p_id
   );
 end
 $$;
@@ -699,7 +699,10 @@ as $$
     select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
-      pay.wire_time(p_call.first_sent_at) as first_sent_at, p_call.may_repeat,
+      pay.wire_time(p_call.first_sent_at) as first_sent_at,
+      -- By the database's clock: after that time a provider can have forgotten the id.
+      p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
+        as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error
   ) t
@@ -2513,8 +2516,7 @@ from pay.provider_cursors u
 join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
-) d
-where a.status = 'enabled';
+) d;
 comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
 
 reset check_function_bodies;

@@ -1,7 +1,8 @@
 -- Purpose: accounts at providers. The operator configures them with "deno task providers". A
 -- notification finds its account by the id in its path.
 
--- The enabled account with an id; null if there is none. For the route of notifications.
+-- The account with an id, also a disabled one; null if there is none. For the route of
+-- notifications.
 create or replace function pay.read_provider_account(p_id text)
 returns json
 language plpgsql volatile security definer
@@ -12,7 +13,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return (
     select pay.provider_account_json(a.environment_id, a.id)
-    from pay.provider_accounts a where a.id = p_id and a.status = 'enabled'
+    from pay.provider_accounts a where a.id = p_id
   );
 end
 $$;
@@ -86,9 +87,9 @@ end
 $$;
 grant execute on function pay.list_provider_accounts() to pay_operator;
 
--- Operator: disables an account. It takes no new payments and transfers, accepts no notifications,
--- and is not polled. Calls about its payments still reach it. False if there is no such enabled
--- account.
+-- Operator: disables an account: it takes no new payments and transfers. Calls, notifications,
+-- polls and totals of its payments go on, because disputes come months later. False if there is no
+-- such enabled account.
 create or replace function pay.disable_provider_account(p_id text)
 returns boolean
 language plpgsql volatile security definer

@@ -14,9 +14,9 @@ union all
 select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
 comment on view pay.provider_subjects is 'Internal: payments and transfers.';
 
--- When each enabled account is read next: poll_at for facts, totals_at for the totals of a day. The
--- first day is the one after the account was added, because that is the first whole day. The worker
--- reads a day two hours after its end, when polls have brought its facts.
+-- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
+-- of a day. The first day is the one after the account was added, because that is the first whole
+-- day. The worker reads a day two hours after its end, when polls have brought its facts.
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
@@ -26,8 +26,7 @@ from pay.provider_cursors u
 join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
-) d
-where a.status = 'enabled';
+) d;
 comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
 
 -- Whether there is work for the worker. Internal.

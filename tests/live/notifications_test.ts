@@ -101,13 +101,6 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
   assert.equal((await shown(given, id)).status, "requires_action");
   assert.equal(await countFacts(given), before);
 
-  await t.step("for a disabled account: 401", async () => {
-    await given.service.sql`update pay.provider_accounts
-      set status = 'disabled', disabled_at = now()`;
-    assert.equal((await notify(given, JSON.stringify(event))).status, 401);
-    await given.service.sql`update pay.provider_accounts
-      set status = 'enabled', disabled_at = null`;
-  });
   await t.step("the same notification, signed: 200", async () => {
     assert.deepEqual(await deliver(given, [event]), [200]);
     assert.equal((await shown(given, id)).status, "completed");

@@ -7,7 +7,7 @@
 import { formatTime } from "../../core/clock.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
-import type { Payment } from "../../schema/payment.ts";
+import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
@@ -135,7 +135,7 @@ export class ChangeBuilder<T extends Subject> {
       id: this.context.mint("pc_"),
       subject_id,
       refund_id: null,
-      method_kind: "method_kind" in this.#subject ? this.#subject.method_kind : "card",
+      method_kind: methodOf(this.#subject),
       amount_minor,
       currency,
       request: { token: null, return_url: null },
@@ -180,6 +180,13 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     events: [],
     calls: [],
   };
+}
+
+/** Returns the method of a call about a resource: it chooses the provider. */
+function methodOf(subject: Subject): MethodKind {
+  if (subject.object === "payment") return subject.method_kind;
+  if (subject.destination.type === "wallet") return "stablecoin";
+  return subject.currency === "EUR" ? "sepa" : "swift";
 }
 
 /** Makes a ledger movement with one leg. */

@@ -105,7 +105,12 @@ function withCard(payment: Payment, { card }: Fact): Payment {
 
 /** Applies a payout of the provider to the merchant's bank. */
 export function applyPayout(fact: Fact, context: EventContext): Effect {
-  const kind = fact.state === "failed" ? "settlement_reversal" : "settlement";
+  if (fact.livemode !== context.livemode) {
+    return finding(`the provider's payout is ${fact.livemode ? "live" : "in test mode"}`);
+  }
+  // Only the provider's list of movements tells whether the money had left before.
+  if (fact.state === "failed") return finding(`a payout of ${shown(fact)} has failed`);
+  const kind = "settlement";
   const { account_id: subject_id, amount_minor, currency } = fact;
   const movement = movementRow(
     { kind, subject_id, refund_id: null, amount_minor, currency },
@@ -201,8 +206,16 @@ function applyRefundFact(
   if (refund) return applyOwnRefund(payment, refund, fact, context);
   if (fact.refund_id !== null) return finding("the refund is not one of ours");
   // Somebody has refunded the payment at the provider, without this service.
+  if (fact.state === "failed" || fact.state === "cancelled") {
+    return finding(`a refund of ${shown(fact)} that was made at the provider has failed`);
+  }
   if (fact.state !== "succeeded") return { outcome: "ignored" };
   if (!isCaptured(payment)) return { outcome: "wait" };
+  // A pending refund of ours that holds the amount can still fail.
+  const left = payment.amount_captured - payment.amount_refunded;
+  if (fact.amount_minor > refundable(payment) && fact.amount_minor <= left) {
+    return { outcome: "wait" };
+  }
   const is_disputed = payment.status === "chargeback";
   if (!(isRefundable(payment) || is_disputed) || fact.amount_minor > refundable(payment)) {
     return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
@@ -274,6 +287,8 @@ function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): 
     case "disputed":
       // A fact is stored once, so this is another dispute. It counts after the end of the first.
       if (payment.status === "chargeback") return { outcome: "wait" };
+      // The end of a pending refund decides how much is left to dispute.
+      if (payment.amount_refunding > 0) return { outcome: "wait" };
       if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
         return finding(`a dispute of ${shown(fact)} is more than what is left`);
       }

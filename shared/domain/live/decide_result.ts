@@ -148,7 +148,7 @@ function decideUnknown(
   const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
   const result: CallResult = {
     last_reply: reason.slice(0, 200),
-    may_repeat,
+    may_repeat: may_repeat && call.may_repeat,
     ...(is_over || is_absent || age_ms > GIVE_UP_AFTER_MS ? { state: "operator" } : {
       state: "pending",
       next_attempt_at: formatTime(

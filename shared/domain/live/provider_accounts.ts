@@ -48,6 +48,8 @@ export class ProviderAccounts {
     const { secret_name, notification_secret_names, ...account } = stored;
     const secret = secret_name === null ? null : this.#secret(secret_name);
     if (secret_name !== null && secret === null) return `the variable ${secret_name} is not set`;
+    if (secret === null && connector.name !== "sandbox") return "the account names no secret";
+    if (secret !== null && /\s/.test(secret)) return `the variable ${secret_name} has a space`;
     return {
       connector,
       account: {

@@ -113,7 +113,8 @@ export class ProviderWorker {
     const { environment_id, livemode, subject_body, refund_body } = work;
     const context = runner.context(livemode);
     if (fact.op === "payout") {
-      return await this.#record(recordOf(environment_id, fact, applyPayout(fact, context)));
+      const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, livemode);
+      return await this.#record(recordOf(environment_id, ours, applyPayout(ours, context)));
     }
     if (subject_body === null) {
       const unmatched = { ...fact, outcome: "unmatched", finding: null, booked_minor: 0 } as const;
