@@ -237,10 +237,10 @@ const BUGS: PlantedBug[] = [
       },
       {
         file: "shared/domain/live/live_payments.ts",
-        find: "/** What a claim needs besides the rows of its change. */",
+        find: "/** A change that claims a call, and the parts of the call. */",
         replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
 
-/** What a claim needs besides the rows of its change. */`,
+/** A change that claims a call, and the parts of the call. */`,
       },
     ],
     noticed_by: "torture --live --operations 150",
@@ -506,10 +506,10 @@ const BUGS: PlantedBug[] = [
       },
       {
         file: "shared/domain/live/live_payments.ts",
-        find: "/** What a claim needs besides the rows of its change. */",
+        find: "/** A change that claims a call, and the parts of the call. */",
         replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
 
-/** What a claim needs besides the rows of its change. */`,
+/** A change that claims a call, and the parts of the call. */`,
       },
     ],
     noticed_by: "tests/live/twins_test.ts",

@@ -57,7 +57,15 @@ export class ChangeWriter {
   ): Promise<Reply> {
     return this.#loop.run(request, kind, id, async ({ body }, access) => {
       const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
-      const change = await decideOrKeep(request, subject as T, body, decide);
+      let change: Change | Answer;
+      try {
+        change = await decideOrKeep(request, subject as T, body, decide);
+      } catch (error) {
+        // The request's twin can have changed the resource after the load looked for its key.
+        const kept = await this.#keptReply({ ...request, access });
+        if (kept) return kept;
+        throw error;
+      }
       if ("status" in change) return { answer: change, replayed: false };
       return replyOf(await this.#store.commit(access, change, request.idempotency));
     });
