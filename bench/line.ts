@@ -198,7 +198,7 @@ function changeLines(forge: RequestForge): Line[] {
   return [
     line(
       "refund of a part",
-      { refunds: 1, events: 2, ledger_movements: 1 },
+      { refunds: 1, events: 3, ledger_movements: 1 },
       [`${PAYMENTS}/${ID_PLACE}/refund`, { amount: 50 }, 201],
       makeCompleted,
     ),

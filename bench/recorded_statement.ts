@@ -9,6 +9,7 @@ import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
 import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
 import { createPayments } from "../shared/domain/payments/payments.ts";
+import { NO_LIVE_PAYMENTS } from "./no_live_payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 
@@ -67,7 +68,12 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    payments: createPayments({ store, changes: new ChangeWriter(store), base_url }),
+    payments: createPayments({
+      store,
+      changes: new ChangeWriter(store),
+      live: NO_LIVE_PAYMENTS,
+      base_url,
+    }),
   });
   return {
     async record(request) {

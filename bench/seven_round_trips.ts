@@ -50,6 +50,6 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
       }));
       await sql`insert into pay.events ${sql(rows)}`;
     });
-    return { outcome: "committed", answer };
+    return { outcome: "committed", answer, call: null };
   };
 }

@@ -12,6 +12,7 @@ import {
   openBench,
 } from "./measure.ts";
 import { type Figure, type Measured, type Measurement, measurePair } from "./measurement.ts";
+import { prepareLivePairs } from "./live_pairs.ts";
 import { measureMemory } from "./memory.ts";
 import { measureReadyTimes } from "./ready_times.ts";
 import { openRecorder } from "./recorded_statement.ts";
@@ -34,6 +35,8 @@ const FLOOR_CLIENTS = [8, 16];
 const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
 /** Payments of the hostile reader's sandbox: more than one page reads (ADR 0029). */
 const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
+/** Live creates that wait for the provider at once (performance targets). */
+const LIVE_CREATES = { standard: 500, quick: 20 };
 /** Creates of the memory line. */
 const MEMORY_CREATES = { standard: 100_000, quick: 2_000 };
 
@@ -69,11 +72,13 @@ export async function measureStandard(
   const chosen = ({ name }: { name: string }) => name.includes(only);
   const lines = (await prepareLines(forge, recorder)).filter(chosen);
   const reset = prepareResetPair(forge, RESET_PAYMENTS[size]);
+  const live = prepareLivePairs(forge, LIVE_CREATES[size], atEnd);
   const pairs = [
     ...await prepareServerPairs(forge, atEnd),
     ...await prepareWebhookPairs(forge, atEnd),
     reset.pair,
     prepareHostileReaderPair(forge, HOSTILE_PAYMENTS[size]),
+    ...live.pairs,
   ].filter(chosen);
   // Otherwise autovacuum would analyze the tables during a run.
   await sql`analyze`;
@@ -95,7 +100,7 @@ export async function measureStandard(
       of_pairs[index]!.repetitions.push(await measurePair(pair));
     }
   }
-  if (reset.figure.values.length > 0) figures.push(reset.figure);
+  figures.push(...[reset.figure, live.figure].filter(({ values }) => values.length > 0));
   return { measured: { measurements: [...of_lines.flat(), ...of_pairs], figures }, benches };
 }
 

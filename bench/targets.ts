@@ -4,6 +4,7 @@
  */
 
 import { CONNECTIONS } from "./line.ts";
+import { addedName, PROVIDER_MS } from "./live_pairs.ts";
 import {
   type Measured,
   type Measurement,
@@ -71,6 +72,18 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
       "create until every event has arrived × without endpoints",
       ratio("create until every event has arrived"),
       { least: 0.5 },
+    ),
+    ...PROVIDER_MS.flatMap((delay_ms) => {
+      const name = addedName(delay_ms);
+      return [
+        judge(`${name}, p50`, latency(name, "p50_ms"), { most: 12, unit: "ms" }),
+        judge(`${name}, p99`, latency(name, "p99_ms"), { most: 60, unit: "ms" }),
+      ];
+    }),
+    judge(
+      "connections held by 500 waiting live creates",
+      figure("connections held by 500 waiting live creates"),
+      { most: 0 },
     ),
     ...judgeMemory(measured),
     judge("ready, second start", figure("ready: second start"), { most: 2, unit: "s" }),

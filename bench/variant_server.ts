@@ -11,6 +11,7 @@ import postgres from "postgres";
 import { openServerLog, redirectConsole } from "../scripts/local/server_log.ts";
 import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
 import { createPayments } from "../shared/domain/payments/payments.ts";
+import { NO_LIVE_PAYMENTS } from "./no_live_payments.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { openDatabase } from "../shared/store/database.ts";
@@ -40,7 +41,12 @@ if (import.meta.main) {
   const answer = createPaymentsFunction({
     ...createDependencies({ database_url, base_url }),
     store,
-    payments: createPayments({ store, changes: new ChangeWriter(store), base_url }),
+    payments: createPayments({
+      store,
+      changes: new ChangeWriter(store),
+      live: NO_LIVE_PAYMENTS,
+      base_url,
+    }),
   });
   Deno.serve({
     hostname: "127.0.0.1",

@@ -27,6 +27,8 @@ export interface ErrorBody {
   allowed?: string[];
   /** If a refund is too large: the amount that can be refunded, in minor units. */
   amount_refundable?: number;
+  /** If a capture is too large: the authorized amount, in minor units. */
+  amount_capturable?: number;
   /** With `permission_denied`: the scope that the key lacks. */
   required_scope?: string;
 }

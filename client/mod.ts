@@ -29,9 +29,12 @@ export type {
   Wallet,
   WalletInput,
 } from "./values.ts";
-export type { Payment, PaymentMethod } from "./payment.ts";
+export type { NextAction, Payment, PaymentMethod } from "./payment.ts";
 export type {
+  CapturePaymentInput,
   CardInput,
+  CardNumberInput,
+  CardTokenInput,
   CreatePaymentInput,
   CreateRefundInput,
   ListPaymentsParams,
@@ -85,6 +88,7 @@ export type {
 } from "./api_keys.ts";
 export type {
   AdvanceInput,
+  AdvanceRefundInput,
   AdvanceTransferInput,
   AuthenticateInput,
   Sandbox,
@@ -93,6 +97,7 @@ export type {
 } from "./sandbox.ts";
 export {
   type Capability,
+  type CaptureMethod,
   type DeclineCode,
   type DeliveryStatus,
   ERROR_CODES,
@@ -105,6 +110,7 @@ export {
   type Outcome,
   type PaymentStatus,
   type RefundReason,
+  type RefundStatus,
   type Scope,
   type Settlement,
   type Stablecoin,

@@ -3,10 +3,14 @@
 import type { MaskedIban, Metadata, Person, Wallet } from "./values.ts";
 import type {
   Capability,
+  CaptureMethod,
   DeclineCode,
   FailureCode,
   MethodKind,
+  Network,
   PaymentStatus,
+  Settlement,
+  Stablecoin,
 } from "./vocabulary.ts";
 
 /** The card, bank account or wallet, with masked numbers. */
@@ -15,7 +19,39 @@ export type PaymentMethod =
   | { type: "sepa" | "swift"; iban: MaskedIban }
   | { type: "stablecoin"; wallet: Wallet };
 
-/** A payment. Times are RFC 3339 in UTC. */
+/** The next step of the payer. A newer service may send a type that is not listed here. */
+export type NextAction =
+  /** Send the payer to this page, where the bank asks for 3-D Secure. */
+  | { type: "authenticate"; url: string }
+  /** Show the payer these bank details. The payer must give the reference. */
+  | {
+    type: "bank_transfer";
+    iban: string;
+    bic: string;
+    holder_name: string;
+    /** ISO 11649. */
+    reference: string;
+    amount_minor: number;
+    currency: string;
+  }
+  /** Show the payer this address, which belongs to this payment alone. */
+  | {
+    type: "send_stablecoin";
+    network: Network;
+    asset: Stablecoin;
+    /** The contract of the token. */
+    contract: string;
+    address: string;
+    amount_minor: number;
+    expires_at: string;
+    /** An EIP-681 link for wallets and QR codes. */
+    uri: string;
+  };
+
+/**
+ * A payment. Times are RFC 3339 in UTC. A payment that was created with release 1.0.0 lacks the
+ * optional members until it changes.
+ */
 export interface Payment {
   /** `pay_…` */
   id: string;
@@ -26,8 +62,16 @@ export interface Payment {
   /** The same as `amount`. */
   amount_minor: number;
   currency: string;
-  /** Sum of the refunds in minor units. */
+  /** Sum of the completed refunds in minor units. */
   amount_refunded: number;
+  /** Sum of the pending refunds in minor units. */
+  amount_refunding?: number | undefined;
+  /** The amount that was taken: less than `amount` after a capture of a part. */
+  amount_captured?: number | undefined;
+  /** The amount that the payer has charged back. */
+  amount_disputed?: number | undefined;
+  /** The amount that has arrived, on rails where the payer sends; null for the others. */
+  amount_received?: number | null | undefined;
   capability: Capability;
   method_kind: MethodKind;
   method: PaymentMethod | null;
@@ -37,8 +81,14 @@ export interface Payment {
   description: string | null;
   reference: string | null;
   metadata: Metadata;
-  /** With `requires_action`: the page of 3-D Secure, where the payer authenticates. */
-  next_action: { type: "authenticate"; url: string } | null;
+  next_action: NextAction | null;
+  /** The page of your shop to which the payer comes back after `next_action`. */
+  return_url?: string | null | undefined;
+  capture?: CaptureMethod | undefined;
+  /** With `authorized`: the time at which the service cancels the payment if it is not captured. */
+  capture_before?: string | null | undefined;
+  /** As in the create; null with a live key. */
+  settlement?: Settlement | null | undefined;
   /** The reason if the payment was declined or failed. */
   failure_code: DeclineCode | FailureCode | null;
   failure_message: string | null;

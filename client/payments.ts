@@ -9,15 +9,18 @@ import type { Transport } from "./transport.ts";
 import type { AmountInput, IbanInput, Metadata, Person, WalletInput } from "./values.ts";
 import type {
   Capability,
+  CaptureMethod,
+  FailureCode,
   MethodKind,
   Outcome,
   PaymentStatus,
   RefundReason,
+  RefundStatus,
   Settlement,
 } from "./vocabulary.ts";
 
-/** A card. The sandbox accepts the published test cards only. */
-export interface CardInput {
+/** A card by its number. Test keys only, and only the published test cards. */
+export interface CardNumberInput {
   /** Can contain spaces and dashes. */
   number: string;
   exp_month: number;
@@ -25,6 +28,15 @@ export interface CardInput {
   cvc: string;
   postal_code?: string | undefined;
 }
+
+/** A card by its token. */
+export interface CardTokenInput {
+  /** `pm_…`, which the provider's form in the browser makes. Test keys take the test tokens. */
+  token: string;
+}
+
+/** A card: its token, or with a test key the number of a test card. */
+export type CardInput = CardNumberInput | CardTokenInput;
 
 /** Fields of a new payment. Without `card`, `iban`, `wallet` and `outcome` it stays `pending`. */
 export interface PaymentFields {
@@ -45,9 +57,19 @@ export interface PaymentFields {
   /** Your own reference, at most 255 characters. Payments can be listed by it. */
   reference?: string | undefined;
   metadata?: Metadata | undefined;
+  /** `manual` only authorizes the amount: call `capture` within 7 days. Cards only. */
+  capture?: CaptureMethod | undefined;
+  /**
+   * The page of your shop to which the payer comes back after `next_action`: https, or with a test
+   * key also http on localhost.
+   */
+  return_url?: string | undefined;
   /** Test keys only. Overrides the result of the card, IBAN or wallet. */
   outcome?: Outcome | undefined;
-  /** Test keys only. `manual` leaves a bank or wallet payment `pending` until you advance it. */
+  /**
+   * Test keys only. `manual` leaves a bank or wallet payment, and the refunds of every payment,
+   * `pending` until you advance them.
+   */
   settlement?: Settlement | undefined;
 }
 
@@ -66,6 +88,14 @@ export interface ListPaymentsParams extends ListParams {
   created_before?: string | undefined;
 }
 
+/** `POST /v1/payments/{id}/capture`. Without an amount the API captures the whole amount. */
+export interface CapturePaymentInput {
+  /** Minor units. */
+  amount?: number | undefined;
+  /** The same as `amount`. */
+  amount_minor?: number | undefined;
+}
+
 /** `POST /v1/payments/{id}/refund`. Without an amount the API refunds the rest of the payment. */
 export interface CreateRefundInput {
   /** Minor units. */
@@ -76,24 +106,28 @@ export interface CreateRefundInput {
   metadata?: Metadata | undefined;
 }
 
-/** A refund. It never changes. */
+/** A refund. A refund that was created with release 1.0.0 lacks the optional members. */
 export interface Refund {
   /** `re_…` */
   id: string;
   object: "refund";
   payment_id: string;
-  /** Status of the payment after this refund. */
+  /** Status of the payment as of the refund's last event. */
   payment_status: PaymentStatus;
   /** Minor units of the currency. */
   amount: number;
   /** The same as `amount`. */
   amount_minor: number;
   currency: string;
-  status: "completed";
+  status: RefundStatus;
+  /** The reason if the refund failed. */
+  failure_code?: FailureCode | null | undefined;
+  failure_message?: string | null | undefined;
   reason: RefundReason | null;
   metadata: Metadata;
   livemode: boolean;
   created_at: string;
+  updated_at?: string | undefined;
 }
 
 /** `GET /v1/refunds` */
@@ -130,13 +164,29 @@ export class Payments {
     return listOf(this.#transport, [PAYMENTS], params, options);
   }
 
-  /** Cancels a payment whose money has not moved. In another status: 409 `invalid_state`. */
+  /** Captures an `authorized` payment once, the whole amount or less. The rest is released. */
+  capture(
+    id: string,
+    input: CapturePaymentInput = {},
+    options?: RequestOptions,
+  ): Promise<Payment> {
+    const path = [PAYMENTS, id, "capture"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /**
+   * Cancels a payment whose money has not moved, and releases an authorization. In another status:
+   * 409 `invalid_state`.
+   */
   cancel(id: string, options?: RequestOptions): Promise<Payment> {
     const path = [PAYMENTS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);
   }
 
-  /** Refunds a part of a payment, or the rest of it. */
+  /**
+   * Refunds a part of a payment, or the rest of it. A `pending` refund is on its way: the events
+   * `refund.completed` and `refund.failed` show its result.
+   */
   refund(id: string, input: CreateRefundInput = {}, options?: RequestOptions): Promise<Refund> {
     const path = [PAYMENTS, id, "refund"];
     return this.#transport.send({ method: "POST", path, body: input }, options);

@@ -3,17 +3,23 @@
  */
 
 import type { Payment } from "./payment.ts";
-import type { CreatePaymentInput } from "./payments.ts";
+import type { CreatePaymentInput, Refund } from "./payments.ts";
 import type { RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
-import type { PaymentStatus, TransferStatus } from "./vocabulary.ts";
+import type { PaymentStatus, RefundStatus, TransferStatus } from "./vocabulary.ts";
 import type { EventType, WebhookDelivery } from "./webhooks.ts";
 
 /** `POST /payments/{id}/advance` */
 export interface AdvanceInput {
   /** The status to move to. */
   to: PaymentStatus;
+}
+
+/** `POST /refunds/{id}/advance` */
+export interface AdvanceRefundInput {
+  /** The status to move to. */
+  to: RefundStatus;
 }
 
 /** `POST /transfers/{id}/advance` */
@@ -76,8 +82,8 @@ export class Sandbox {
   }
 
   /**
-   * Completes 3-D Secure with a result of the payer's bank. With `failure` the payment is declined
-   * and the call throws an `ApiError` with status 402 and code `authentication_failed`.
+   * Ends 3-D Secure with a result of the payer's bank. With `success` the payment is `completed`, or
+   * `authorized` if its capture is manual. With `failure` it is declined and the call throws an `ApiError` with status 402 and code `authentication_failed`.
    */
   authenticate(
     id: string,
@@ -85,6 +91,12 @@ export class Sandbox {
     options?: RequestOptions,
   ): Promise<Payment> {
     const path = [`${SANDBOX}/payments`, id, "authenticate"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Completes a pending refund, or makes it fail. */
+  advanceRefund(id: string, input: AdvanceRefundInput, options?: RequestOptions): Promise<Refund> {
+    const path = [`${SANDBOX}/refunds`, id, "advance"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 

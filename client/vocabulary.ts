@@ -8,6 +8,7 @@ export type PaymentStatus =
   | "pending"
   | "requires_action"
   | "processing"
+  | "authorized"
   | "completed"
   | "declined"
   | "failed"
@@ -21,6 +22,9 @@ export type MethodKind = "card" | "sepa" | "swift" | "stablecoin";
 
 /** The kind of payment method, under its other name: `card_payment` is `card`, and so on. */
 export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "stablecoin_payment";
+
+/** The capture of a payment by card: with the authorization, or later by `payments.capture`. */
+export type CaptureMethod = "automatic" | "manual";
 
 /** A forced result of a sandbox payment. */
 export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
@@ -41,8 +45,17 @@ export type DeclineCode =
   | "aml_blocked"
   | "authentication_failed";
 
-/** The reason why a payment or transfer failed after it was accepted. */
-export type FailureCode = "bank_return" | "onchain_reverted" | "processing_failed";
+/** The reason why a payment, refund or transfer failed after it was accepted. */
+export type FailureCode =
+  | "bank_return"
+  | "onchain_reverted"
+  | "processing_failed"
+  | "expired"
+  | "underpaid"
+  | "provider_refused";
+
+/** Status of a refund. A `pending` one counts against the amount that can be refunded. */
+export type RefundStatus = "pending" | "completed" | "failed";
 
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
@@ -51,7 +64,14 @@ export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" 
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
 /** An account of the ledger. */
-export type LedgerAccount = "processor" | "available" | "chargebacks" | "in_transit" | "external";
+export type LedgerAccount =
+  | "processor"
+  | "available"
+  | "chargebacks"
+  | "in_transit"
+  | "external"
+  | "bank"
+  | "unapplied";
 
 /** A permission of a key. */
 export type Scope =
@@ -84,6 +104,7 @@ export type PaymentEventType =
   | "payment.created"
   | "payment.requires_action"
   | "payment.processing"
+  | "payment.authorized"
   | "payment.completed"
   | "payment.declined"
   | "payment.failed"
@@ -93,7 +114,7 @@ export type PaymentEventType =
   | "payment.chargeback";
 
 /** An event type that shows a refund. */
-export type RefundEventType = "refund.completed";
+export type RefundEventType = "refund.created" | "refund.completed" | "refund.failed";
 
 /** An event type that shows a transfer. */
 export type TransferEventType =
@@ -117,6 +138,7 @@ export const ERROR_CODES = {
   insufficient_funds: { status: 402, type: "payment" },
   aml_blocked: { status: 402, type: "payment" },
   authentication_failed: { status: 402, type: "payment" },
+  provider_refused: { status: 402, type: "payment" },
   balance_insufficient: { status: 402, type: "payment" },
   test_key_required: { status: 403, type: "permission" },
   permission_denied: { status: 403, type: "permission" },

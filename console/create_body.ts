@@ -5,6 +5,7 @@
 
 import type {
   Capability,
+  CaptureMethod,
   CreatePaymentInput,
   MethodKind,
   Network,
@@ -17,7 +18,7 @@ import { FieldError } from "./failure.ts";
 import { parseAmount } from "./money.ts";
 
 /** The kind of test value that decides the result of the payment. */
-export type Instrument = "card" | "iban" | "wallet" | "outcome";
+export type Instrument = "card" | "token" | "iban" | "wallet" | "outcome";
 
 /** The fields of the form. Each is a text; an empty one is left out. */
 export interface Draft {
@@ -29,6 +30,7 @@ export interface Draft {
   exp_month: string;
   exp_year: string;
   cvc: string;
+  token: string;
   iban: string;
   rail: string;
   address: string;
@@ -36,7 +38,9 @@ export interface Draft {
   asset: string;
   outcome: string;
   method_kind: string;
+  capture: string;
   settlement: string;
+  return_url: string;
   email: string;
   name: string;
   description: string;
@@ -61,8 +65,14 @@ export function createBody(draft: Draft): CreatePaymentInput {
       ? { capability: `${kind}_payment` as Capability, ...(person && { customer: person }) }
       : { method_kind: kind, ...(person && { payer: person }) }),
     ...instrumentOf(draft),
-    ...present({ description: draft.description, reference: draft.reference }),
+    ...present({
+      description: draft.description,
+      reference: draft.reference,
+      return_url: draft.return_url,
+    }),
     ...metadataOf(draft),
+    // The form shows the capture for cards only.
+    ...(kind === "card" && draft.capture !== "" && { capture: draft.capture as CaptureMethod }),
     ...(draft.settlement !== "" && { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
@@ -76,8 +86,9 @@ function amountOf({ amount, currency }: Draft): number {
   }
 }
 
-function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
-  if (instrument === "card") return "card";
+/** The rail of the payment. */
+export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
+  if (instrument === "card" || instrument === "token") return "card";
   if (instrument === "wallet") return "stablecoin";
   return (instrument === "iban" ? rail : method_kind) as MethodKind;
 }
@@ -93,6 +104,8 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
           cvc: draft.cvc,
         },
       };
+    case "token":
+      return { card: { token: draft.token } };
     case "iban":
       return { iban: { iban: draft.iban } };
     case "wallet":

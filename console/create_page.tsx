@@ -6,46 +6,30 @@
 import { useState } from "preact/hooks";
 import { ApiError, type Payment } from "../client/mod.ts";
 import { STABLECOINS } from "../shared/core/currency.ts";
-import { METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
+import { OUTCOMES } from "../shared/core/vocabulary.ts";
 import {
-  OUTCOME_RESULTS,
   TEST_CARDS,
   TEST_IBANS,
-  TEST_RESULTS,
+  TEST_TOKENS,
   TEST_WALLETS,
-  type TestValue,
 } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { createBody, type Draft, type Instrument } from "./create_body.ts";
-import { Choices, Form, SelectField, TextField } from "./form.tsx";
+import { Choices, Form, TextField } from "./form.tsx";
 import { showDecline, showFlash } from "./flash.tsx";
+import { type ChangeDraft, InstrumentFields } from "./instrument_fields.tsx";
 import { Json } from "./json.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits } from "./money.ts";
 import { go, href } from "./route.ts";
-import { label, METHOD_NAMES } from "./words.ts";
+import { label } from "./words.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
-/** Method kinds, to be picked. */
-const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
-
-/** A value to be picked, with the result that a payment with it has. */
-interface Tile {
-  value: string;
-  name: string;
-  result: string;
-}
-
-const OUTCOME_TILES = OUTCOMES.map((value) => ({
-  value,
-  name: label(value),
-  result: OUTCOME_RESULTS[value].result,
-}));
-
 /** The usual currency of each kind of test value. */
 const CURRENCY_OF: Record<Instrument, string> = {
   card: "EUR",
+  token: "EUR",
   iban: "EUR",
   wallet: "USDC",
   outcome: "EUR",
@@ -60,6 +44,7 @@ const FIRST_DRAFT: Draft = {
   exp_month: "12",
   exp_year: String(new Date().getFullYear() + 4),
   cvc: "123",
+  token: Object.keys(TEST_TOKENS)[0]!,
   iban: TEST_IBANS[0]!.value,
   rail: TEST_IBANS[0]!.kind,
   address: TEST_WALLETS[0]!.value,
@@ -67,7 +52,9 @@ const FIRST_DRAFT: Draft = {
   asset: "",
   outcome: OUTCOMES[0],
   method_kind: "card",
+  capture: "",
   settlement: "",
+  return_url: "",
   email: "ada@example.com",
   name: "",
   description: "",
@@ -75,12 +62,10 @@ const FIRST_DRAFT: Draft = {
   metadata: [],
 };
 
-type Change = (change: Partial<Draft>) => void;
-
 /** The form and, beside it, the request that it sends. */
 export function CreatePage() {
   const [draft, setDraft] = useState(FIRST_DRAFT);
-  const change: Change = (changed) => setDraft((last) => ({ ...last, ...changed }));
+  const change: ChangeDraft = (changed) => setDraft((last) => ({ ...last, ...changed }));
   const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
   const forced = draft.instrument === "outcome";
 
@@ -160,6 +145,7 @@ export function CreatePage() {
               set={pickInstrument}
               options={[
                 { value: "card", label: "Test card" },
+                { value: "token", label: "Card token" },
                 { value: "iban", label: "IBAN" },
                 { value: "wallet", label: "Wallet" },
                 { value: "outcome", label: "Forced outcome" },
@@ -202,6 +188,15 @@ export function CreatePage() {
                 optional
               />
             </div>
+            <TextField
+              label="Return URL"
+              params={["return_url"]}
+              value={draft.return_url}
+              set={set("return_url")}
+              inputMode="url"
+              hint="The page of your shop to which the payer comes back, for example after 3-D Secure"
+              optional
+            />
             <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
           </section>
           <section class="group">
@@ -237,204 +232,6 @@ export function CreatePage() {
       </div>
     </>
   );
-}
-
-function InstrumentFields({ draft, change }: { draft: Draft; change: Change }) {
-  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
-  switch (draft.instrument) {
-    case "card":
-      return (
-        <>
-          <Values
-            label="Test cards"
-            name="card"
-            values={TEST_CARDS.map(tileOf)}
-            value={draft.card_number}
-            pick={({ value }) =>
-              change({ card_number: value, cvc: value.startsWith("37") ? "1234" : "123" })}
-          />
-          <div class="row">
-            <TextField
-              label="Card number"
-              class="wide"
-              params={["card.number"]}
-              value={draft.card_number}
-              set={set("card_number")}
-              inputMode="numeric"
-              mono
-            />
-            <TextField
-              label="Month"
-              class="tiny"
-              params={["card.exp_month"]}
-              value={draft.exp_month}
-              set={set("exp_month")}
-              inputMode="numeric"
-            />
-            <TextField
-              label="Year"
-              class="tiny"
-              params={["card.exp_year"]}
-              value={draft.exp_year}
-              set={set("exp_year")}
-              inputMode="numeric"
-            />
-            <TextField
-              label="CVC"
-              class="tiny"
-              params={["card.cvc"]}
-              value={draft.cvc}
-              set={set("cvc")}
-              inputMode="numeric"
-            />
-          </div>
-        </>
-      );
-    case "iban":
-      return (
-        <>
-          <Values
-            label="Test IBANs"
-            name="iban"
-            values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
-            value={draft.iban}
-            pick={({ value, rail }) =>
-              change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
-          />
-          <div class="row">
-            <TextField
-              label="IBAN"
-              class="wide"
-              params={["iban"]}
-              value={draft.iban}
-              set={set("iban")}
-              mono
-            />
-            <SelectField
-              label="Rail"
-              params={["method_kind", "capability"]}
-              value={draft.rail}
-              set={set("rail")}
-              options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
-            />
-          </div>
-          <Settlement draft={draft} change={change} />
-        </>
-      );
-    case "wallet":
-      return (
-        <>
-          <Values
-            label="Test wallets"
-            name="wallet"
-            values={TEST_WALLETS.map(tileOf)}
-            value={draft.address}
-            pick={({ value }) => change({ address: value })}
-          />
-          <TextField
-            label="Address"
-            params={["wallet.address", "wallet"]}
-            value={draft.address}
-            set={set("address")}
-            mono
-          />
-          <div class="row">
-            <SelectField
-              label="Network"
-              params={["wallet.network"]}
-              value={draft.network}
-              set={set("network")}
-              options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
-            />
-            <SelectField
-              label="Asset"
-              params={["wallet.asset"]}
-              value={draft.asset}
-              set={set("asset")}
-              options={[
-                ["", "From the currency"],
-                ...STABLECOINS.map((coin) => [coin, coin] as const),
-              ]}
-            />
-          </div>
-          <Settlement draft={draft} change={change} />
-        </>
-      );
-    case "outcome":
-      return (
-        <>
-          <Values
-            label="Outcomes"
-            name="outcome"
-            values={OUTCOME_TILES}
-            value={draft.outcome}
-            pick={({ value }) => change({ outcome: value })}
-          />
-          <SelectField
-            label="Rail"
-            params={["method_kind", "capability", "outcome"]}
-            value={draft.method_kind}
-            set={set("method_kind")}
-            options={RAILS}
-            hint="The sandbox function creates the payment and answers 201 for every outcome."
-          />
-        </>
-      );
-  }
-}
-
-function Settlement({ draft, change }: { draft: Draft; change: Change }) {
-  return (
-    <SelectField
-      label="Settlement"
-      params={["settlement"]}
-      value={draft.settlement}
-      set={(settlement) => change({ settlement })}
-      options={[["", "Instant"], ["manual", "Manual: pending until you advance it"]]}
-    />
-  );
-}
-
-function tileOf({ value, name, behaviour }: TestValue): Tile {
-  return { value, name, result: TEST_RESULTS[behaviour].result };
-}
-
-/** A choice of test values. The user can change the chosen value in the fields below. */
-function Values<V extends Tile>(props: {
-  label: string;
-  name: string;
-  values: readonly V[];
-  value: string;
-  pick: (value: V) => void;
-}) {
-  return (
-    <Choices
-      label={props.label}
-      name={props.name}
-      class="tiles"
-      value={props.value}
-      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
-      options={props.values.map(({ value, name, result }) => ({
-        value,
-        label: (
-          <>
-            <span class="tile-name">{name}</span>
-            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
-            <span class="tile-result">{label(result)}</span>
-          </>
-        ),
-      }))}
-    />
-  );
-}
-
-/** A long value, shortened to its first and last characters. */
-function shortValue(value: string): string {
-  return value.startsWith("0x")
-    ? `${value.slice(0, 6)}…${value.slice(-4)}`
-    : /^\d/.test(value)
-    ? `···· ${value.slice(-5).trim().slice(-4)}`
-    : `${value.slice(0, 4)} ···· ${value.replaceAll(" ", "").slice(-4)}`;
 }
 
 function Preview({ draft }: { draft: Draft }) {

@@ -33,7 +33,7 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
             </NoItems>
           )
           : (
-            <ul class="deliveries">
+            <ul class="records">
               {page.data.map((delivery) => (
                 <Delivery key={delivery.id} delivery={delivery} shows={shows} />
               ))}
@@ -56,7 +56,7 @@ function Delivery({ delivery, shows }: { delivery: WebhookDelivery; shows: Other
   };
   return (
     <li>
-      <div class="delivery">
+      <div class="record">
         <Status of={delivery.status} />
         <code>{delivery.event_type}</code>
         {shows === "endpoint"

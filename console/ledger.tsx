@@ -92,5 +92,6 @@ function nameOf(entries: readonly LedgerEntry[]): string {
   const credited = entries.find(({ direction }) => direction === "credit")?.account;
   if (debited === "processor") return "Capture";
   if (credited === "chargebacks") return "Chargeback";
+  if (debited === "chargebacks") return "Chargeback reversed";
   return entries[0]!.refund_id === null ? "Capture reversed" : "Refund";
 }

@@ -1,15 +1,18 @@
 /** The page of a payment: status, actions, timeline, ledger, refunds and webhook deliveries. */
 
 import { useState } from "preact/hooks";
-import type { Payment } from "../client/mod.ts";
+import { completePayment } from "../shared/domain/changes/read_resource.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
+import type { Payment } from "../shared/schema/payment.ts";
+import { PaymentCallout } from "./callouts.tsx";
 import { call } from "./calls.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
-import { Cut, Empty, Reading } from "./notice.tsx";
-import { AuthenticationCall, Moves, PaymentActions } from "./payment_actions.tsx";
+import { Cut, Reading } from "./notice.tsx";
+import { Moves, PaymentActions } from "./payment_actions.tsx";
+import { Refunds } from "./refunds.tsx";
 import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -25,7 +28,7 @@ export function PaymentPage({ id }: { id: string }) {
       </p>
       {live.data === null && <h1 tabIndex={-1}>Payment</h1>}
       <Reading label="this payment" live={live} rows={5}>
-        {(payment) => <PaymentView payment={payment} />}
+        {(payment) => <PaymentView payment={completePayment(payment)} />}
       </Reading>
     </>
   );
@@ -34,7 +37,6 @@ export function PaymentPage({ id }: { id: string }) {
 function PaymentView({ payment }: { payment: Payment }) {
   const payment_id = payment.id;
   const [triggering, setTriggering] = useState(false);
-  const refunds = useLive(call("payments", "listRefunds", payment_id, { limit: MAX_PAGE }));
   const deliveries = useLive(call("webhookDeliveries", "list", { payment_id, limit: MAX_PAGE }));
   return (
     <>
@@ -51,7 +53,7 @@ function PaymentView({ payment }: { payment: Payment }) {
         </div>
         <PaymentActions payment={payment} />
       </div>
-      {payment.status === "requires_action" && <AuthenticationCall payment={payment} />}
+      <PaymentCallout payment={payment} />
       {payment.failure_code && (
         <p class="notice bad">
           {payment.failure_message ?? "The payment did not succeed"}{" "}
@@ -71,43 +73,7 @@ function PaymentView({ payment }: { payment: Payment }) {
           </section>
           <section class="card" aria-labelledby="refunds">
             <h2 id="refunds">Refunds</h2>
-            <Reading label="refunds" live={refunds} rows={1}>
-              {({ data }) =>
-                data.length === 0
-                  ? <Empty title="No refunds" />
-                  : (
-                    <table class="list" aria-label="Refunds">
-                      <thead>
-                        <tr>
-                          <th scope="col" class="right">Amount</th>
-                          <th scope="col">Reason</th>
-                          <th scope="col" class="wide-only">Id</th>
-                          <th scope="col">Created</th>
-                        </tr>
-                      </thead>
-                      <tbody>
-                        {data.map((refund) => (
-                          <tr key={refund.id}>
-                            <td class="right">
-                              <Money
-                                amount_minor={refund.amount_minor}
-                                currency={refund.currency}
-                              />
-                            </td>
-                            <td>{refund.reason?.replaceAll("_", " ") ?? "None"}</td>
-                            <td class="grow wide-only">
-                              <Id id={refund.id} />
-                            </td>
-                            <td class="when">
-                              <Time at={refund.created_at} />
-                            </td>
-                          </tr>
-                        ))}
-                      </tbody>
-                    </table>
-                  )}
-            </Reading>
-            {refunds.data && <Cut page={refunds.data} />}
+            <Refunds payment_id={payment_id} />
           </section>
           <section class="card" aria-labelledby="deliveries">
             <div class="card-title">
@@ -131,15 +97,34 @@ function PaymentView({ payment }: { payment: Payment }) {
   );
 }
 
+/** Amounts that differ from the amount of the payment. An amount of 0 is not shown. */
+function amountsOf(payment: Payment): [name: string, amount_minor: number][] {
+  const { amount_minor, amount_captured } = payment;
+  const amounts: [string, number | null][] = [
+    ["Captured", amount_captured === amount_minor ? 0 : amount_captured],
+    ["Received", payment.amount_received],
+    ["Refunded", payment.amount_refunded],
+    ["Refund pending", payment.amount_refunding],
+    ["Disputed", payment.amount_disputed],
+  ];
+  return amounts.flatMap(([name, amount]) => amount ? [[name, amount]] : []);
+}
+
 function Details({ payment }: { payment: Payment }) {
-  const { customer, currency, method } = payment;
+  const { customer, currency, method, capture_before } = payment;
   return (
     <Facts>
-      {payment.amount_refunded > 0 && (
-        <Fact name="Refunded">
-          <Money amount_minor={payment.amount_refunded} currency={currency} />
+      {amountsOf(payment).map(([name, amount_minor]) => (
+        <Fact key={name} name={name}>
+          <Money amount_minor={amount_minor} currency={currency} />
         </Fact>
-      )}
+      ))}
+      <Fact name="Capture">{payment.capture === "manual" ? "Manual" : null}</Fact>
+      <Fact name="Capture before">
+        {capture_before && <Time at={capture_before} />}
+      </Fact>
+      <Fact name="Settlement">{payment.settlement === "manual" ? "Manual" : null}</Fact>
+      <Fact name="Return URL">{payment.return_url}</Fact>
       <Fact name="Customer">{customer?.email}</Fact>
       <Fact name="Name">{customer?.name}</Fact>
       <Fact name="Description">{payment.description}</Fact>

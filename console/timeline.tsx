@@ -1,7 +1,7 @@
 /** The events of a payment, newest first, each with the payload that receivers get. */
 
 import { useState } from "preact/hooks";
-import type { Event } from "../client/mod.ts";
+import type { Event, EventType } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { Json } from "./json.tsx";
@@ -38,10 +38,11 @@ export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean
   const { events, is_elsewhere = false } = props;
   return (
     <ol class="timeline">
-      {events.map((event) => (
+      {events.map((event, i) => (
         <EventItem
           key={event.id}
           event={event}
+          title={eventTitle(event.type, is_elsewhere ? undefined : eventBefore(events, i))}
           is_elsewhere={is_elsewhere}
         />
       ))}
@@ -49,7 +50,14 @@ export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean
   );
 }
 
-function EventItem({ event, is_elsewhere }: { event: Event; is_elsewhere: boolean }) {
+/** Returns the type of the payment's event before the one at `index`, if that is its event too. */
+function eventBefore(events: readonly Event[], index: number): EventType | undefined {
+  const is_change = ({ type, triggered }: Event) => !triggered && type.startsWith("payment.");
+  return is_change(events[index]!) ? events.slice(index + 1).find(is_change)?.type : undefined;
+}
+
+function EventItem(props: { event: Event; title: string; is_elsewhere: boolean }) {
+  const { event, title, is_elsewhere } = props;
   const [open, setOpen] = useState(false);
   const { object } = event.data;
   const payment_id = object.object === "payment"
@@ -62,7 +70,7 @@ function EventItem({ event, is_elsewhere }: { event: Event; is_elsewhere: boolea
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
           <span class="event-title">
-            {eventTitle(event.type)}
+            {title}
             {event.triggered && <span class="tag">triggered</span>}
           </span>
           <code>{event.type}</code>

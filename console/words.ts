@@ -8,6 +8,7 @@ import type {
   EventType,
   MethodKind,
   PaymentStatus,
+  RefundStatus,
   TransferStatus,
   WebhookEndpoint,
 } from "../client/mod.ts";
@@ -33,6 +34,7 @@ const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
     event: "Authentication required",
   },
   processing: { tone: "wait", advance: "The rail has accepted the payment", event: "Processing" },
+  authorized: { tone: "warn", advance: "The issuer holds the amount on the card" },
   completed: { tone: "good", advance: "The money has arrived" },
   declined: { tone: "bad", advance: "The issuer declines the payment" },
   failed: { tone: "bad", advance: "The rail fails, or the bank returns the money" },
@@ -50,9 +52,24 @@ const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
   },
 };
 
-/** Statuses that a transfer, a delivery or an endpoint has and a payment has not. */
+/** Words under the buttons that advance a payment from a certain status. */
+const ADVANCES_FROM: Readonly<
+  Partial<Record<PaymentStatus, Readonly<Partial<Record<PaymentStatus, string>>>>>
+> = {
+  authorized: {
+    completed: "The whole amount is captured",
+    failed: "The provider fails to capture the amount",
+    cancelled: "The amount on the card is released",
+  },
+  chargeback: {
+    completed: "The merchant wins the dispute",
+    partially_refunded: "The merchant wins the dispute",
+  },
+};
+
+/** Statuses that a refund, a transfer, a delivery or an endpoint has and a payment has not. */
 type OtherStatus = Exclude<
-  TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
+  RefundStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
   PaymentStatus
 >;
 
@@ -81,13 +98,18 @@ export function toneOf(status: PaymentStatus | OtherStatus): Tone {
   return wordsOf(status)?.tone ?? OTHER_TONES[status as OtherStatus] ?? "off";
 }
 
-/** The words under the button that advances a payment to the status. */
-export function advanceText(to: PaymentStatus): string {
-  return PAYMENT_STATUS_WORDS[to].advance;
+/** The words under the button that advances a payment from a status to another. */
+export function advanceText(from: PaymentStatus, to: PaymentStatus): string {
+  return ADVANCES_FROM[from]?.[to] ?? PAYMENT_STATUS_WORDS[to].advance;
 }
 
-/** The title of an event in a timeline. */
-export function eventTitle(type: EventType): string {
+/**
+ * The title of an event in a timeline.
+ * @param before the type of the payment's event before this one, if it is known
+ */
+export function eventTitle(type: EventType, before?: EventType): string {
+  // Only a won dispute follows a chargeback. Its event has the type of the earlier status.
+  if (before === "payment.chargeback") return "Dispute won";
   const [subject, change] = type.split(".");
   return (subject === "payment" && wordsOf(change)?.event) || label(type);
 }

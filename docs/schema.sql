@@ -251,7 +251,10 @@ create view pay.health with (security_invoker=true) (
   last_retention_at timestamp with time zone,
   failed_cron_runs bigint,
   last_relay_status integer,
-  failed_relay_wakes_last_hour bigint
+  failed_relay_wakes_last_hour bigint,
+  unsettled_calls bigint,
+  oldest_unsettled_call_seconds double precision,
+  unmatched_facts bigint
 );
 alter view pay.health owner to pay_owner;
 comment on view pay.health is 'One row about the state of the service.';
@@ -271,6 +274,9 @@ comment on column pay.health.last_retention_at is 'Time of the last run of the r
 comment on column pay.health.failed_cron_runs is 'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
 comment on column pay.health.last_relay_status is 'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
 comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+comment on column pay.health.unsettled_calls is 'Calls to providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_call_seconds is 'Age of the oldest of them in seconds; 0 if there is none.';
+comment on column pay.health.unmatched_facts is 'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -334,9 +340,9 @@ create table pay.ledger_movements (
   currency text collate "C" not null,
   constraint ledger_movements_pkey PRIMARY KEY (environment_id, transaction_id, leg),
   constraint ledger_movements_accounts_differ CHECK ((debit_account <> credit_account)),
-  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text])))),
+  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])))),
   constraint ledger_movements_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
+  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text, 'fee'::text, 'fee_reversal'::text, 'settlement'::text, 'settlement_reversal'::text, 'unmatched'::text, 'unmatched_reversal'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
   constraint ledger_movements_leg_in_range CHECK (((leg >= 0) AND ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) >= 1) AND (strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) <= (30 - (2 * leg))))))
 );
 alter table pay.ledger_movements owner to pay_owner;
@@ -512,6 +518,33 @@ create view pay.oracle_payment_money with (security_invoker=true) (
 alter view pay.oracle_payment_money owner to pay_owner;
 comment on view pay.oracle_payment_money is 'R4: each account holds the amount of a payment that the status of the payment requires';
 
+-- view pay.oracle_provider_calls
+create view pay.oracle_provider_calls with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_provider_calls owner to pay_owner;
+comment on view pay.oracle_provider_calls is 'R14: every live payment has a call, and every call gets a result that the payment shows';
+
+-- view pay.oracle_provider_facts
+create view pay.oracle_provider_facts with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_provider_facts owner to pay_owner;
+comment on view pay.oracle_provider_facts is 'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
+
+-- view pay.oracle_provider_totals
+create view pay.oracle_provider_totals with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_provider_totals owner to pay_owner;
+comment on view pay.oracle_provider_totals is 'R14: the movements of each day at a provider add up to those that the ledger booked';
+
 -- view pay.oracle_refund_bodies
 create view pay.oracle_refund_bodies with (security_invoker=true) (
   environment_id text collate "C",
@@ -528,7 +561,7 @@ create view pay.oracle_refunds with (security_invoker=true) (
   detail text
 );
 alter view pay.oracle_refunds owner to pay_owner;
-comment on view pay.oracle_refunds is 'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+comment on view pay.oracle_refunds is 'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 -- view pay.oracle_sequences
 create view pay.oracle_sequences with (security_invoker=true) (
@@ -562,19 +595,29 @@ create table pay.payments (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   body text not null,
+  amount_released bigint default 0 not null,
+  amount_refunding bigint default 0 not null,
+  amount_disputed bigint default 0 not null,
   constraint payments_pkey PRIMARY KEY (environment_id, id),
   constraint payments_amount_minor_in_range CHECK (((amount_minor >= 1) AND (amount_minor <= '999999999999'::bigint))),
-  constraint payments_amount_refunded_in_range CHECK (((amount_refunded >= 0) AND (amount_refunded <= amount_minor))),
   constraint payments_method_kind_known CHECK ((method_kind = ANY (ARRAY['card'::text, 'sepa'::text, 'swift'::text, 'stablecoin'::text]))),
-  constraint payments_refunded_agrees_with_status CHECK (
+  constraint payments_money_agrees_with_status CHECK ((
+CASE
+    WHEN (status = ANY (ARRAY['completed'::text, 'partially_refunded'::text, 'refunded'::text])) THEN (amount_disputed = 0)
+    WHEN (status = 'chargeback'::text) THEN (amount_disputed > 0)
+    ELSE ((amount_refunding = 0) AND (amount_disputed = 0))
+END AND
 CASE status
-    WHEN 'partially_refunded'::text THEN ((amount_refunded > 0) AND (amount_refunded < amount_minor))
-    WHEN 'refunded'::text THEN (amount_refunded = amount_minor)
+    WHEN 'partially_refunded'::text THEN ((amount_refunded >= 1) AND (amount_refunded <= ((amount_minor - amount_released) - 1)))
+    WHEN 'refunded'::text THEN (amount_refunded = (amount_minor - amount_released))
     WHEN 'chargeback'::text THEN (amount_refunded < amount_minor)
+    WHEN 'failed'::text THEN (amount_refunded < amount_minor)
     ELSE (amount_refunded = 0)
-END),
+END)),
+  constraint payments_refunds_in_range CHECK (((amount_refunded >= 0) AND (amount_refunding >= 0) AND ((amount_refunded + amount_refunding) <= (amount_minor - amount_released)))),
+  constraint payments_released_in_range CHECK (((amount_released >= 0) AND (amount_released <= (amount_minor - 1)))),
   constraint payments_sequence_positive CHECK ((sequence > 0)),
-  constraint payments_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'processing'::text, 'completed'::text, 'declined'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
+  constraint payments_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'requires_action'::text, 'processing'::text, 'authorized'::text, 'completed'::text, 'declined'::text, 'failed'::text, 'cancelled'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text])))
 ) with (fillfactor=90);
 alter table pay.payments owner to pay_owner;
 comment on table pay.payments is 'A payment as it stands now.';
@@ -590,12 +633,300 @@ comment on column pay.payments.sequence is 'Number of the payment''s newest even
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
+comment on column pay.payments.amount_released is 'The part of an authorized amount that the capture has released, minor units.';
+comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
+comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
 CREATE INDEX payments_reference ON pay.payments USING btree (reference, environment_id, id) WHERE (reference IS NOT NULL);
 CREATE INDEX payments_status ON pay.payments USING btree (status, environment_id, id) WHERE (status <> 'completed'::text);
 alter table pay.payments enable row level security;
 alter table pay.payments force row level security;
 create policy payments_of_environment on pay.payments as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.provider_accounts
+create table pay.provider_accounts (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  connector text collate "C" not null,
+  settings jsonb not null,
+  secret_name text collate "C",
+  notification_secret_names text[] not null,
+  status text collate "C" not null,
+  created_at timestamp with time zone not null,
+  disabled_at timestamp with time zone,
+  constraint provider_accounts_pkey PRIMARY KEY (environment_id, id),
+  constraint provider_accounts_connector_known CHECK ((connector = ANY (ARRAY['stripe'::text, 'evm'::text, 'bank'::text]))),
+  constraint provider_accounts_disabled_has_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
+  constraint provider_accounts_notification_secret_names_form CHECK (((notification_secret_names)::text ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'::text)),
+  constraint provider_accounts_secret_name_form CHECK ((secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'::text)),
+  constraint provider_accounts_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text])))
+);
+alter table pay.provider_accounts owner to pay_owner;
+comment on table pay.provider_accounts is 'An account at a provider, which the operator has configured.';
+comment on column pay.provider_accounts.environment_id is 'The live environment of the account.';
+comment on column pay.provider_accounts.id is 'The id (pac_…). It is part of the address for notifications.';
+comment on column pay.provider_accounts.connector is 'The code that speaks to the provider.';
+comment on column pay.provider_accounts.settings is 'Settings of the connector, such as base_url. No secrets.';
+comment on column pay.provider_accounts.secret_name is 'The name of the variable with the API secret. The database never gets its value.';
+comment on column pay.provider_accounts.notification_secret_names is 'The names of the variables with the secrets that sign notifications, newest first.';
+comment on column pay.provider_accounts.status is 'enabled, or disabled: the account takes no new payments and transfers.';
+comment on column pay.provider_accounts.created_at is 'Time of creation.';
+comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
+CREATE INDEX provider_accounts_id ON pay.provider_accounts USING btree (id);
+alter table pay.provider_accounts enable row level security;
+alter table pay.provider_accounts force row level security;
+create policy provider_accounts_of_environment on pay.provider_accounts as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.provider_calls
+create table pay.provider_calls (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account_id text collate "C" not null,
+  connector text collate "C" not null,
+  op text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  request jsonb not null,
+  state text collate "C" not null,
+  attempts integer not null,
+  created_at timestamp with time zone not null,
+  first_sent_at timestamp with time zone,
+  next_attempt_at timestamp with time zone,
+  leased_until timestamp with time zone,
+  next_look_at timestamp with time zone,
+  settled_at timestamp with time zone,
+  may_repeat boolean not null,
+  provider_reference text collate "C",
+  last_reply text,
+  api_key_id text collate "C" not null,
+  idempotency_key text collate "C",
+  request_id text collate "C" not null,
+  decline_is_error boolean not null,
+  constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
+  constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text]))),
+  constraint provider_calls_pending_has_next CHECK ((((state = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((state = 'pending'::text) OR (leased_until IS NULL)))),
+  constraint provider_calls_refund_has_id CHECK (((op = 'refund'::text) = (refund_id IS NOT NULL))),
+  constraint provider_calls_settled_has_time CHECK (((state = 'settled'::text) = (settled_at IS NOT NULL))),
+  constraint provider_calls_state_known CHECK ((state = ANY (ARRAY['pending'::text, 'settled'::text, 'operator'::text])))
+);
+alter table pay.provider_calls owner to pay_owner;
+comment on table pay.provider_calls is 'A call to a provider, committed before it is sent.';
+comment on column pay.provider_calls.environment_id is 'The environment of the row.';
+comment on column pay.provider_calls.id is 'The id (pc_…), which is the provider''s idempotency key.';
+comment on column pay.provider_calls.account_id is 'The account that gets the call; "sandbox" in a test environment.';
+comment on column pay.provider_calls.connector is 'The connector of the account; "sandbox" in a test environment.';
+comment on column pay.provider_calls.op is 'The operation that the service asks for.';
+comment on column pay.provider_calls.subject_id is 'The payment or transfer.';
+comment on column pay.provider_calls.refund_id is 'The refund of op refund; null for other operations.';
+comment on column pay.provider_calls.amount_minor is 'The amount of the operation in minor units.';
+comment on column pay.provider_calls.currency is 'ISO 4217 code.';
+comment on column pay.provider_calls.request is 'The rest of the request, such as the token and the return URL. Never a card number.';
+comment on column pay.provider_calls.state is 'pending, settled, or operator: the result is unknown and the service has given up.';
+comment on column pay.provider_calls.attempts is 'How often the call was leased to be sent.';
+comment on column pay.provider_calls.created_at is 'Time of the claim.';
+comment on column pay.provider_calls.first_sent_at is 'Time of the first lease; null: never sent.';
+comment on column pay.provider_calls.next_attempt_at is 'When the worker sends or looks again; null unless pending.';
+comment on column pay.provider_calls.leased_until is 'End of the lease of the request or worker that sends the call; null: nobody sends it.';
+comment on column pay.provider_calls.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
+comment on column pay.provider_calls.settled_at is 'Time at which the result was recorded.';
+comment on column pay.provider_calls.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
+comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
+comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
+comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores.';
+comment on column pay.provider_calls.request_id is 'The request.';
+comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
+CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
+CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
+CREATE INDEX provider_calls_subject ON pay.provider_calls USING btree (subject_id, environment_id, id);
+CREATE INDEX provider_calls_unsettled ON pay.provider_calls USING btree (created_at) WHERE (state <> 'settled'::text);
+CREATE UNIQUE INDEX provider_calls_exclusive ON pay.provider_calls USING btree (environment_id, subject_id) WHERE ((state = 'pending'::text) AND (op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text])));
+alter table pay.provider_calls enable row level security;
+alter table pay.provider_calls force row level security;
+create policy provider_calls_of_environment on pay.provider_calls as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.provider_cursors
+create table pay.provider_cursors (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  cursor jsonb,
+  polled_at timestamp with time zone,
+  totals_day date,
+  leased_until timestamp with time zone,
+  constraint provider_cursors_pkey PRIMARY KEY (environment_id, account_id)
+);
+alter table pay.provider_cursors owner to pay_owner;
+comment on table pay.provider_cursors is 'How far the worker has read an account.';
+comment on column pay.provider_cursors.environment_id is 'The environment of the account.';
+comment on column pay.provider_cursors.account_id is 'The account.';
+comment on column pay.provider_cursors.cursor is 'Where the next poll begins, in the form of the connector; null: at the present.';
+comment on column pay.provider_cursors.polled_at is 'Time of the last complete poll; null: none.';
+comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
+comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
+alter table pay.provider_cursors enable row level security;
+alter table pay.provider_cursors force row level security;
+create policy provider_cursors_of_environment on pay.provider_cursors as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.provider_facts
+create table pay.provider_facts (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  reference text collate "C" not null,
+  op text collate "C" not null,
+  state text collate "C" not null,
+  subject_id text collate "C",
+  refund_id text collate "C",
+  provider_reference text collate "C",
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  happened_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  body jsonb not null,
+  leased_until timestamp with time zone,
+  outcome text collate "C",
+  finding text,
+  handled_at timestamp with time zone,
+  booked_minor bigint default 0 not null,
+  constraint provider_facts_pkey PRIMARY KEY (environment_id, account_id, reference),
+  constraint provider_facts_booked_when_applied CHECK (((booked_minor = 0) OR ((outcome IS NOT NULL) AND (outcome = 'applied'::text)))),
+  constraint provider_facts_finding_has_text CHECK (
+CASE outcome
+    WHEN 'finding'::text THEN (finding IS NOT NULL)
+    WHEN 'unmatched'::text THEN true
+    WHEN 'applied'::text THEN true
+    ELSE (finding IS NULL)
+END),
+  constraint provider_facts_handled_has_time CHECK (((outcome IS NULL) = (handled_at IS NULL))),
+  constraint provider_facts_outcome_known CHECK ((outcome = ANY (ARRAY['applied'::text, 'ignored'::text, 'finding'::text, 'unmatched'::text])))
+);
+alter table pay.provider_facts owner to pay_owner;
+comment on table pay.provider_facts is 'A report of a provider, stored before it is applied.';
+comment on column pay.provider_facts.environment_id is 'The environment of the account.';
+comment on column pay.provider_facts.account_id is 'The account that reported it; "sandbox" in a test environment.';
+comment on column pay.provider_facts.reference is 'Object and state at the provider: unique in the account.';
+comment on column pay.provider_facts.op is 'The kind of the fact: an operation, dispute, fee or payout.';
+comment on column pay.provider_facts.state is 'The state that the fact reports.';
+comment on column pay.provider_facts.subject_id is 'The payment or transfer; null: unknown, or a payout.';
+comment on column pay.provider_facts.refund_id is 'The refund; null for other facts.';
+comment on column pay.provider_facts.provider_reference is 'The provider''s id of the payment or transfer.';
+comment on column pay.provider_facts.amount_minor is 'Amount in minor units.';
+comment on column pay.provider_facts.currency is 'ISO 4217 code.';
+comment on column pay.provider_facts.happened_at is 'The time at the provider.';
+comment on column pay.provider_facts.received_at is 'The time at which the fact was first stored.';
+comment on column pay.provider_facts.body is 'The whole fact.';
+comment on column pay.provider_facts.leased_until is 'End of the lease of the worker that handles it; null: nobody does.';
+comment on column pay.provider_facts.outcome is 'applied, ignored (it changes nothing), finding, unmatched (no such subject), or null: not handled yet.';
+comment on column pay.provider_facts.finding is 'The reason of a finding, for the operator.';
+comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
+comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
+CREATE INDEX provider_facts_open ON pay.provider_facts USING btree (received_at) WHERE (outcome IS NULL);
+CREATE INDEX provider_facts_received ON pay.provider_facts USING btree (environment_id, received_at);
+CREATE INDEX provider_facts_reported ON pay.provider_facts USING btree (outcome, received_at) WHERE ((outcome = ANY (ARRAY['finding'::text, 'unmatched'::text])) OR (finding IS NOT NULL));
+CREATE INDEX provider_facts_subject ON pay.provider_facts USING btree (subject_id, environment_id);
+CREATE INDEX provider_facts_unmatched ON pay.provider_facts USING btree (provider_reference, account_id, environment_id) WHERE (outcome = 'unmatched'::text);
+alter table pay.provider_facts enable row level security;
+alter table pay.provider_facts force row level security;
+create policy provider_facts_of_environment on pay.provider_facts as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.provider_methods
+create table pay.provider_methods (
+  environment_id text collate "C" not null,
+  method_kind text collate "C" not null,
+  account_id text collate "C" not null,
+  constraint provider_methods_pkey PRIMARY KEY (environment_id, method_kind),
+  constraint provider_methods_account_fkey FOREIGN KEY (environment_id, account_id) REFERENCES pay.provider_accounts(environment_id, id),
+  constraint provider_methods_kind_known CHECK ((method_kind = ANY (ARRAY['card'::text, 'sepa'::text, 'swift'::text, 'stablecoin'::text])))
+);
+alter table pay.provider_methods owner to pay_owner;
+comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
+comment on column pay.provider_methods.environment_id is 'The environment of the account.';
+comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in answers.';
+comment on column pay.provider_methods.account_id is 'The account.';
+alter table pay.provider_methods enable row level security;
+alter table pay.provider_methods force row level security;
+create policy provider_methods_of_environment on pay.provider_methods as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- view pay.provider_readings
+create view pay.provider_readings with (security_invoker=true) (
+  environment_id text collate "C",
+  account_id text collate "C",
+  poll_at timestamp with time zone,
+  day date,
+  totals_at timestamp with time zone
+);
+alter view pay.provider_readings owner to pay_owner;
+comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+
+-- view pay.provider_subjects
+create view pay.provider_subjects with (security_invoker=true) (
+  environment_id text collate "C",
+  id text collate "C",
+  status text collate "C",
+  sequence integer,
+  body text
+);
+alter view pay.provider_subjects owner to pay_owner;
+comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+
+-- table pay.provider_totals
+create table pay.provider_totals (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  day date not null,
+  currency text collate "C" not null,
+  provider_minor bigint not null,
+  read_at timestamp with time zone not null,
+  constraint provider_totals_pkey PRIMARY KEY (environment_id, account_id, day, currency)
+);
+alter table pay.provider_totals owner to pay_owner;
+comment on table pay.provider_totals is 'The movements of a day at a provider, in one currency.';
+comment on column pay.provider_totals.environment_id is 'The environment of the account.';
+comment on column pay.provider_totals.account_id is 'The account.';
+comment on column pay.provider_totals.day is 'The day in UTC.';
+comment on column pay.provider_totals.currency is 'ISO 4217 code.';
+comment on column pay.provider_totals.provider_minor is 'Sum of all movements of the balance in minor units, after fees; payouts are negative.';
+comment on column pay.provider_totals.read_at is 'Time at which the worker read it.';
+alter table pay.provider_totals enable row level security;
+alter table pay.provider_totals force row level security;
+create policy provider_totals_of_environment on pay.provider_totals as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- type pay.provider_work
+create type pay.provider_work as (
+  kind text,
+  environment_id text collate "C",
+  livemode boolean,
+  account json,
+  call json,
+  fact json,
+  subject_body text,
+  subject_sequence integer,
+  refund_body text,
+  cursor json,
+  day date
+);
+alter type pay.provider_work owner to pay_owner;
+comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
+comment on column pay.provider_work.kind is 'call, fact, look, poll or totals.';
+comment on column pay.provider_work.environment_id is 'The environment of the account.';
+comment on column pay.provider_work.livemode is 'The mode of the environment.';
+comment on column pay.provider_work.account is 'The account, with the names of its secrets.';
+comment on column pay.provider_work.call is 'The call to send or to look at; for a fact the call that it can settle, or null.';
+comment on column pay.provider_work.fact is 'The fact to handle.';
+comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
+comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
+comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';
+comment on column pay.provider_work.cursor is 'Where a poll begins.';
+comment on column pay.provider_work.day is 'The day whose totals to read.';
 
 -- table pay.rate_counters
 create unlogged table pay.rate_counters (
@@ -631,11 +962,13 @@ create table pay.refunds (
   currency text collate "C" not null,
   created_at timestamp with time zone not null,
   body text not null,
+  status text collate "C" default 'completed'::text not null,
   constraint refunds_pkey PRIMARY KEY (environment_id, id),
-  constraint refunds_amount_minor_positive CHECK ((amount_minor > 0))
+  constraint refunds_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint refunds_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'completed'::text, 'failed'::text])))
 );
 alter table pay.refunds owner to pay_owner;
-comment on table pay.refunds is 'Money given back on a payment. Never changes.';
+comment on table pay.refunds is 'Money given back on a payment.';
 comment on column pay.refunds.environment_id is 'The environment of the row.';
 comment on column pay.refunds.id is 'The id in answers; sorts by time.';
 comment on column pay.refunds.payment_id is 'The payment that is refunded.';
@@ -643,6 +976,7 @@ comment on column pay.refunds.amount_minor is 'Amount in minor units.';
 comment on column pay.refunds.currency is 'Currency of the payment.';
 comment on column pay.refunds.created_at is 'Time of creation.';
 comment on column pay.refunds.body is 'The refund as JSON text, as it is answered.';
+comment on column pay.refunds.status is 'Status, as in answers.';
 CREATE INDEX refunds_payment ON pay.refunds USING btree (payment_id, environment_id, id);
 alter table pay.refunds enable row level security;
 alter table pay.refunds force row level security;
@@ -689,7 +1023,9 @@ create view pay.subject_accounts with (security_invoker=true) (
   processor numeric,
   chargebacks numeric,
   in_transit numeric,
-  external numeric
+  external numeric,
+  unapplied numeric,
+  fees numeric
 );
 alter view pay.subject_accounts owner to pay_owner;
 comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
@@ -827,6 +1163,15 @@ CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.add_provider_account(text,text,text,text[],text,text,text[])
+CREATE OR REPLACE FUNCTION pay.add_provider_account(p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text, p_secret_name text, p_notification_secret_names text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.add_provider_account(text,text,text,text[],text,text,text[]) owner to pay_owner;
+grant execute on function pay.add_provider_account(text,text,text,text[],text,text,text[]) to pay_operator;
+
 -- function pay.add_requests(text,text,timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.add_requests(p_environment_id text, p_api_key_id text, p_at timestamp with time zone, p_requests integer)
  RETURNS void
@@ -945,12 +1290,19 @@ CREATE OR REPLACE FUNCTION pay.check_books()
 alter function pay.check_books() owner to pay_owner;
 grant execute on function pay.check_books() to pay_operator;
 
--- function pay.claim(json,pay.admission[])
-CREATE OR REPLACE FUNCTION pay.claim(p_requests json, p_found pay.admission[])
+-- function pay.claim(json,pay.admission[],json)
+CREATE OR REPLACE FUNCTION pay.claim(p_requests json, p_found pay.admission[], p_payments json DEFAULT '[]'::json)
  RETURNS pay.admission[]
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.claim(json,pay.admission[]) owner to pay_owner;
+alter function pay.claim(json,pay.admission[],json) owner to pay_owner;
+
+-- function pay.claim_calls(integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_calls(p_limit integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.claim_calls(integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 
 -- function pay.claim_due(pay.due_delivery[],jsonb,integer,integer,integer,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.claim_due(p_due pay.due_delivery[], p_rooms jsonb, p_limit integer, p_per_environment integer, p_per_account integer, p_leased_until timestamp with time zone, p_ahead interval)
@@ -959,12 +1311,26 @@ CREATE OR REPLACE FUNCTION pay.claim_due(p_due pay.due_delivery[], p_rooms jsonb
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_due(pay.due_delivery[],jsonb,integer,integer,integer,timestamp with time zone,interval) owner to pay_owner;
 
+-- function pay.claim_facts(integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_facts(p_limit integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.claim_facts(integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+
 -- function pay.claim_first_suspect(pay.due_delivery[],timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.claim_first_suspect(p_due pay.due_delivery[], p_leased_until timestamp with time zone, p_ahead interval)
  RETURNS SETOF pay.claimed_delivery
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_first_suspect(pay.due_delivery[],timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.claim_looks(integer,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_looks(p_limit integer, p_at timestamp with time zone)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.claim_looks(integer,timestamp with time zone) owner to pay_owner;
 
 -- function pay.claim_one(text,pay.admission)
 CREATE OR REPLACE FUNCTION pay.claim_one(p_request text, p_access pay.admission)
@@ -973,6 +1339,27 @@ CREATE OR REPLACE FUNCTION pay.claim_one(p_request text, p_access pay.admission)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_one(text,pay.admission) owner to pay_owner;
 
+-- function pay.claim_provider_work(integer,integer,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_provider_work(p_limit integer, p_lease_ms integer, p_at timestamp with time zone)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.claim_provider_work(integer,integer,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.claim_provider_work(integer,integer,timestamp with time zone) to pay_api;
+
+-- function pay.claim_readings(integer,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_readings(p_limit integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.claim_readings(integer,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+
 -- function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timestamp with time zone, p_leased_until timestamp with time zone, p_ahead interval)
  RETURNS SETOF pay.claimed_delivery
@@ -980,9 +1367,9 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
--- function pay.commit(text,text,text,text,text,text,integer)
-CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_patience_ms integer DEFAULT NULL::integer)
- RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, deliveries bigint)
+-- function pay.commit(text,text,text,text,text,text,text,integer)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -991,8 +1378,8 @@ CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.commit(text,text,text,text,text,text,integer) owner to pay_owner;
-grant execute on function pay.commit(text,text,text,text,text,text,integer) to pay_api;
+alter function pay.commit(text,text,text,text,text,text,text,integer) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text,text,text,integer) to pay_api;
 
 -- function pay.configure_relay(text,text)
 CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
@@ -1035,6 +1422,15 @@ CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.delete_keys(text[]) owner to pay_owner;
+
+-- function pay.disable_provider_account(text)
+CREATE OR REPLACE FUNCTION pay.disable_provider_account(p_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.disable_provider_account(text) owner to pay_owner;
+grant execute on function pay.disable_provider_account(text) to pay_operator;
 
 -- function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.disable_webhook_endpoint(p_environment_id text, p_id text, p_expects_revision integer, p_at timestamp with time zone, p_endpoint_body text, p_event_id text, p_event_body text, p_delivery_id text)
@@ -1117,6 +1513,21 @@ CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boole
 alter function pay.find_environment(text,boolean) owner to pay_owner;
 grant execute on function pay.find_environment(text,boolean) to pay_operator;
 
+-- function pay.find_fact_subject(text,text,text)
+CREATE OR REPLACE FUNCTION pay.find_fact_subject(p_environment_id text, p_account_id text, p_provider_reference text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.find_fact_subject(text,text,text) owner to pay_owner;
+
+-- function pay.find_providers(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.find_providers(p_calls json, INOUT p_found pay.admission[], OUT providers jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.find_providers(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.find_room(jsonb,integer,integer,integer,integer)
 CREATE OR REPLACE FUNCTION pay.find_room(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[], OUT off_environment text, OUT off_endpoint text)
  RETURNS record
@@ -1133,6 +1544,22 @@ CREATE OR REPLACE FUNCTION pay.forget_findings()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
+
+-- function pay.handle_facts(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off';
+alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
+
+-- function pay.has_fact_call(text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_fact_call(text,text,text,text) owner to pay_owner;
 
 -- function pay.has_ledger_entry(text,text)
 CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text)
@@ -1186,6 +1613,13 @@ CREATE OR REPLACE FUNCTION pay.keep_answer(p_request text, p_access pay.admissio
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_answer(text,pay.admission) owner to pay_owner;
+
+-- function pay.keep_facts(json)
+CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.keep_facts(json) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -1264,6 +1698,15 @@ CREATE OR REPLACE FUNCTION pay.list_page(p_environment_id text, p_at timestamp w
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.list_page(text,timestamp with time zone,text,integer,text,jsonb) owner to pay_owner;
 
+-- function pay.list_provider_accounts()
+CREATE OR REPLACE FUNCTION pay.list_provider_accounts()
+ RETURNS TABLE(id text, environment_id text, account text, connector text, method_kinds text[], settings json, secret_name text, notification_secret_names text[], status text, created_at timestamp with time zone, disabled_at timestamp with time zone, polled_at timestamp with time zone, unsettled_calls bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.list_provider_accounts() owner to pay_owner;
+grant execute on function pay.list_provider_accounts() to pay_operator;
+
 -- function pay.list_query(text,text,text[],text,text)
 CREATE OR REPLACE FUNCTION pay.list_query(p_source text, p_range text, p_columns text[], p_match text, p_body text)
  RETURNS text
@@ -1308,12 +1751,27 @@ CREATE OR REPLACE FUNCTION pay.load_webhook_endpoint(p_environment_id text, p_id
 alter function pay.load_webhook_endpoint(text,text) owner to pay_owner;
 grant execute on function pay.load_webhook_endpoint(text,text) to pay_api;
 
+-- function pay.lock_calls(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.lock_calls(p_records json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_calls(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.lock_due(text[],integer[],integer[],integer[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.lock_due(p_endpoints text[], p_rooms integer[], p_shares integer[], p_reads integer[], p_at timestamp with time zone)
  RETURNS pay.due_delivery[]
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_due(text[],integer[],integer[],integer[],timestamp with time zone) owner to pay_owner;
+
+-- function pay.lock_facts(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.lock_facts(p_records json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off';
+alter function pay.lock_facts(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.lock_funds(json,json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json, p_found pay.admission[])
@@ -1367,6 +1825,17 @@ CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at tim
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.move_environment(text,text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.note_calls(text)
+CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.note_calls(text) owner to pay_owner;
+grant execute on function pay.note_calls(text) to pay_api;
+
 -- function pay.note_failing_endpoints(text[],text[],boolean[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.note_failing_endpoints(p_environments text[], p_ids text[], p_to_success boolean[], p_at timestamp with time zone)
  RETURNS void
@@ -1398,6 +1867,13 @@ CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_wake(bigint) owner to pay_owner;
 grant execute on function pay.note_wake(bigint) to pay_operator;
+
+-- function pay.open_records(json)
+CREATE OR REPLACE FUNCTION pay.open_records(p_records json)
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.open_records(json) owner to pay_owner;
 
 -- function pay.page_bytes()
 CREATE OR REPLACE FUNCTION pay.page_bytes()
@@ -1431,6 +1907,30 @@ CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.patterns_of(text) owner to pay_owner;
+
+-- function pay.provider_account_json(text,text)
+CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.provider_account_json(text,text) owner to pay_owner;
+
+-- function pay.provider_call_json(pay.provider_calls)
+CREATE OR REPLACE FUNCTION pay.provider_call_json(p_call pay.provider_calls)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.provider_call_json(pay.provider_calls) owner to pay_owner;
+
+-- function pay.provider_work_is_due()
+CREATE OR REPLACE FUNCTION pay.provider_work_is_due()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.provider_work_is_due() owner to pay_owner;
 
 -- function pay.purge(timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.purge(p_at timestamp with time zone DEFAULT now(), p_batch integer DEFAULT 1000)
@@ -1507,6 +2007,36 @@ CREATE OR REPLACE FUNCTION pay.read_outbox()
 alter function pay.read_outbox() owner to pay_owner;
 grant execute on function pay.read_outbox() to pay_operator;
 
+-- function pay.read_provider_account(text)
+CREATE OR REPLACE FUNCTION pay.read_provider_account(p_id text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off';
+alter function pay.read_provider_account(text) owner to pay_owner;
+grant execute on function pay.read_provider_account(text) to pay_api;
+
+-- function pay.read_provider_subject(text,text,text)
+CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text)
+ RETURNS TABLE(subject_body text, refund_body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_provider_subject(text,text,text) owner to pay_owner;
+grant execute on function pay.read_provider_subject(text,text,text) to pay_api;
+
+-- function pay.read_providers()
+CREATE OR REPLACE FUNCTION pay.read_providers()
+ RETURNS TABLE(unsettled_calls bigint, oldest_unsettled_call_seconds double precision, unmatched_facts bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.read_providers() owner to pay_owner;
+grant execute on function pay.read_providers() to pay_operator;
+
 -- function pay.read_resource(text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
  RETURNS record
@@ -1559,6 +2089,31 @@ CREATE OR REPLACE FUNCTION pay.recent_wakes()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.recent_wakes() owner to pay_owner;
 grant execute on function pay.recent_wakes() to pay_operator;
+
+-- function pay.reconcile()
+CREATE OR REPLACE FUNCTION pay.reconcile()
+ RETURNS TABLE(oracle text, environment_id text, subject_id text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.reconcile() owner to pay_owner;
+grant execute on function pay.reconcile() to pay_operator;
+
+-- function pay.record(text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text)
+ RETURNS TABLE(n integer, outcome text, is_settled boolean, deliveries bigint)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.record(text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.record(text,text,text,text,text,text) to pay_api;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -1622,6 +2177,13 @@ CREATE OR REPLACE FUNCTION pay.release_next_deliveries(p_environments text[], p_
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.release_next_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
 
+-- function pay.reopen_facts(json)
+CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.reopen_facts(json) owner to pay_owner;
+
 -- function pay.requests_used(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)
  RETURNS TABLE(api_key_id text, used numeric)
@@ -1669,6 +2231,17 @@ CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_has_c
  SET max_parallel_workers_per_gather TO '0';
 alter function pay.sandbox_reset_body(text,boolean) owner to pay_owner;
 
+-- function pay.save_cursor(text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.save_cursor(text,text,boolean) owner to pay_owner;
+grant execute on function pay.save_cursor(text,text,boolean) to pay_api;
+
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
@@ -1678,6 +2251,13 @@ CREATE OR REPLACE FUNCTION pay.server_time()
 alter function pay.server_time() owner to pay_owner;
 comment on function pay.server_time() is 'Internal.';
 
+-- function pay.settle_calls(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.settle_calls(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.slot_character(smallint)
 CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  RETURNS text
@@ -1685,6 +2265,28 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.store_facts(text,text)
+CREATE OR REPLACE FUNCTION pay.store_facts(p_account_id text, p_facts text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.store_facts(text,text) owner to pay_owner;
+grant execute on function pay.store_facts(text,text) to pay_api;
+
+-- function pay.store_totals(text,date,text)
+CREATE OR REPLACE FUNCTION pay.store_totals(p_account_id text, p_day date, p_totals text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.store_totals(text,date,text) owner to pay_owner;
+grant execute on function pay.store_totals(text,date,text) to pay_api;
 
 -- function pay.take_key_place(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.take_key_place(p_environment_id text, p_at timestamp with time zone)
@@ -1701,6 +2303,13 @@ CREATE OR REPLACE FUNCTION pay.take_places(p_due pay.due_delivery[], p_rooms jso
  STABLE ROWS 10
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_places(pay.due_delivery[],jsonb,integer,integer,integer) owner to pay_owner;
+
+-- function pay.update_calls(json)
+CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.update_calls(json) owner to pay_owner;
 
 -- function pay.wake_relay()
 CREATE OR REPLACE FUNCTION pay.wake_relay()
@@ -1733,6 +2342,13 @@ CREATE OR REPLACE FUNCTION pay.without_second_attempt(p_attempts text)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.without_second_attempt(text) owner to pay_owner;
+
+-- function pay.write_calls(json,jsonb,json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_calls(p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[])
+ RETURNS text[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_calls(json,jsonb,json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_events(json,integer[],text[])
 CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_won integer[], p_environments text[])

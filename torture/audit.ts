@@ -22,6 +22,7 @@ import { auditStories } from "./story_audit.ts";
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<EventFact[]>`
     select v.public_id as environment_id, e.id, type, subject_id, sequence,
+      case when type like 'refund.%' then body::json #>> '{data,object,id}' end as refund_id,
       body::json #>> '{request,idempotency_key}' as key,
       encode(sha256(convert_to(body, 'UTF8')), 'hex') as body_hash
     from pay.events e join pay.environments v on v.id = e.environment_id and v.retired_at is null
@@ -93,10 +94,16 @@ function hasEffect(action: Action, { status, body }: Answer): boolean | null {
   if (status === 402) return action.do !== "transfer";
   if (status >= 400) return false;
   // An advance to the current status is 200 and changes nothing. auditStories() judges these.
-  if (action.do === "advance" || action.do === "advance_transfer") {
+  if (isAdvance(action)) {
     return JSON.parse(body).status === action.to ? null : true;
   }
   return true;
+}
+
+function isAdvance(
+  action: Action,
+): action is Extract<Action, { do: "advance" | "advance_transfer" | "advance_refund" }> {
+  return ["advance", "advance_transfer", "advance_refund"].includes(action.do);
 }
 
 /** R2: one effect per key, and one answer. */
@@ -139,13 +146,24 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
     const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
     if (is_mixed) findings.push(`operation ${operation.number}: only some twins succeeded`);
   }
-  findings.push(...evidence.replays.faults);
+  findings.push(...refundFaults(events), ...evidence.replays.faults);
   return {
     promise: "R2",
     says: `${twins} answers to twins, ${replays} of them replays; ` +
       `${evidence.replays.replayed} keys replayed byte for byte at the end`,
     findings,
   };
+}
+
+/** Refunds that do not begin once, or that end more than once. */
+function refundFaults(events: EventFact[]): string[] {
+  const types = new Map<string, string[]>();
+  for (const { refund_id, type } of events.toSorted((a, b) => a.sequence - b.sequence)) {
+    if (refund_id !== null) types.set(refund_id, [...types.get(refund_id) ?? [], type]);
+  }
+  return [...types].filter(([, [first, end, ...more]]) =>
+    first !== "refund.created" || end === "refund.created" || more.length > 0
+  ).map(([id, all]) => `${id} has the events ${all.join(", ")}`);
 }
 
 /** R3: another body with a used key gets 409. */

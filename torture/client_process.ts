@@ -10,6 +10,7 @@ import { type Action, isRead, type Operation, planOf, type Sandbox, type Story }
 import { onLines, settingsOf, tell } from "./process.ts";
 import { type Random, randomOf } from "./random.ts";
 import { changed, type PlannedRequest, requestOf } from "./request.ts";
+import { StoryIds } from "./story_ids.ts";
 
 /** The settings of the process. */
 export interface ClientSettings {
@@ -29,7 +30,7 @@ export interface Sent {
   kind: "send";
   operation: number;
   story: number;
-  /** Id of its payment or transfer. */
+  /** The id in its path: of the payment or transfer, or of a refund. */
   id: string;
 }
 
@@ -98,19 +99,16 @@ onLines(async () => {
 });
 
 async function tellStory(story: Story): Promise<void> {
-  let id = "none";
+  const ids = new StoryIds();
   for (const group of story.groups) {
     const answers = await Promise.all(
-      group.map((operation) => perform(story, operation, id)),
+      group.map((operation) => perform(story, operation, ids.idFor(operation.action))),
     );
-    const made = group[0]!.action.do;
-    if (made === "create" || made === "transfer") {
-      const body = JSON.parse(answers[0]!.body);
-      const created = body.error?.payment?.id ?? body.id;
-      // Without money there is no transfer, so the rest of the story is impossible.
-      if (created === undefined) return;
-      id = created;
+    for (const [i, { action }] of group.entries()) {
+      ids.learn(action, answers[i]!.status, answers[i]!.body);
     }
+    // Without its payment or transfer the rest of the story is impossible.
+    if (ids.subject === null) return;
   }
 }
 

@@ -41,6 +41,8 @@ export interface EventFact {
   type: string;
   subject_id: string;
   sequence: number;
+  /** The refund that the event shows; null for events of other types. */
+  refund_id: string | null;
   key: string | null;
   /** SHA-256 of the body, in hex. */
   body_hash: string;

@@ -56,13 +56,13 @@ export class Killer {
   async #kill(victim: Victim, which: number): Promise<number> {
     switch (victim) {
       case "postmaster":
-        return await this.#killPostgres(this.#stage.postgres.pid);
+        return await killPostgres(this.#stage, this.#stage.postgres.pid);
       case "backend": {
         const backends = await untilAnswered(() =>
           this.#stage.sql<{ pid: number }[]>`
             select pid from pg_stat_activity where application_name = 'payments' order by pid`
         );
-        return await this.#killPostgres(backends[Math.floor(which * backends.length)]!.pid);
+        return await killPostgres(this.#stage, backends[Math.floor(which * backends.length)]!.pid);
       }
       case "server": {
         const killed_at = performance.now();
@@ -76,29 +76,30 @@ export class Killer {
       }
     }
   }
+}
 
-  /**
-   * When one process of PostgreSQL is killed, PostgreSQL ends all of them and recovers. Until then
-   * old processes may still answer. A new checkpointer shows that the recovery is over.
-   */
-  async #killPostgres(pid: number): Promise<number> {
-    const checkpointer = async () => {
-      const [row] = await untilAnswered(() =>
-        this.#stage.sql<{ pid: number }[]>`
-          select pid from pg_stat_activity where backend_type = 'checkpointer'`
-      );
-      return row!.pid;
-    };
-    const before = await checkpointer();
-    const killed_at = performance.now();
-    Deno.kill(pid, "SIGKILL");
-    await until(
-      "the database has recovered",
-      async () => await checkpointer() !== before,
-      HEALTH_DEADLINE_MS,
+/**
+ * Kills one process of PostgreSQL; resolves with the time of the kill after the recovery. When one
+ * process is killed, PostgreSQL ends all of them and recovers. Until then old processes may still
+ * answer. A new checkpointer shows that the recovery is over.
+ */
+export async function killPostgres({ sql }: Stage, pid: number): Promise<number> {
+  const checkpointer = async () => {
+    const [row] = await untilAnswered(() =>
+      sql<{ pid: number }[]>`
+        select pid from pg_stat_activity where backend_type = 'checkpointer'`
     );
-    return killed_at;
-  }
+    return row!.pid;
+  };
+  const before = await checkpointer();
+  const killed_at = performance.now();
+  Deno.kill(pid, "SIGKILL");
+  await until(
+    "the database has recovered",
+    async () => await checkpointer() !== before,
+    HEALTH_DEADLINE_MS,
+  );
+  return killed_at;
 }
 
 /** Repeats a query while it fails on connections of the killed server. */

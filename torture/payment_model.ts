@@ -1,24 +1,49 @@
 /**
- * A model of payments and transfers, written from the interface and the contract (§2, §3). It shares
- * no code with the product, so a wrong rule has to be wrong twice. The model test and the torture's
- * audit use it.
+ * A model of payments, written from the interface and the contract (§2, §3). It shares no code with
+ * the product, so a wrong rule has to be wrong twice. The model test and the torture's audit use it.
  */
+
+import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
 
 /** A payment in the model. Amounts are minor units. */
 export interface Standing {
   status: string;
   kind: string;
   amount: number;
+  /** Whether a request captures the payment after its authorization. */
+  is_captured_later: boolean;
+  /** Whether refunds stay pending until an advance. */
+  refunds_wait: boolean;
+  captured: number;
+  /** Sum of the completed refunds. */
   refunded: number;
+  /** Sum of the pending refunds. */
+  refunding: number;
+  disputed: number;
+  refunds: readonly RefundStanding[];
   /** Events so far. */
   sequence: number;
+}
+
+/** A refund in the model. */
+interface RefundStanding {
+  /** Null until the answer shows it. */
+  id: string | null;
+  amount: number;
+  status: "pending" | "completed" | "failed";
+  /** Status of the payment as the refund shows it. */
+  payment_status: string;
 }
 
 /** A move of an existing payment. */
 export type Move =
   | { do: "cancel" }
+  /** Null for the whole amount. */
+  | { do: "capture"; amount: number | null }
   /** Null for the rest. */
   | { do: "refund"; amount: number | null }
+  /** Moves the refund with this id. */
+  | { do: "advance_refund"; id: string; to: "completed" | "failed" }
   | { do: "advance"; to: string }
   | { do: "authenticate"; result: "success" | "failure" };
 
@@ -31,6 +56,8 @@ export interface Expected<T> {
   next: T;
   /** The new events. */
   events: string[];
+  /** The refund in the answer, if the answer is a refund. */
+  refund?: RefundStanding;
 }
 
 /** Every status of a payment. */
@@ -38,6 +65,7 @@ export const STATUSES = [
   "pending",
   "requires_action",
   "processing",
+  "authorized",
   "completed",
   "declined",
   "failed",
@@ -47,81 +75,22 @@ export const STATUSES = [
   "chargeback",
 ] as const;
 
-/** The result of each test value in the sandbox, by the names that plans use. */
-export const INSTRUMENTS: Readonly<
-  Record<string, { body: Record<string, unknown>; kind: string; status: string; code?: string }>
-> = {
-  none: { body: {}, kind: "card", status: "pending" },
-  card: { body: { card: cardOf("4242424242424242") }, kind: "card", status: "completed" },
-  mastercard: { body: { card: cardOf("5555555555554444") }, kind: "card", status: "completed" },
-  card_declined: {
-    body: { card: cardOf("4000000000000002") },
-    kind: "card",
-    status: "declined",
-    code: "payment_declined",
-  },
-  card_no_funds: {
-    body: { card: cardOf("4000000000009995") },
-    kind: "card",
-    status: "declined",
-    code: "insufficient_funds",
-  },
-  card_aml: {
-    body: { card: cardOf("4100000000000019") },
-    kind: "card",
-    status: "declined",
-    code: "aml_blocked",
-  },
-  card_3ds: { body: { card: cardOf("4000002500003155") }, kind: "card", status: "requires_action" },
-  sepa: { body: { iban: "DE89370400440532013000" }, kind: "sepa", status: "completed" },
-  sepa_returned: { body: { iban: "DE00000000000000000099" }, kind: "sepa", status: "failed" },
-  sepa_manual: {
-    body: { iban: "DE89370400440532013000", settlement: "manual" },
-    kind: "sepa",
-    status: "pending",
-  },
-  swift: { body: { iban: "GB82WEST12345698765432" }, kind: "swift", status: "completed" },
-  swift_manual: {
-    body: { iban: "GB82WEST12345698765432", settlement: "manual" },
-    kind: "swift",
-    status: "pending",
-  },
-  wallet: {
-    body: { wallet: "0x000000000000000000000000000000000000dEaD" },
-    kind: "stablecoin",
-    status: "completed",
-  },
-  wallet_reverted: {
-    body: { wallet: "0x0000000000000000000000000000000000000BAD" },
-    kind: "stablecoin",
-    status: "failed",
-  },
-  wallet_manual: {
-    body: { wallet: "0x000000000000000000000000000000000000dEaD", settlement: "manual" },
-    kind: "stablecoin",
-    status: "pending",
-  },
-};
-
-/** The status after each forced outcome. */
-export const OUTCOMES: Readonly<Record<string, string>> = {
-  success: "completed",
-  declined: "declined",
-  pending: "pending",
-  refunded: "refunded",
-  chargeback: "chargeback",
-};
-
 /** Events after `payment.created`, by the status of the new payment. */
 const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   pending: [],
   requires_action: ["payment.requires_action"],
+  processing: ["payment.processing"],
+  authorized: ["payment.authorized"],
   completed: ["payment.completed"],
   declined: ["payment.declined"],
   failed: ["payment.failed"],
-  refunded: ["payment.completed", "refund.completed", "payment.refunded"],
+  refunded: ["payment.completed", "refund.created", "refund.completed", "payment.refunded"],
   chargeback: ["payment.completed", "payment.chargeback"],
 };
+
+/** Statuses in which money was captured and none was returned or charged back as a whole. */
+const PAID = ["completed", "partially_refunded"];
+const OPEN = ["pending", "requires_action", "processing"];
 
 /** The expected answer to a create. An outcome overrides the instrument. */
 export function expectCreate(
@@ -130,110 +99,197 @@ export function expectCreate(
   amount: number,
   is_sandbox: boolean,
 ): Expected<Standing> {
-  const known = INSTRUMENTS[instrument]!;
-  const status = outcome === null ? known.status : OUTCOMES[outcome]!;
-  const code = status !== "declined" ? null : outcome === null ? known.code! : "payment_declined";
-  const events = ["payment.created", ...FIRST_EVENTS[status]!];
+  const { body, kind, ...known } = INSTRUMENTS[instrument]!;
+  const is_captured_later = body["capture"] === "manual";
+  const forced = outcome === null ? known.status : OUTCOMES[outcome]!;
+  const status = forced === "completed" && is_captured_later ? "authorized" : forced;
   const next = {
     status,
-    kind: known.kind,
+    kind,
     amount,
-    refunded: status === "refunded" ? amount : 0,
-    sequence: events.length,
+    is_captured_later,
+    refunds_wait: body["settlement"] === "manual",
+    captured: 0,
+    refunded: 0,
+    refunding: 0,
+    disputed: 0,
+    refunds: [] as RefundStanding[],
+    sequence: 0,
   };
-  return code === null || is_sandbox
-    ? { http: 201, code: null, next, events }
-    : { http: 402, code, next, events };
+  if (is_captured_later && (status === "refunded" || status === "chargeback")) {
+    return { http: 400, code: "invalid_parameter", next, events: [] };
+  }
+  if (["completed", "refunded", "chargeback"].includes(status)) next.captured = amount;
+  if (status === "chargeback") next.disputed = amount;
+  if (status === "refunded") {
+    next.refunded = amount;
+    next.refunds = [{ id: null, amount, status: "completed", payment_status: "refunded" }];
+  }
+  const events = ["payment.created", ...FIRST_EVENTS[status]!];
+  next.sequence = events.length;
+  if (status !== "declined" || is_sandbox) return { http: 201, code: null, next, events };
+  return { http: 402, code: outcome === null ? known.code! : "payment_declined", next, events };
 }
 
 /** The expected answer to a move of a payment. */
 export function expectMove(payment: Standing, move: Move): Expected<Standing> {
-  const { status, amount, refunded, kind } = payment;
-  const rest = amount - refunded;
-  const refused: Expected<Standing> = {
-    http: 409,
-    code: "invalid_state",
-    next: payment,
-    events: [],
-  };
-  const go = (http: number, to: string, more: Partial<Expected<Standing>> = {}, given = 0) => {
-    const events = given > 0 ? ["refund.completed", `payment.${to}`] : [`payment.${to}`];
-    const sequence = payment.sequence + events.length;
-    const next = { ...payment, status: to, refunded: refunded + given, sequence };
-    return { http, code: null, next, events, ...more };
-  };
-  const give = (http: number, given: number) =>
-    go(http, given === rest ? "refunded" : "partially_refunded", {}, given);
-  const is_captured = status === "completed" || status === "partially_refunded";
+  const { status } = payment;
   switch (move.do) {
     case "cancel":
-      return ["pending", "requires_action"].includes(status) ? go(200, "cancelled") : refused;
+      return ["pending", "requires_action", "authorized"].includes(status)
+        ? become(payment, "cancelled")
+        : refused(payment);
+    case "capture":
+      if (status !== "authorized") return refused(payment);
+      return (move.amount ?? 0) > payment.amount
+        ? refused(payment, "invalid_parameter")
+        : complete(payment, move.amount ?? payment.amount);
     case "refund":
-      if (!is_captured) return refused;
-      if ((move.amount ?? 0) > rest) {
-        return { http: 400, code: "invalid_parameter", next: payment, events: [] };
-      }
-      return give(201, move.amount ?? rest);
+      return expectRefund(payment, move.amount);
+    case "advance_refund":
+      return expectRefundAdvance(payment, move.id, move.to);
     case "authenticate":
-      if (status !== "requires_action") return refused;
-      return move.result === "success"
-        ? go(200, "completed")
-        : go(402, "declined", { code: "authentication_failed" });
-    case "advance": {
-      const { to } = move;
-      if (to === status) return { http: 200, code: null, next: payment, events: [] };
-      if (is_captured) {
-        if (to === "chargeback") return go(200, to);
-        if (to === "refunded") return give(200, rest);
-        if (to === "partially_refunded" && status === "completed" && rest > 1) {
-          return give(200, Math.floor(rest / 2));
-        }
-        const is_bank = kind === "sepa" || kind === "swift";
-        return to === "failed" && status === "completed" && is_bank ? go(200, to) : refused;
+      if (status !== "requires_action") return refused(payment);
+      if (move.result === "failure") {
+        return { ...become(payment, "declined"), http: 402, code: "authentication_failed" };
       }
-      const is_open = ["pending", "requires_action", "processing"].includes(status);
-      if (is_open && ["completed", "declined", "failed"].includes(to)) return go(200, to);
-      const from_pending = ["processing", "requires_action", "cancelled"];
-      return status === "pending" && from_pending.includes(to) ? go(200, to) : refused;
-    }
+      return payment.is_captured_later
+        ? become(payment, "authorized")
+        : complete(payment, payment.amount);
+    case "advance":
+      return expectAdvance(payment, move.to);
   }
 }
 
-/** A transfer in the model. */
-export interface TransferStanding {
-  status: string;
-  amount: number;
-  sequence: number;
+/** The amount of a payment that can be refunded or charged back. */
+function restOf({ captured, refunded, refunding }: Standing): number {
+  return captured - refunded - refunding;
 }
 
-/** The expected answer to a new transfer with a sufficient balance. */
-export function expectTransfer(
-  destination: "approved" | "returned",
-  is_manual: boolean,
-  amount: number,
-): Expected<TransferStanding> {
-  const status = is_manual ? "pending" : destination === "approved" ? "completed" : "failed";
-  const events = ["transfer.created", ...(is_manual ? [] : [`transfer.${status}`])];
-  return { http: 201, code: null, next: { status, amount, sequence: events.length }, events };
+function refused(
+  payment: Standing,
+  code: "invalid_state" | "invalid_parameter" | "not_found" = "invalid_state",
+): Expected<Standing> {
+  const http = { invalid_state: 409, invalid_parameter: 400, not_found: 404 }[code];
+  return { http, code, next: payment, events: [] };
 }
 
-/** The expected answer to a move of a transfer. */
-export function expectTransferMove(
-  transfer: TransferStanding,
-  move: { do: "cancel" } | { do: "advance"; to: string },
-): Expected<TransferStanding> {
-  const to = move.do === "cancel" ? "cancelled" : move.to;
-  if (move.do === "advance" && to === transfer.status) {
-    return { http: 200, code: null, next: transfer, events: [] };
+/** The payment changes with these events. */
+function change(
+  payment: Standing,
+  events: string[],
+  more: Partial<Standing>,
+  http = 200,
+): Expected<Standing> {
+  const sequence = payment.sequence + events.length;
+  return { http, code: null, next: { ...payment, ...more, sequence }, events };
+}
+
+function become(payment: Standing, status: string, more: Partial<Standing> = {}) {
+  return change(payment, [`payment.${status}`], { status, ...more });
+}
+
+function complete(payment: Standing, captured: number): Expected<Standing> {
+  return become(payment, "completed", { captured });
+}
+
+function expectRefund(payment: Standing, asked: number | null): Expected<Standing> {
+  if (!PAID.includes(payment.status)) return refused(payment);
+  const rest = restOf(payment);
+  if ((asked ?? 0) > rest) return refused(payment, "invalid_parameter");
+  if (rest === 0) return refused(payment);
+  const amount = asked ?? rest;
+  if (!payment.refunds_wait) {
+    const refunded = giveBack(payment, amount);
+    return { ...refunded, http: 201, refund: refunded.next.refunds.at(-1)! };
   }
-  const ends = ["completed", "failed", "cancelled"];
-  if (transfer.status !== "pending" || !ends.includes(to)) {
-    return { http: 409, code: "invalid_state", next: transfer, events: [] };
-  }
-  const next = { ...transfer, status: to, sequence: transfer.sequence + 1 };
-  return { http: 200, code: null, next, events: [`transfer.${to}`] };
+  const refund: RefundStanding = {
+    id: null,
+    amount,
+    status: "pending",
+    payment_status: payment.status,
+  };
+  const more = {
+    refunding: payment.refunding + amount,
+    refunds: [...payment.refunds, refund],
+  };
+  return { ...change(payment, ["refund.created"], more, 201), refund };
 }
 
-function cardOf(number: string): Record<string, unknown> {
-  return { number, exp_month: 12, exp_year: 2034, cvc: "123" };
+/** A refund that completes at once. */
+function giveBack(payment: Standing, amount: number): Expected<Standing> {
+  const refunded = payment.refunded + amount;
+  const status = refunded === payment.captured ? "refunded" : "partially_refunded";
+  const refund: RefundStanding = { id: null, amount, status: "completed", payment_status: status };
+  return change(payment, ["refund.created", "refund.completed", `payment.${status}`], {
+    status,
+    refunded,
+    refunds: [...payment.refunds, refund],
+  });
+}
+
+/** A pending refund completes or fails. A payment that is charged back keeps its status. */
+function expectRefundAdvance(
+  payment: Standing,
+  id: string,
+  to: "completed" | "failed",
+): Expected<Standing> {
+  const found = payment.refunds.find((refund) => refund.id === id);
+  if (found === undefined) return refused(payment, "not_found");
+  if (to === found.status) return { ...change(payment, [], {}), refund: found };
+  if (found.status !== "pending") return refused(payment);
+  const refunding = payment.refunding - found.amount;
+  const refunded = payment.refunded + (to === "completed" ? found.amount : 0);
+  const is_moved = to === "completed" && PAID.includes(payment.status);
+  const status = !is_moved
+    ? payment.status
+    : refunded === payment.captured
+    ? "refunded"
+    : "partially_refunded";
+  const refund: RefundStanding = { ...found, status: to, payment_status: status };
+  const refunds = payment.refunds.map((one) => one === found ? refund : one);
+  const events = [`refund.${to}`, ...(is_moved ? [`payment.${status}`] : [])];
+  return { ...change(payment, events, { status, refunded, refunding, refunds }), refund };
+}
+
+function expectAdvance(payment: Standing, to: string): Expected<Standing> {
+  const { status, amount, refunded, refunding, kind, is_captured_later } = payment;
+  if (to === status) return change(payment, [], {});
+  const rest = restOf(payment);
+  if (PAID.includes(status)) {
+    if (to === "chargeback" && rest > 0) return become(payment, to, { disputed: rest });
+    if (to === "refunded" && refunding === 0) return giveBack(payment, rest);
+    if (to === "partially_refunded" && rest > 1) return giveBack(payment, Math.floor(rest / 2));
+    const is_bank = kind === "sepa" || kind === "swift";
+    return to === "failed" && is_bank && refunding === 0 ? become(payment, to) : refused(payment);
+  }
+  if (status === "chargeback") {
+    // The merchant has won the dispute.
+    const before = refunded === 0 ? "completed" : "partially_refunded";
+    return to === before ? become(payment, to, { disputed: 0 }) : refused(payment);
+  }
+  if (status === "authorized") {
+    if (to === "completed") return complete(payment, amount);
+    return to === "failed" || to === "cancelled" ? become(payment, to) : refused(payment);
+  }
+  if (!OPEN.includes(status)) return refused(payment);
+  if (to === "completed" && !is_captured_later) return complete(payment, amount);
+  if (to === "authorized" && is_captured_later) return become(payment, to);
+  if (to === "declined" || to === "failed") return become(payment, to);
+  const from_pending = ["processing", "requires_action", "cancelled"];
+  return status === "pending" && from_pending.includes(to) ? become(payment, to) : refused(payment);
+}
+
+/** The payment with the id of its newest refund, which the model does not know. */
+export function nameNewestRefund(payment: Standing, id: string): Standing {
+  const refunds = payment.refunds.map((refund, i, all) =>
+    i === all.length - 1 ? { ...refund, id } : refund
+  );
+  return { ...payment, refunds };
+}
+
+/** The amount that a payment has added to the available balance. */
+export function availableOf({ status, captured, refunded, disputed }: Standing): number {
+  // A bank that returns a payment takes the part that was not refunded.
+  return status === "failed" ? 0 : captured - refunded - disputed;
 }

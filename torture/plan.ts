@@ -3,7 +3,8 @@
  * and victim of each kill. The same seed and sizes give the same plan on every machine.
  */
 
-import { INSTRUMENTS, type Move, OUTCOMES, STATUSES } from "./payment_model.ts";
+import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
+import { type Move, STATUSES } from "./payment_model.ts";
 import { type Random, randomOf } from "./random.ts";
 
 /** The sandboxes of a run, named after their use. */
@@ -23,7 +24,9 @@ export type Action =
     currency: string;
     is_sandbox: boolean;
   }
-  | Move
+  | Exclude<Move, { do: "advance_refund" }>
+  /** `which` selects one of the refunds that the story has so far, 0 to 1. */
+  | { do: "advance_refund"; which: number; to: "completed" | "failed" }
   | { do: "get" | "list" | "list_refunds" | "balance" | "reset" }
   | {
     do: "transfer";
@@ -151,7 +154,12 @@ const TELLERS: Record<Sandbox, (random: Random) => Action[][]> = {
 };
 
 function tellPayment(random: Random): Action[][] {
-  const groups: Action[][] = [[drawCreate(random)]];
+  const create = drawCreate(random);
+  const groups: Action[][] = [[create]];
+  const { capture, settlement } = INSTRUMENTS[create.instrument]!.body;
+  // Most random moves of a payment that waits for a request would be refused.
+  if (capture === "manual" && random.chance(0.6)) groups.push(...tellCapture(random));
+  if (settlement === "manual" && random.chance(0.8)) groups.push(...tellRefunds(random));
   for (let count = random.integer(0, 4); count > 0; count--) {
     const size = random.chance(0.3) ? random.integer(2, 3) : 1;
     groups.push(Array.from({ length: size }, () => drawMove(random)));
@@ -159,7 +167,51 @@ function tellPayment(random: Random): Action[][] {
   return groups;
 }
 
-function drawCreate(random: Random): Action {
+/** A capture, sometimes beside another one or a cancel. */
+function tellCapture(random: Random): Action[][] {
+  const group = [drawCapture(random)];
+  if (random.chance(0.3)) {
+    group.push(random.chance(0.5) ? drawCapture(random) : { do: "cancel" });
+  }
+  return [group];
+}
+
+/** Simultaneous refunds that stay pending, and their ends, sometimes beside a dispute. */
+function tellRefunds(random: Random): Action[][] {
+  const groups: Action[][] = [];
+  for (let count = random.integer(1, 2); count > 0; count--) {
+    groups.push(Array.from({ length: random.integer(1, 2) }, () => drawRefund(random)));
+  }
+  const is_disputed = random.chance(0.3);
+  if (is_disputed) groups.push([{ do: "advance", to: "chargeback" }]);
+  for (let count = random.integer(1, 3); count > 0; count--) {
+    const group: Action[] = [drawRefundAdvance(random)];
+    if (random.chance(0.3)) group.push(drawRefundAdvance(random));
+    if (random.chance(0.1)) group.push({ do: "advance", to: "chargeback" });
+    groups.push(group);
+  }
+  // The merchant wins the dispute, if the status fits.
+  const to = random.pick(["completed", "partially_refunded"]);
+  if (is_disputed) groups.push([{ do: "advance", to }]);
+  return groups;
+}
+
+function drawCapture(random: Random): Action {
+  // Few payments are of more than this amount, so that some captures are refused.
+  const amount = random.chance(0.1) ? 90_000 : random.integer(1, 1_000);
+  return { do: "capture", amount: random.chance(0.4) ? null : amount };
+}
+
+function drawRefund(random: Random): Action {
+  return { do: "refund", amount: random.chance(0.3) ? null : random.integer(1, 100) };
+}
+
+function drawRefundAdvance(random: Random): Action {
+  const to = random.chance(0.7) ? "completed" : "failed";
+  return { do: "advance_refund", which: random.next(), to };
+}
+
+function drawCreate(random: Random): Extract<Action, { do: "create" }> {
   const instrument = random.pick(Object.keys(INSTRUMENTS));
   const is_wallet = INSTRUMENTS[instrument]!.kind === "stablecoin";
   return {
@@ -174,10 +226,10 @@ function drawCreate(random: Random): Action {
 
 function drawMove(random: Random): Action {
   const draw = random.next();
-  if (draw < 0.15) return { do: "cancel" };
-  if (draw < 0.45) {
-    return { do: "refund", amount: random.chance(0.3) ? null : random.integer(1, 100) };
-  }
+  if (draw < 0.1) return { do: "cancel" };
+  if (draw < 0.15) return drawCapture(random);
+  if (draw < 0.4) return drawRefund(random);
+  if (draw < 0.45) return drawRefundAdvance(random);
   if (draw < 0.75) return { do: "advance", to: random.pick(STATUSES.slice(1)) };
   if (draw < 0.85) {
     return { do: "authenticate", result: random.chance(0.6) ? "success" : "failure" };

@@ -44,6 +44,14 @@ $$;
 grant execute on function pay.late_outbox() to pay_api;
 `;
 
+const MONEY = `${MIGRATIONS}/20261122200100_money.sql`;
+/** Removes the constraint that stops refunds of more than the captured amount. */
+const NO_REFUND_LIMIT = {
+  file: MONEY,
+  find: "    and amount_refunded + amount_refunding <= amount_minor - amount_released\n",
+  replace: "",
+};
+
 /** The bugs. If you change a replaced text in the code, change it here too. */
 const BUGS: PlantedBug[] = [
   {
@@ -72,18 +80,70 @@ const BUGS: PlantedBug[] = [
         find: "amount_minor > rest)",
         replace: "amount_minor > rest + 1)",
       },
+      NO_REFUND_LIMIT,
       {
-        file: `${MIGRATIONS}/20261120000300_payments.sql`,
-        find: "check (amount_refunded between 0 and amount_minor)",
-        replace: "check (amount_refunded >= 0)",
-      },
-      {
-        file: `${MIGRATIONS}/20261120000300_payments.sql`,
-        find:
-          "when 'partially_refunded' then amount_refunded > 0 and amount_refunded < amount_minor",
-        replace: "when 'partially_refunded' then amount_refunded > 0",
+        file: MONEY,
+        find: "then amount_refunded between 1 and amount_minor - amount_released - 1",
+        replace: "then amount_refunded >= 1",
       },
     ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a pending refund is not held, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/lifecycle.ts",
+        find:
+          "return payment.amount_captured - payment.amount_refunded - payment.amount_refunding;",
+        replace: "return payment.amount_captured - payment.amount_refunded;",
+      },
+      NO_REFUND_LIMIT,
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a refund that has failed is completed",
+    edits: [{
+      file: "shared/domain/payments/refund_payment.ts",
+      find: 'if (refund.status !== "pending") {',
+      replace: 'if (refund.status === "completed") {',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a payment is captured twice",
+    edits: [{
+      file: "shared/domain/payments/move_payment.ts",
+      find: 'if (payment.status !== "authorized") {',
+      replace: 'if (payment.status !== "authorized" && payment.status !== "completed") {',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a capture takes more than was authorized, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/move_payment.ts",
+        find: "if (amount_minor > payment.amount_minor) {",
+        replace: "if (amount_minor > payment.amount_minor + 1) {",
+      },
+      {
+        file: MONEY,
+        find: "check (amount_released between 0 and amount_minor - 1)",
+        replace: "check (amount_released < amount_minor)",
+      },
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a dispute that the merchant has won is booked twice",
+    edits: [{
+      file: "shared/domain/payments/settlement.ts",
+      find: '  change.move("chargeback_reversal", amount_disputed);\n',
+      replace: `  change.move("chargeback_reversal", amount_disputed);
+  change.move("chargeback_reversal", amount_disputed);\n`,
+    }],
     noticed_by: "tests/model/model_test.ts",
   },
   {
@@ -143,6 +203,65 @@ const BUGS: PlantedBug[] = [
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
     noticed_by: "torture --promise r8",
+  },
+  {
+    name: "live run: a retry has a new idempotency key",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_requests.ts",
+      find: "key: call.id }",
+      replace: "key: call.id + crypto.randomUUID() }",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a call is sent before its claim",
+    edits: [
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
+        replace: `claim = decide();
+      const early = claim as Claim;
+      if (known_account) await runner.run(known_account, {
+        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
+        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
+        instrument: early.token === null ? null : { token: early.token },
+        created_at_ms: Date.now(), request_id: asked.context.request_id,
+      }).catch(() => {});
+      const reply = await changes.create(asked, () => early.change);`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+    known_account = account;`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "/** A change that claims a call, and the parts of the call. */",
+        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+
+/** A change that claims a call, and the parts of the call. */`,
+      },
+    ],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a fact that comes twice is applied twice",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_facts.ts",
+      find: "reference: `${draft.of.id}:${draft.reference_state}`,",
+      replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live: a load ignores that the key of a call is under way",
+    edits: [{
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "(i.status = 102 and a.kind = 'webhook_endpoints'",
+      replace: "(i.status = 102",
+    }],
+    noticed_by: "tests/live/refund_twins_test.ts",
   },
   {
     name: "a policy is missing",
@@ -239,8 +358,8 @@ const BUGS: PlantedBug[] = [
   {
     name: "a refund leaves the ledger as it is",
     edits: [{
-      file: "shared/domain/changes/change_builder.ts",
-      find: `    this.move("refund", amount_minor, id);\n`,
+      file: "shared/domain/payments/refund_payment.ts",
+      find: `  change.move("refund", amount_minor, refund.id);\n`,
       replace: "",
     }],
     noticed_by: "tests/model/model_test.ts",
@@ -308,6 +427,119 @@ const BUGS: PlantedBug[] = [
       replace: "this.#is_unavailable = false;",
     }],
     noticed_by: "tests/http/database_unavailable_test.ts",
+  },
+  {
+    name: "live: a retry has a new idempotency key",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_requests.ts",
+      find: "key: call.id }",
+      replace: "key: call.id + crypto.randomUUID() }",
+    }],
+    noticed_by: "tests/live/unknown_answers_test.ts",
+  },
+  {
+    name: "live: a fact is applied twice",
+    edits: [{
+      file: `${SCHEMAS}/provider_records.sql`,
+      find: "where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'",
+      replace: "where false",
+    }],
+    noticed_by: "tests/database/provider_records_test.ts",
+  },
+  {
+    name: "live: a repeated fact is a new one",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_facts.ts",
+      find: "reference: `${draft.of.id}:${draft.reference_state}`,",
+      replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: a late fact overwrites a final status",
+    edits: [{
+      file: "shared/domain/live/apply_fact.ts",
+      find: 'if (!canBecome(payment, "cancelled")) return { outcome: "ignored" };',
+      replace: "",
+    }],
+    noticed_by: "tests/domain/live_facts_test.ts",
+  },
+  {
+    name: "live: an amount is not compared",
+    edits: [{
+      file: "shared/domain/live/apply_fact.ts",
+      find: "if (fact.amount_minor === expected_minor) return null;",
+      replace: "if (fact.amount_minor !== expected_minor || true) return null;",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: an unsigned notification counts",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_signature.ts",
+      find: "if (!signed) throw",
+      replace: "if (!signed && keys.length === 0) throw",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: a call is sent before its claim",
+    edits: [
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
+        replace: `claim = decide();
+      const early = claim as Claim;
+      if (known_account) await runner.run(known_account, {
+        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
+        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
+        instrument: early.token === null ? null : { token: early.token },
+        created_at_ms: Date.now(), request_id: asked.context.request_id,
+      }).catch(() => {});
+      const reply = await changes.create(asked, () => early.change);`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+    known_account = account;`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "/** A change that claims a call, and the parts of the call. */",
+        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+
+/** A change that claims a call, and the parts of the call. */`,
+      },
+    ],
+    noticed_by: "tests/live/twins_test.ts",
+  },
+  {
+    name: "live: a claim of a capture writes the payment with an empty body",
+    edits: [{
+      file: "shared/domain/changes/change_builder.ts",
+      find: "const changed = this.#events.length > 0 ? subject.object : null;",
+      replace: "const changed = subject.object;",
+    }],
+    noticed_by: "tests/live/unknown_answers_test.ts",
+  },
+  {
+    name: "live: an account settles the payment of another account",
+    edits: [{
+      file: `${SCHEMAS}/provider_facts.sql`,
+      find: "and c.account_id = p_account_id\n      and (c.provider_reference is null",
+      replace: "and (c.provider_reference is null",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: facts that came before the provider's id are forgotten",
+    edits: [{
+      file: `${SCHEMAS}/provider_calls.sql`,
+      find: "perform pay.reopen_facts(p_calls);",
+      replace: "null;",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
   },
 ];
 

@@ -1,6 +1,6 @@
 /** Makes the HTTP requests of planned actions. */
 
-import { INSTRUMENTS } from "./payment_model.ts";
+import { INSTRUMENTS } from "./instruments.ts";
 import type { Action } from "./plan.ts";
 
 /** A request without its key. */
@@ -26,7 +26,7 @@ const DESTINATIONS = {
 
 /**
  * The request of an action.
- * @param id id of the payment or transfer; creates do not use it
+ * @param id id of the payment, transfer or refund; creates do not use it
  */
 export function requestOf(action: Action, id: string): PlannedRequest {
   const post = (path: string, body: Record<string, unknown> = {}): PlannedRequest => ({
@@ -47,11 +47,14 @@ export function requestOf(action: Action, id: string): PlannedRequest {
     }
     case "cancel":
       return post(`${PAYMENTS}/${id}/cancel`);
+    case "capture":
     case "refund":
       return post(
-        `${PAYMENTS}/${id}/refund`,
+        `${PAYMENTS}/${id}/${action.do}`,
         action.amount === null ? {} : { amount: action.amount },
       );
+    case "advance_refund":
+      return post(`${SANDBOX}/refunds/${id}/advance`, { to: action.to });
     case "advance":
       return post(`${SANDBOX}/payments/${id}/advance`, { to: action.to });
     case "authenticate":

@@ -1,10 +1,10 @@
-/** Makes sandboxes for the torture runs and for the benchmark. */
+/** Makes environments for the torture runs and for the benchmark. */
 
 import type { Sql } from "postgres";
 import { idMint } from "../shared/core/ids.ts";
 import { createApiKey, createEnvironment } from "../tests/support/database/api_keys.ts";
 
-/** A sandbox and an API key of it. */
+/** An environment and an API key of it. */
 export interface SandboxKey {
   /** The public id. A reset leaves it unchanged. */
   environment_id: string;
@@ -12,15 +12,25 @@ export interface SandboxKey {
 }
 
 /** Makes a sandbox with one API key that has every scope. */
-export async function makeSandbox(
+export function makeSandbox(sql: Sql, name: string, account = "torture"): Promise<SandboxKey> {
+  return makeEnvironment(sql, name, account, false);
+}
+
+/** Makes a live environment with one API key that has every scope. */
+export function makeLiveEnvironment(sql: Sql, account: string): Promise<SandboxKey> {
+  return makeEnvironment(sql, "live", account, true);
+}
+
+async function makeEnvironment(
   sql: Sql,
   name: string,
-  account = "torture",
+  account: string,
+  livemode: boolean,
 ): Promise<SandboxKey> {
   const mint = idMint(Date.now());
   const environment_id = mint("env_");
-  await createEnvironment(sql, { id: environment_id, account, livemode: false, name });
+  await createEnvironment(sql, { id: environment_id, account, livemode, name });
   const id = mint("key_");
-  const text = await createApiKey(sql, { id, environment_id, livemode: false, name });
+  const text = await createApiKey(sql, { id, environment_id, livemode, name });
   return { environment_id, text };
 }

@@ -17,6 +17,10 @@ export interface ServerSettings {
   lease_ms: number;
   /** Timeout of an attempt. It must be shorter than the lease. */
   attempt_ms: number;
+  /** Secrets of providers by the names of their variables; by default none. */
+  provider_secrets?: Record<string, string>;
+  /** Longest time of a call of a provider; by default that of the product. */
+  provider_deadline_ms?: number;
 }
 
 /** An unexpected error in the server. */
@@ -41,6 +45,9 @@ const deps = createDependencies({
   allow_private_webhooks: true,
   webhook_lease_ms: settings.lease_ms,
   webhook_sender: { timeouts: { connect_ms: settings.attempt_ms, total_ms: settings.attempt_ms } },
+  provider_secret: (name) => settings.provider_secrets?.[name],
+  ...(settings.provider_deadline_ms !== undefined &&
+    { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,
   // The run makes the database unavailable on purpose. Every other fault is a finding.
   log: ({ route, fault }) => {

@@ -7,6 +7,7 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
+import { applySchemaFiles } from "../scripts/schema/schema_files.ts";
 import { migrate } from "../scripts/schema/migrate.ts";
 import { randomPassword } from "../scripts/data_dir/private_file.ts";
 import { launch, type RunProcess } from "./process.ts";
@@ -77,6 +78,8 @@ export async function setStage(): Promise<Stage> {
     }
     atEnd(() => server.stop());
     await migrate(server.superuser_url);
+    // The functions can be newer than the last released migration.
+    await applySchemaFiles(server.superuser_url);
     const sql = postgres(server.superuser_url, { max: 2, onnotice: () => {}, backoff: () => 0.1 });
     atEnd(() => sql.end({ timeout: 1 }));
     const role = { name: ROLE, password: randomPassword() };

@@ -4,31 +4,46 @@
  */
 
 import { type Evidence, firstAnswers, type Verdict } from "./evidence.ts";
-import type { Answer } from "./client_process.ts";
+import type { Answer, Sent } from "./client_process.ts";
 import {
+  availableOf,
   expectCreate,
   type Expected,
   expectMove,
-  expectTransfer,
-  expectTransferMove,
+  nameNewestRefund,
   type Standing,
-  type TransferStanding,
 } from "./payment_model.ts";
 import type { Action, Operation, Story } from "./plan.ts";
 import { pageFaults } from "./read_audit.ts";
+import { expectTransfer, expectTransferMove, type TransferStanding } from "./transfer_model.ts";
 
 /** The state of a payment or transfer in the database. */
 interface StoredStanding {
   id: string;
   status: string;
   sequence: number;
-  /** A whole number as text. */
-  refunded: string;
+  /** The amounts of a payment, from its row and from the ledger. */
+  money: Money | null;
+}
+
+/** The amounts of a payment in minor units, as the model and the database must agree on them. */
+interface Money {
+  refunded: number;
+  refunding: number;
+  disputed: number;
+  /** The captures in the ledger. */
+  captured: number;
+  /** The sum of its movements on the available balance. */
+  available: number;
 }
 
 /** R5, besides the oracles: the stories and the pages. */
 export async function auditStories(evidence: Evidence): Promise<Verdict> {
   const { plan, sql, journal } = evidence;
+  const sent = new Map(
+    journal.filter((record): record is Sent => record.kind === "send")
+      .map(({ operation, id }) => [operation, id]),
+  );
   const stored = await standingsOf(sql);
   const first = firstAnswers(evidence);
   // A reset can come between twins. The story continues with the payment of the first twin.
@@ -45,7 +60,7 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
       group.map(({ number }) => by_operation.get(number))
     );
     if (answers.flat().some((answer) => answer?.status === 0)) continue;
-    const fault = explain(story, answers, is_reset ? null : stored);
+    const fault = explain(story, answers, sent, is_reset ? null : stored);
     if (fault === null) explained++;
     else findings.push(`story ${story.number}: ${fault}`);
   }
@@ -59,25 +74,52 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
 /** The state of every payment and transfer, by id. */
 async function standingsOf(sql: Evidence["sql"]): Promise<Map<string, StoredStanding>> {
   const rows = await sql<StoredStanding[]>`
-    select id, status, sequence, amount_refunded::text as refunded from pay.payments
+    select p.id, p.status, p.sequence, json_build_object(
+      'refunded', p.amount_refunded, 'refunding', p.amount_refunding,
+      'disputed', p.amount_disputed, 'captured', coalesce(m.captured, 0),
+      'available', coalesce(m.available, 0)) as money
+    from pay.payments p
+    left join (
+      select environment_id, subject_id,
+        sum(amount_minor) filter (where kind = 'capture') as captured,
+        sum(case 'available' when credit_account then amount_minor when debit_account
+          then -amount_minor else 0 end) as available
+      from pay.ledger_movements group by environment_id, subject_id
+    ) m on m.environment_id = p.environment_id and m.subject_id = p.id
     union all
-    select id, status, sequence, '0' from pay.transfers`;
+    select id, status, sequence, null from pay.transfers`;
   return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The amounts that the model expects in the database. */
+function moneyOf(payment: Standing): Money {
+  const { refunded, refunding, disputed, captured } = payment;
+  return { refunded, refunding, disputed, captured, available: availableOf(payment) };
 }
 
 /** Reads of more than one payment. read_audit.ts judges them. */
 const OF_ALL: ReadonlySet<string> = new Set(["list", "balance"]);
 
-type Standings = { status: string; sequence: number; refunded?: number };
+type Standings = Standing | TransferStanding;
+
+/** An answered request of a group. */
+interface Answered {
+  action: Action;
+  answer: Answer;
+  /** The id in the path of the request. */
+  id: string;
+}
 
 /**
  * The reason why no order explains a story; null if an order explains it.
  * @param answers the answers to the operations of each group
+ * @param sent the id in the path of each operation's request
  * @param stored null if a reset may delete the payment; later requests then do not find it
  */
 function explain(
   { groups }: Pick<Story, "groups">,
   answers: (Answer | undefined)[][],
+  sent: ReadonlyMap<number, string>,
   stored: ReadonlyMap<string, StoredStanding> | null,
 ): string | null {
   const made = answers[0]![0];
@@ -89,6 +131,8 @@ function explain(
   }
   const begun = firstStanding(action);
   if (!isAnsweredAs(begun, made)) return `${action.do} was answered ${made.status}`;
+  // The rest of the story was impossible.
+  if (begun.http === 400) return null;
   const body = JSON.parse(made.body);
   const id = body.error?.payment?.id ?? body.id;
   let standings: Standings[] = [begun.next];
@@ -96,8 +140,11 @@ function explain(
   for (const [i, group] of groups.entries()) {
     if (i === 0) continue;
     if (answers[i]!.includes(undefined)) return "a request has no answer";
-    const moves = group.map(({ action }, n) => ({ action, answer: answers[i]![n]! }))
-      .filter(({ action }) => !OF_ALL.has(action.do));
+    const moves = group.map(({ action, number }, n): Answered => ({
+      action,
+      answer: answers[i]![n]!,
+      id: sent.get(number) ?? id,
+    })).filter((move) => !OF_ALL.has(move.action.do) && (stored !== null || !missesRefund(move)));
     const found = stored === null ? moves.filter(({ answer }) => answer.status !== 404) : moves;
     if (is_gone && found.length > 0) return `${id} was found after it was not found`;
     is_gone ||= found.length < moves.length;
@@ -110,10 +157,22 @@ function explain(
   if (stored === null) return null;
   const row = stored.get(id);
   if (row === undefined) return `${id} does not exist`;
-  const is_there = standings.some(({ status, sequence, refunded = 0 }) =>
-    row.status === status && row.sequence === sequence && Number(row.refunded) === refunded
+  const is_there = standings.some((standing) =>
+    row.status === standing.status && row.sequence === standing.sequence &&
+    (!("captured" in standing) || isEqual(row.money, moneyOf(standing)))
   );
-  return is_there ? null : `${id} is ${row.status} with sequence ${row.sequence}, unlike the model`;
+  return is_there ? null : `${id} is ${row.status} with sequence ${row.sequence} and money ` +
+    `${JSON.stringify(row.money)}, unlike the model`;
+}
+
+function isEqual(money: Money | null, expected: Money): boolean {
+  return money !== null &&
+    Object.entries(expected).every(([name, amount]) => money[name as keyof Money] === amount);
+}
+
+/** Whether a refund was not found, which does not show whether its payment exists. */
+function missesRefund({ action, answer }: Answered): boolean {
+  return action.do === "advance_refund" && answer.status === 404;
 }
 
 function firstStanding(action: Action): Expected<Standings> {
@@ -133,23 +192,29 @@ function firstStanding(action: Action): Expected<Standings> {
 /** The possible states after simultaneous moves with these answers. */
 function outcomes(
   standing: Standings,
-  moves: { action: Action; answer: Answer }[],
+  moves: Answered[],
 ): Standings[] {
   if (moves.length === 0) return [standing];
-  return moves.flatMap(({ action, answer }, i) => {
-    const expected = after(standing, action);
+  return moves.flatMap(({ action, answer, id }, i) => {
+    const expected = after(standing, action, id);
     if (!isAnsweredAs(expected, answer)) return [];
     if (action.do === "list_refunds" && !listsRefunds(answer, standing)) return [];
-    return outcomes(expected.next, moves.filter((_, n) => n !== i));
+    const next = action.do === "refund" && answer.status === 201
+      ? nameNewestRefund(expected.next as Standing, JSON.parse(answer.body).id)
+      : expected.next;
+    return outcomes(next, moves.filter((_, n) => n !== i));
   });
 }
 
-function after(standing: Standings, action: Action): Expected<Standings> {
+function after(standing: Standings, action: Action, id: string): Expected<Standings> {
   switch (action.do) {
     case "get":
     case "list_refunds":
       return { http: 200, code: null, next: standing, events: [] };
+    case "advance_refund":
+      return expectMove(standing as Standing, { do: "advance_refund", id, to: action.to });
     case "cancel":
+    case "capture":
     case "refund":
     case "advance":
     case "authenticate":
@@ -167,16 +232,35 @@ function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): 
   const told = JSON.parse(body);
   if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
   const shown = told.error?.payment ?? told;
-  if (shown.object === "refund") return shown.payment_status === expected.next.status;
+  if (shown.object === "refund") {
+    const { refund } = expected;
+    return refund !== undefined && shown.amount_minor === refund.amount &&
+      shown.status === refund.status && shown.payment_status === refund.payment_status;
+  }
+  const { next } = expected;
   return shown.sequence === undefined ||
-    (shown.sequence === expected.next.sequence && shown.status === expected.next.status);
+    (shown.sequence === next.sequence && shown.status === next.status &&
+      (!("captured" in next) || showsMoney(shown, next)));
 }
 
-/** Whether a list of refunds adds up to the refunded amount of the payment. */
-function listsRefunds({ body }: Answer, { refunded = 0 }: Standings): boolean {
+/** Whether a payment in an answer has the amounts of the model. */
+function showsMoney(shown: Record<string, unknown>, payment: Standing): boolean {
+  return shown["amount_captured"] === payment.captured &&
+    shown["amount_refunded"] === payment.refunded &&
+    shown["amount_refunding"] === payment.refunding &&
+    shown["amount_disputed"] === payment.disputed;
+}
+
+/** Whether a list of refunds adds up to the refunded and the pending amount of the payment. */
+function listsRefunds({ body }: Answer, standing: Standings): boolean {
   const { object, data, has_more } = JSON.parse(body);
-  if (object !== "list" || !Array.isArray(data)) return false;
+  if (object !== "list" || !Array.isArray(data) || !("refunds" in standing)) return false;
   if (new Set(data.map(({ id }) => id)).size < data.length) return false;
-  const listed = data.reduce((sum, { amount_minor }) => sum + amount_minor, 0);
-  return has_more ? listed < refunded : listed === refunded;
+  const sum = (wanted: string) =>
+    data.reduce((sum, { status, amount_minor }) => status === wanted ? sum + amount_minor : sum, 0);
+  const { refunded, refunding, refunds } = standing;
+  return has_more
+    ? data.length < refunds.length
+    : data.length === refunds.length && sum("completed") === refunded &&
+      sum("pending") === refunding;
 }

@@ -8,6 +8,8 @@ import { parseArgs } from "node:util";
 import type { Verdict } from "./evidence.ts";
 import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
+import { KILL_POINTS } from "./live_faults.ts";
+import { runLive } from "./live_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
 import { runOutage } from "./outage_run.ts";
 import { runResets } from "./reset_run.ts";
@@ -16,12 +18,15 @@ import { runTwice } from "./twice_run.ts";
 
 const USAGE =
   `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
+       deno task torture --live [--operations N] [--kills N] [--seed N]
 
-  --seed     decides operations, twins, faults and kills; random by default
-  --ops      operations of the main run (5000)
-  --kills    kills in the main run (10)
-  --clients  stories that run at the same time (64)
-  --promise  main (R1 to R8), r8, r9, r10, r12, r13, or several, separated by commas
+  --seed        decides operations, twins, faults and kills; random by default
+  --ops         operations of the main run (5000)
+  --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
+  --clients     stories that run at the same time (64)
+  --promise     main (R1 to R8), r8, r9, r10, r12, r13, live (R14), or several, separated by commas
+  --live        only the live run
+  --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
 
 /** The command line. */
@@ -30,6 +35,7 @@ interface TortureOptions {
   operations: number;
   kills: number;
   clients: number;
+  live_operations: number;
   promises: string[];
 }
 
@@ -50,6 +56,8 @@ const RUNS: Record<string, Run> = {
   r10: (stage, { seed, operations }) => runTwice(stage, seed, scaled(operations, 1_000, 10_000)),
   r12: (stage, { kills }) => runFrozen(stage, kills >= 20 ? 20 : 4),
   r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
+  live: (stage, { seed, live_operations: operations, kills }) =>
+    runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
 };
 
 /** A size between `least` and `full`, in proportion to the operations. */
@@ -154,7 +162,9 @@ function readOptions(args: readonly string[]): TortureOptions {
       ops: { type: "string", default: "5000" },
       kills: { type: "string", default: "10" },
       clients: { type: "string", default: "64" },
-      promise: { type: "string", default: Object.keys(RUNS).join(",") },
+      promise: { type: "string" },
+      live: { type: "boolean", default: false },
+      operations: { type: "string" },
     },
     strict: true,
   });
@@ -162,14 +172,22 @@ function readOptions(args: readonly string[]): TortureOptions {
     if (/^\d{1,9}$/.test(text)) return Number(text);
     throw new UsageError(`--${name} "${text}" is not a whole number`);
   };
-  const promises = values.promise.toLowerCase().split(",");
+  if (values.live && values.promise !== undefined) {
+    throw new UsageError("--live is one promise: leave --promise out");
+  }
+  const named = values.live ? "live" : values.promise ?? Object.keys(RUNS).join(",");
+  const promises = named.toLowerCase().split(",");
   const unknown = promises.find((name) => !Object.hasOwn(RUNS, name));
   if (unknown !== undefined) throw new UsageError(`--promise "${unknown}" is unknown`);
+  const operations = number("ops", values.ops);
   return {
     seed: number("seed", values.seed ?? String(Math.floor(Math.random() * 1e9))),
-    operations: number("ops", values.ops),
+    operations,
     kills: number("kills", values.kills),
     clients: number("clients", values.clients),
+    live_operations: values.operations === undefined
+      ? scaled(operations, 300, 10_000)
+      : number("operations", values.operations),
     promises,
   };
 }

@@ -8,6 +8,7 @@ import type { Verdict } from "./evidence.ts";
 import { planOf, type Story } from "./plan.ts";
 import { requestOf } from "./request.ts";
 import type { SandboxKey } from "./sandbox.ts";
+import { StoryIds } from "./story_ids.ts";
 import { type Stage, untilWell } from "./stage.ts";
 
 const MANY = 64;
@@ -75,19 +76,19 @@ async function tellAll(
 
 /** Sends the requests one after another, because simultaneous requests may arrive in any order. */
 async function tellOne(base_url: string, api_key: string, story: Story): Promise<ToldStory> {
-  let id = "none";
+  const ids = new StoryIds();
   const told: string[] = [];
   for (const { number, action } of story.groups.flat()) {
     if (SHARED.has(action.do)) continue;
-    const { method, path, body } = requestOf(action, id);
+    const { method, path, body } = requestOf(action, ids.idFor(action));
     const answer = await callApi(base_url, api_key, path, {
       ...(method === "POST" && { body: body ?? {}, key: `twice-${number}` }),
     });
-    if (action.do === "create") id = answer.body.error?.payment?.id ?? answer.body.id;
-    const shown = JSON.stringify(answer.body).replaceAll(VARYING, "$1");
-    told.push(`${action.do} ${answer.status} ${shown}`);
+    ids.learn(action, answer.status, answer.text);
+    told.push(`${action.do} ${answer.status} ${answer.text.replaceAll(VARYING, "$1")}`);
+    if (ids.subject === null) break;
   }
-  return { id, told };
+  return { id: ids.subject ?? "none", told };
 }
 
 /** The events of the payment of each story, as one text. */

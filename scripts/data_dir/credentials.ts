@@ -36,6 +36,17 @@ export async function readDemoKeys(data_dir: string): Promise<Partial<DemoKeys>>
   }
 }
 
+/** Reads the base URL of the last start. Returns null if there was none. */
+export async function readBaseUrl(data_dir: string): Promise<string | null> {
+  const text = await Deno.readTextFile(credentialsPath(data_dir)).catch(() => "{}");
+  try {
+    const { base_url } = JSON.parse(text);
+    return typeof base_url === "string" ? base_url : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Replaces the file atomically: a reader sees the old content or the new, never a part. */
 export function writeCredentials(data_dir: string, credentials: Credentials): void {
   const { base_url, test_key, live_key } = credentials;

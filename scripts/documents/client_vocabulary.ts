@@ -6,6 +6,7 @@
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import { DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import {
+  CAPTURE_METHODS,
   DELIVERY_STATUSES,
   ENDPOINT_EVENT_TYPES,
   ENDPOINT_STATUSES,
@@ -17,6 +18,7 @@ import {
   PAYMENT_STATUSES,
   REFUND_EVENT_TYPES,
   REFUND_REASONS,
+  REFUND_STATUSES,
   TRANSFER_EVENT_TYPES,
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
@@ -38,6 +40,11 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
     "The kind of payment method, under its other name: `card_payment` is `card`, and so on.",
     Capability.options,
   ],
+  [
+    "CaptureMethod",
+    "The capture of a payment by card: with the authorization, or later by `payments.capture`.",
+    CAPTURE_METHODS,
+  ],
   ["Outcome", "A forced result of a sandbox payment.", OUTCOMES],
   [
     "Settlement",
@@ -53,8 +60,13 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ],
   [
     "FailureCode",
-    "The reason why a payment or transfer failed after it was accepted.",
+    "The reason why a payment, refund or transfer failed after it was accepted.",
     FAILURE_CODES,
+  ],
+  [
+    "RefundStatus",
+    "Status of a refund. A `pending` one counts against the amount that can be refunded.",
+    REFUND_STATUSES,
   ],
   ["RefundReason", "The reason of a refund.", REFUND_REASONS],
   ["TransferStatus", "Status of a transfer.", TRANSFER_STATUSES],

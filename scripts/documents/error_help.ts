@@ -45,6 +45,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "Create a new payment, and let the payer authenticate again. `payment` is the stored " +
       "payment.",
   },
+  provider_refused: {
+    when: "the provider has refused the request, and nothing has happened there",
+    remedy: "Read the message. A payment is `failed` with this `failure_code`, and the error " +
+      "contains it in `payment`. A capture or cancel has changed nothing. Repeat the request with " +
+      "a new Idempotency-Key once the cause is gone.",
+  },
   balance_insufficient: {
     when: "the amount is more than the available balance",
     remedy: "Send a smaller amount, or wait for payments in this currency. `GET /v1/balance` " +
@@ -81,7 +87,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "operation.",
   },
   idempotency_in_progress: {
-    when: "a request with this `Idempotency-Key` is still under way",
+    when: "a request with this `Idempotency-Key`, or an earlier change of this payment, is still " +
+      "under way",
     remedy: "Send the same request with the same key again after `Retry-After` seconds.",
   },
   invalid_state: {
@@ -115,7 +122,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
       "seconds.",
   },
   provider_not_configured: {
-    when: "no live payment provider is configured: use a test key",
-    remedy: "Use a test key. Live payments need a provider, and this version has none.",
+    when: "no provider takes live payments of this method",
+    remedy: "Use a test key, or let the operator add an account at a provider with " +
+      "`deno task providers add`. Nothing is stored, so the same request works after that.",
   },
 };

@@ -8,7 +8,7 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { renderTable } from "./markdown_table.ts";
-import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE } from "./test_value_tables.ts";
+import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE, TOKEN_TABLE } from "./test_value_tables.ts";
 
 /** Returns the page as Markdown. */
 export function renderErrorPage(): string {
@@ -68,6 +68,13 @@ function valueSections(): string[] {
     ),
     "",
     ...CARD_TABLE,
+    "",
+    ...wrap(
+      "In place of a card number the sandbox takes these tokens as `card: {token}`. Each has the " +
+        "result of its card. With a live key the provider's form in the browser makes the token.",
+    ),
+    "",
+    ...TOKEN_TABLE,
     "",
     ...wrap(
       "Other valid IBANs and wallet addresses give `completed`. The case of letters does not matter " +

@@ -5,6 +5,7 @@ import {
   isCancellable,
   isRefundable,
   nextStatuses,
+  type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
 
 type Status = typeof PAYMENT_STATUSES[number];
@@ -16,12 +17,16 @@ const OUTSIDE = "[*]";
 export function renderLifecycleDiagram(): string {
   const moves = PAYMENT_STATUSES.flatMap((from) =>
     PAYMENT_STATUSES.flatMap((to) => {
-      const rails = METHOD_KINDS.filter((kind) => nextStatuses(standing(from, kind)).includes(to));
+      const rails = METHOD_KINDS.filter((kind) =>
+        standings(from, kind).some((payment) => nextStatuses(payment).includes(to))
+      );
       return rails.length === 0 ? [] : [arrow(from, to, labelOf(from, to, rails))];
     })
   );
   const ends = PAYMENT_STATUSES.filter((status) =>
-    METHOD_KINDS.every((kind) => nextStatuses(standing(status, kind)).length === 0)
+    METHOD_KINDS.every((kind) =>
+      standings(status, kind).every((payment) => nextStatuses(payment).length === 0)
+    )
   );
   return [
     "```mermaid",
@@ -40,12 +45,32 @@ function arrow(from: string, to: string, label = ""): string {
 /** Returns the request that makes the transition, or its rails if not all rails allow it. */
 function labelOf(from: Status, to: Status, rails: readonly (typeof METHOD_KINDS[number])[]) {
   if (rails.length < METHOD_KINDS.length) return `${rails.join(", ")} only`;
-  if (to === "cancelled" && isCancellable(standing(from, "card"))) return "cancel";
-  if (to.endsWith("refunded") && isRefundable(standing(from, "card"))) return "refund";
-  return "";
+  const [payment] = standings(from, "card");
+  if (to === "cancelled" && isCancellable(payment!)) return "cancel";
+  if (to.endsWith("refunded") && isRefundable(payment!)) return "refund";
+  if (to === "completed" && from === "authorized") return "capture";
+  if (to === "authorized") return "manual capture";
+  return from === "chargeback" ? "dispute won" : "";
 }
 
-/** Returns a payment in a status, with an amount that can be refunded in parts. */
-function standing(status: Status, method_kind: typeof METHOD_KINDS[number]) {
-  return { status, method_kind, amount_minor: 1000, amount_refunded: 0 };
+/** Returns payments in a status, whose amounts can be refunded in parts. */
+function standings(status: Status, method_kind: typeof METHOD_KINDS[number]): Standing[] {
+  const refunded = status === "partially_refunded"
+    ? [100]
+    : status === "chargeback"
+    ? [0, 100]
+    : [0];
+  const captures = method_kind === "card"
+    ? ["automatic", "manual"] as const
+    : ["automatic"] as const;
+  return captures.flatMap((capture) =>
+    refunded.map((amount_refunded) => ({
+      status,
+      method_kind,
+      capture,
+      amount_captured: 1000,
+      amount_refunded,
+      amount_refunding: 0,
+    }))
+  );
 }

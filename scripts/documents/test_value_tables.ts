@@ -1,12 +1,15 @@
 /** The tables of test values in docs/errors.md and in the introduction of the reference. */
 
+import { normalizeCardNumber } from "../../shared/core/card_number.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
   TEST_CARDS,
   TEST_IBANS,
   TEST_RESULTS,
+  TEST_TOKENS,
   TEST_WALLETS,
+  testCard,
   type TestValue,
 } from "../../shared/domain/providers/test_values.ts";
 import type { Outcome } from "../../shared/schema/payment.ts";
@@ -14,6 +17,16 @@ import { renderTable } from "./markdown_table.ts";
 
 /** The test cards, as the lines of a table. */
 export const CARD_TABLE = renderTable(["Card", "Payment"], TEST_CARDS.map(valueRow));
+
+/** The test tokens, as the lines of a table. */
+export const TOKEN_TABLE = renderTable(
+  ["Token", "Card", "Payment"],
+  Object.entries(TEST_TOKENS).map(([token, card]) => [
+    token,
+    `\`${card}\``,
+    resultText(TEST_RESULTS[testCard(normalizeCardNumber(card))!]),
+  ]),
+);
 
 /** The test IBANs and wallets, as the lines of a table. */
 export const ACCOUNT_TABLE = renderTable(
@@ -42,6 +55,8 @@ function resultText(
       return `\`declined\`, error \`${answer.code}\``;
     case "failed":
       return `\`failed\`, \`${answer.code}\``;
+    case "processing":
+      return "`processing`: the answer is late";
     case "requires_action":
       return "`requires_action`: 3-D Secure";
     default:

@@ -18,7 +18,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
   const row = (label: string, text: string) => `  ${paint(2, label.padEnd(12))}${text}`;
   return [
     "",
-    `  ${paint(1, "Payments API with sandbox")} is ready. No real money moves here.`,
+    `  ${paint(1, "Payments API with sandbox")} is ready. Test keys move no money.`,
     "",
     row("Base URL", paint(36, facts.base_url)),
     row("Test key", paint(36, facts.test_key)),

@@ -9,6 +9,7 @@ import { isId } from "../../shared/core/ids.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S, SCOPES } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
+import { UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** The parsed command. */
@@ -57,11 +58,6 @@ export const KEY_USAGE = `Usage: deno task keys <command>
 The command uses the database of DATABASE_URL, or else the embedded server of
 DATA_DIR. If that server is not running, it runs until the command is done.
 `;
-
-/** Invalid arguments. The message names the argument at fault. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
 
 /** The flags of each command. */
 const FLAGS = {

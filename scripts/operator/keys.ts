@@ -13,28 +13,23 @@ import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api
 import { idMint } from "../../shared/core/ids.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
-import { KEY_USAGE, type KeyCommand, readKeyCommand, UsageError } from "./key_command.ts";
+import {
+  CommandError,
+  print,
+  printMessage,
+  reportFailure,
+  SQLSTATE,
+  sqlstateOf,
+} from "./command_line.ts";
+import { KEY_USAGE, type KeyCommand, readKeyCommand } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
-import { MigrationError } from "../schema/migrate.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings, SettingsError } from "../data_dir/settings.ts";
+import { readSettings } from "../data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
-const SQLSTATE = {
-  foreign_key_violation: "23503",
-  unique_violation: "23505",
-  check_violation: "23514",
-  insufficient_privilege: "42501",
-  program_limit_exceeded: "54000",
-} as const;
 
 // "Active", because "live keys" are also the keys of live environments.
 const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one first`;
-
-/** A command that failed. The message is complete for the operator. */
-class KeysError extends Error {
-  override readonly name = "KeysError";
-}
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
@@ -55,8 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
     }
     return 0;
   } catch (error) {
-    printMessage(describe(error));
-    return error instanceof UsageError ? 2 : 1;
+    return reportFailure(error);
   }
 }
 
@@ -93,14 +87,14 @@ async function createKey(
         p_scopes => ${scopes}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
         p_last_four => ${last_four}, p_expires_at => ${expires_at}::timestamptz)`;
   } catch (error) {
-    if (codeOf(error) === SQLSTATE.foreign_key_violation) {
-      throw new KeysError(`--environment "${environment_id}": no such environment`);
+    if (sqlstateOf(error) === SQLSTATE.foreign_key_violation) {
+      throw new CommandError(`--environment "${environment_id}": no such environment`);
     }
-    if (codeOf(error) === SQLSTATE.check_violation) {
-      throw new KeysError(`--mode ${mode} does not match --environment "${environment_id}"`);
+    if (sqlstateOf(error) === SQLSTATE.check_violation) {
+      throw new CommandError(`--mode ${mode} does not match --environment "${environment_id}"`);
     }
-    if (codeOf(error) === SQLSTATE.program_limit_exceeded) {
-      throw new KeysError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
+    if (sqlstateOf(error) === SQLSTATE.program_limit_exceeded) {
+      throw new CommandError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
     }
     throw error;
   }
@@ -135,7 +129,7 @@ async function ensureEnvironment(
         p_name => ${name})`;
   } catch (error) {
     // Another command was faster, and an account has only one live environment.
-    const made = codeOf(error) === SQLSTATE.unique_violation ? await find() : null;
+    const made = sqlstateOf(error) === SQLSTATE.unique_violation ? await find() : null;
     if (made === null) throw error;
     return made;
   }
@@ -157,13 +151,13 @@ async function rotateKey(
       p_id => ${id}, p_secret_hash => ${hash}, p_prefix => ${prefix},
       p_last_four => ${last_four}, p_older_expire_at => ${older_expire_at}) as done`
     .catch((error) => {
-      if (codeOf(error) !== SQLSTATE.program_limit_exceeded) throw error;
-      throw new KeysError(
+      if (sqlstateOf(error) !== SQLSTATE.program_limit_exceeded) throw error;
+      throw new CommandError(
         `Cannot rotate ${id}, because it has expired and would count again in ` +
           `${key.environment_id}: ${TOO_MANY_KEYS}`,
       );
     });
-  if (!row!.done) throw new KeysError(`Cannot rotate ${id}: it is revoked`);
+  if (!row!.done) throw new CommandError(`Cannot rotate ${id}: it is revoked`);
   const older = was_expired
     ? "the key had expired, and now has no expiry"
     : `its older secrets expire ${
@@ -186,16 +180,16 @@ async function revokeKey(
   const mode = key.livemode ? "live" : "test";
   if (!is_confirmed) {
     if (!Deno.stdin.isTerminal()) {
-      throw new KeysError(
+      throw new CommandError(
         `Cannot ask for confirmation to revoke ${id} without a terminal: add --yes`,
       );
     }
     const question = `Revoke ${id}, the ${mode} key "${key.name}" of "${key.account}"? ` +
       "Requests with this key will fail.";
-    if (!confirm(question)) throw new KeysError("Nothing was revoked");
+    if (!confirm(question)) throw new CommandError("Nothing was revoked");
   }
   const [row] = await sql`select pay.revoke_api_key(p_id => ${id}) as done`;
-  if (!row!.done) throw new KeysError(`Cannot revoke ${id}: it is revoked already`);
+  if (!row!.done) throw new CommandError(`Cannot revoke ${id}: it is revoked already`);
   printMessage(`Revoked ${id}, the ${mode} key "${key.name}"`);
 }
 
@@ -205,34 +199,11 @@ async function listKeys(sql: postgres.Sql): Promise<ListedKey[]> {
 
 async function findKey(sql: postgres.Sql, id: string, action: string): Promise<ListedKey> {
   const key = (await listKeys(sql)).find((key) => key.id === id);
-  if (!key) throw new KeysError(`Cannot ${action} ${id}: no such key`);
-  if (key.revoked_at) throw new KeysError(`Cannot ${action} ${id}: it is revoked already`);
+  if (!key) throw new CommandError(`Cannot ${action} ${id}: no such key`);
+  if (key.revoked_at) throw new CommandError(`Cannot ${action} ${id}: it is revoked already`);
   return key;
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof postgres.PostgresError ? error.code : undefined;
-}
-
-function describe(error: unknown): string {
-  if (codeOf(error) === SQLSTATE.insufficient_privilege) {
-    return "The user of DATABASE_URL lacks the privilege: it must be a member of pay_operator";
-  }
-  if (error instanceof KeysError || error instanceof UsageError) return error.message;
-  if (error instanceof SettingsError || error instanceof MigrationError) return error.message;
-  return error instanceof Error ? error.stack ?? error.message : String(error);
 }
 
 function terminalWidth(): number | null {
   return Deno.stdout.isTerminal() ? Deno.consoleSize().columns : null;
-}
-
-/** Prints a text to standard output. */
-function print(text: string): void {
-  Deno.stdout.writeSync(new TextEncoder().encode(text));
-}
-
-/** Prints a line to standard error. */
-function printMessage(line: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 }

@@ -7,6 +7,8 @@
  * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
  * that need internals of the functions cannot run then, and are named at the end.
  *
+ * `--live-card` runs the tests at Stripe itself (live_card.ts).
+ *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.
  */
@@ -23,6 +25,7 @@ import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../schema/migrate.ts";
 import { applySchemaFiles } from "../schema/schema_files.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
+import { LiveCardRefused, readLiveCardRun } from "./live_card.ts";
 import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.ts";
 import { runWithProgress } from "./test_progress.ts";
 
@@ -42,16 +45,21 @@ if (import.meta.main) Deno.exit(await main(Deno.args));
 /** Runs the tests that the arguments select. Prints an error if they select none. */
 async function main(args: readonly string[]): Promise<number> {
   try {
-    return await runTests(await selectTestFiles(args, ROOT));
+    const live_card = readLiveCardRun(args, (name) => Deno.env.get(name));
+    const selection = await selectTestFiles(live_card?.args ?? args, ROOT);
+    return await runTests(selection, live_card?.env ?? {});
   } catch (error) {
-    if (!(error instanceof NoTestFiles)) throw error;
+    if (!(error instanceof NoTestFiles || error instanceof LiveCardRefused)) throw error;
     console.error(error.message);
     return 1;
   }
 }
 
 /** Runs `deno test` with this selection. Removes its databases afterwards, also after Ctrl-C. */
-async function runTests(selection: TestSelection): Promise<number> {
+async function runTests(
+  selection: TestSelection,
+  env: Record<string, string>,
+): Promise<number> {
   await fetchPackages();
   const external_url = Deno.env.get("TEST_DATABASE_URL");
   const server = external_url ? externalServer(external_url) : await startServer();
@@ -68,7 +76,7 @@ async function runTests(selection: TestSelection): Promise<number> {
     }
     const test_server = { ...template, pooler_port: pooler?.port ?? null };
     const runSelected = functions_mode ? runWithProcesses : denoTest;
-    return await runSelected(selection, test_server);
+    return await runSelected(selection, test_server, env);
   } finally {
     await pooler?.close();
     if (external_url) await dropRun(server.superuser_url, run);
@@ -137,11 +145,16 @@ async function dropRun(superuser_url: string, run: string): Promise<void> {
  * Runs the tests with the functions in processes of their own. Prints the names of the tests and
  * steps that had no result, because they need internals of the functions.
  */
-async function runWithProcesses(selection: TestSelection, server: TestServer): Promise<number> {
+async function runWithProcesses(
+  selection: TestSelection,
+  server: TestServer,
+  env: Record<string, string>,
+): Promise<number> {
   const untested = await Deno.makeTempFile();
   try {
     const { path } = await edgeDeno();
     const code = await denoTest(selection, server, {
+      ...env,
       [UNTESTED_FILE]: untested,
       [EDGE_DENO]: path,
     });
@@ -161,7 +174,7 @@ async function runWithProcesses(selection: TestSelection, server: TestServer): P
 async function denoTest(
   { files, flags, script_args }: TestSelection,
   server: TestServer,
-  env: Record<string, string> = {},
+  env: Record<string, string>,
 ): Promise<number> {
   return await runWithProgress({
     args: ["-A", "--parallel", ...flags, ...files, ...script_args],

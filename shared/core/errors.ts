@@ -12,6 +12,7 @@ export const ERROR_CATALOGUE = {
   insufficient_funds: { status: 402, type: "payment" },
   aml_blocked: { status: 402, type: "payment" },
   authentication_failed: { status: 402, type: "payment" },
+  provider_refused: { status: 402, type: "payment" },
   balance_insufficient: { status: 402, type: "payment" },
   test_key_required: { status: 403, type: "permission" },
   permission_denied: { status: 403, type: "permission" },

@@ -10,7 +10,9 @@
 
 /** Prefix of each kind of resource (contract §2). */
 export type IdPrefix =
+  | "pac_"
   | "pay_"
+  | "pc_"
   | "re_"
   | "tr_"
   | "evt_"
@@ -20,7 +22,9 @@ export type IdPrefix =
   | "txn_"
   | "key_"
   | "req_"
-  | "env_";
+  | "env_"
+  | "pac_"
+  | "pc_";
 
 /**
  * Makes the next id of one change.

@@ -10,6 +10,7 @@ export const PAYMENT_STATUSES = [
   "pending",
   "requires_action",
   "processing",
+  "authorized",
   "completed",
   "declined",
   "failed",
@@ -25,7 +26,6 @@ export const FINAL_PAYMENT_STATUSES = [
   "failed",
   "cancelled",
   "refunded",
-  "chargeback",
 ] as const satisfies readonly (typeof PAYMENT_STATUSES[number])[];
 
 /** Every kind of payment method, as variant B names it. */
@@ -41,6 +41,12 @@ export const REFUND_REASONS = [
   "requested_by_customer",
   "other",
 ] as const;
+
+/** Every status of a refund. */
+export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
+
+/** Ways in which a payment by card is captured. */
+export const CAPTURE_METHODS = ["automatic", "manual"] as const;
 
 /** Networks that a wallet may name (contract §2). */
 export const NETWORKS = [
@@ -70,7 +76,7 @@ export const PAYMENT_EVENT_TYPES = [
 ] as const;
 
 /** Event types that show a refund. */
-export const REFUND_EVENT_TYPES = ["refund.completed"] as const;
+export const REFUND_EVENT_TYPES = ["refund.created", "refund.completed", "refund.failed"] as const;
 
 /** Event types that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [

@@ -95,7 +95,7 @@ function unauthorized(message: string): ApiError {
 }
 
 /** Returns the address of the client, from the nearest proxy or else from the connection. */
-function addressOf(forwarded: string | undefined, info: unknown): string {
+export function addressOf(forwarded: string | undefined, info: unknown): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   const { remoteAddr } = (info ?? {}) as { remoteAddr?: { hostname?: string } };
   return last || remoteAddr?.hostname || "unknown";

@@ -4,15 +4,22 @@
  */
 
 import { type Clock, systemClock } from "../core/clock.ts";
+import { isLoopback } from "../core/loopback.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
+import { findConnector } from "../connectors/connectors.ts";
+import { CallRunner } from "../domain/live/call_runner.ts";
+import { createLiveOperations } from "../domain/live/live_payments.ts";
+import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
+import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
+import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
@@ -30,6 +37,9 @@ export interface Dependencies {
   api_keys: ApiKeys;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
+  provider_store: ProviderStore;
+  provider_accounts: ProviderAccounts;
+  provider_worker: ProviderWorker;
   /** Null without a master secret: then the operations on endpoints answer 503. */
   webhooks: Webhooks | null;
   /** Bearer token of the internal routes; null: they refuse every request. */
@@ -91,11 +101,37 @@ export function createDependencies(settings: Settings): OpenDependencies {
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
+  const provider_store = createProviderStore(database, wakeRelay);
+  const provider_accounts = new ProviderAccounts(
+    findConnector,
+    settings.provider_secret ?? (() => undefined),
+    isLoopback(new URL(settings.base_url).hostname),
+  );
+  const { provider_deadline_ms: deadline_ms } = settings;
+  const runner = new CallRunner({
+    store: provider_store,
+    accounts: provider_accounts,
+    clock,
+    random,
+    ...(deadline_ms !== undefined && { deadline_ms }),
+    on_facts: () => inBackground(provider_worker.nudge()),
+  });
+  const provider_worker = new ProviderWorker({
+    store: provider_store,
+    accounts: provider_accounts,
+    runner,
+    clock,
+    on_error: (error) => log(failedTurn(clock(), error)),
+  });
+  const live = createLiveOperations(changes, runner);
   return {
     store,
     webhook_store,
-    payments: createPayments({ store, changes, base_url: settings.base_url }),
-    transfers: createTransfers(changes),
+    provider_store,
+    provider_accounts,
+    provider_worker,
+    payments: createPayments({ store, changes, live, base_url: settings.base_url }),
+    transfers: createTransfers(changes, live.transfers),
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
     relay_token: settings.relay_token ?? null,
@@ -106,7 +142,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     allowed_origins: settings.allowed_origins ?? [],
     log,
     async close() {
-      await webhooks?.close();
+      await Promise.all([webhooks?.close(), provider_worker.stop()]);
       await Promise.all([database.close(), reads.close()]);
     },
   };
@@ -114,7 +150,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
 
 /** Builds the dependencies from environment variables. Throws the errors of `readSettings`. */
 export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
-  return createDependencies(readSettings(env));
+  return createDependencies({ ...readSettings(env), provider_secret: env });
 }
 
 function rateLimits(settings: Settings): RateLimits | null {

@@ -21,6 +21,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
   app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
     admitToken(c, deps);
     if (deps.webhooks) inBackground(deps.webhooks.relay.nudge());
+    inBackground(deps.provider_worker.nudge());
     return c.json({ status: "awake" } satisfies RelayAwake, 202);
   });
   app.post(`/${PAYMENTS_FUNCTION}/internal/retention`, async (c) => {

@@ -8,6 +8,7 @@ import { CONSOLE_OPERATIONS } from "./console_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
 import { LEDGER_OPERATIONS } from "./ledger_operations.ts";
+import { serveNotifications } from "./notification_route.ts";
 import { openapiHandlers } from "./openapi_route.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
@@ -36,7 +37,10 @@ export function createPaymentsFunction(
     deps,
     {
       open: { "/v1/openapi.json": openapiHandlers(deps) },
-      serveInternal: (app) => serveInternalRoutes(app, deps),
+      serveInternal(app) {
+        serveInternalRoutes(app, deps);
+        serveNotifications(app, deps);
+      },
     },
   );
   return (request, info) => app.fetch(request, info as object);

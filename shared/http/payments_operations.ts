@@ -2,11 +2,11 @@
  * The operations of `api-v1-payments` on payments.
  */
 
-import { TEST_DECLINE_CODES } from "../domain/providers/test_values.ts";
+import { DECLINE_CODES } from "../core/errors.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
-import { CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { answerPage, createdBetween } from "./page.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { readOne } from "./read_one.ts";
@@ -36,7 +36,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "payments:write",
     body: CreatePaymentBody,
     status: 201,
-    errors: [...TEST_DECLINE_CODES, "provider_not_configured"],
+    errors: [...DECLINE_CODES, "provider_refused", "provider_not_configured"],
     run: ({ deps, request, body }) => deps.payments.create(request, body, true),
   }),
   operation({
@@ -74,15 +74,29 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...payment_paths,
+    id: "capturePayment",
+    summary: "Capture a payment",
+    description:
+      "Takes the amount of an `authorized` payment, once: the whole, or less. The service releases " +
+      "the rest.",
+    method: "POST",
+    paths: ["/v1/payments/:id/capture"],
+    scope: "payments:write",
+    body: CapturePaymentBody,
+    errors: ["invalid_state", "provider_refused", "provider_not_configured"],
+    run: ({ deps, request, id, body }) => deps.payments.capture(request, id, body),
+  }),
+  operation({
+    ...payment_paths,
     id: "cancelPayment",
     summary: "Cancel a payment",
     description: `Cancels a payment that is ${
       CANCELLABLE_STATUSES.map((status) => `\`${status}\``).join(" or ")
-    }: no money has moved yet.`,
+    }: no money has moved yet. An authorization is released.`,
     method: "POST",
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",
-    errors: ["invalid_state", "provider_not_configured"],
+    errors: ["invalid_state", "provider_refused", "provider_not_configured"],
     run: ({ deps, request, id }) => deps.payments.cancel(request, id),
   }),
 ];

@@ -29,10 +29,7 @@ export async function readBody(
   request: Request,
   deadline_ms: number = BODY_DEADLINE_MS,
 ): Promise<ReadBody> {
-  const bytes = await withinDeadline(readBytes(request), deadline_ms).catch((error) => {
-    if (error instanceof ApiError) throw error;
-    throw new ApiError("invalid_json", "The body ended early: send it again");
-  });
+  const bytes = await readRaw(request, MAX_BODY_BYTES, deadline_ms);
   if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
   checkMediaType(request.headers);
   try {
@@ -55,6 +52,21 @@ export async function readBody(
   }
 }
 
+/**
+ * Reads the bytes of a body. Throws `payload_too_large`, and `invalid_json` if the body does not
+ * arrive whole in time.
+ */
+export async function readRaw(
+  request: Request,
+  max_bytes: number,
+  deadline_ms: number = BODY_DEADLINE_MS,
+): Promise<Uint8Array> {
+  return await withinDeadline(readBytes(request, max_bytes), deadline_ms).catch((error) => {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("invalid_json", "The body ended early: send it again");
+  });
+}
+
 /** Waits up to the deadline. The read continues until the server closes the connection. */
 async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
@@ -73,22 +85,22 @@ async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Prom
   }
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request, max_bytes: number): Promise<Uint8Array> {
   const { body, headers } = request;
   if (!body) return new Uint8Array(0);
   const length = Number(headers.get("Content-Length") || NaN);
-  if (length > MAX_BODY_BYTES) throw tooLarge();
+  if (length > max_bytes) throw tooLarge(max_bytes);
   if (length >= 0) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     // Checked again, although servers enforce the announced length.
-    if (bytes.length > MAX_BODY_BYTES) throw tooLarge();
+    if (bytes.length > max_bytes) throw tooLarge(max_bytes);
     return bytes;
   }
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body) {
     total += chunk.length;
-    if (total > MAX_BODY_BYTES) throw tooLarge();
+    if (total > max_bytes) throw tooLarge(max_bytes);
     chunks.push(chunk);
   }
   const bytes = new Uint8Array(total);
@@ -100,10 +112,10 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   return bytes;
 }
 
-function tooLarge(): ApiError {
+function tooLarge(max_bytes: number): ApiError {
   return new ApiError(
     "payload_too_large",
-    `The body is larger than ${MAX_BODY_BYTES} bytes, which is the limit: send a smaller body`,
+    `The body is larger than ${max_bytes} bytes, which is the limit: send a smaller body`,
   );
 }
 

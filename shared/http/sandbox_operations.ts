@@ -10,6 +10,7 @@ import {
   CreatePaymentBody,
   Payment,
 } from "../schema/payment.ts";
+import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { SandboxReset } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
@@ -67,6 +68,19 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     body: AuthenticatePaymentBody,
     errors: ["invalid_state", "authentication_failed"],
     run: ({ deps, request, id, body }) => deps.payments.authenticate(request, id, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "advanceRefund",
+    summary: "Advance a refund",
+    description:
+      "Completes a `pending` refund or makes it fail. Refunds wait if the payment was created with " +
+      '`settlement: "manual"`.',
+    paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
+    body: AdvanceRefundBody,
+    answer: Refund,
+    errors: ["invalid_state"],
+    run: ({ deps, request, id, body }) => deps.payments.advanceRefund(request, id, body),
   }),
   operation({
     ...sandbox,

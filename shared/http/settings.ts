@@ -32,6 +32,10 @@ export interface Settings {
   prepare?: boolean;
   /** The database counts as unavailable if a health check takes longer. */
   unavailable_after_ms?: number;
+  /** Reads a secret of a provider by the name of its variable, which begins with `PROVIDER_`. */
+  provider_secret?: (name: string) => string | undefined;
+  /** Longest time that a call of a provider takes. */
+  provider_deadline_ms?: number;
   clock?: Clock;
   random?: RandomSource;
   log?: (line: LogLine) => void;

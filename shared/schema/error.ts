@@ -35,6 +35,8 @@ export const ErrorBody = z.object({
       .describe("With `invalid_state`: the statuses that the resource can get"),
     amount_refundable: z.number().int().min(0).optional()
       .describe("If a refund is too large: the amount that can be refunded, in minor units"),
+    amount_capturable: z.number().int().min(1).optional()
+      .describe("If a capture is too large: the authorized amount, in minor units"),
   }),
 }).describe("An error");
 export type ErrorBody = z.infer<typeof ErrorBody>;

@@ -12,6 +12,8 @@ export const LEDGER_ACCOUNTS = [
   "chargebacks",
   "in_transit",
   "external",
+  "bank",
+  "unapplied",
 ] as const;
 export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe("An account of the ledger");
 export type LedgerAccount = z.infer<typeof LedgerAccount>;

@@ -6,16 +6,19 @@
 import * as z from "zod";
 import { DECLINE_CODES, ERROR_PAGE } from "../core/errors.ts";
 import {
+  CAPTURE_METHODS,
   FINAL_PAYMENT_STATUSES,
   METHOD_KINDS,
   OUTCOMES,
   PAYMENT_STATUSES,
 } from "../core/vocabulary.ts";
-import { MAX_NAME, MAX_REFERENCE } from "./limits.ts";
-import { mustBe } from "./requirement.ts";
+import { isLoopback } from "../core/loopback.ts";
+import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
+import { mustBe, replaceable } from "./requirement.ts";
 import {
   AmountMinor,
   AmountTwin,
+  type Complete,
   Currency,
   CurrencyCode,
   Description,
@@ -54,27 +57,84 @@ export const Outcome = z.enum(OUTCOMES).describe(
 );
 export type Outcome = z.infer<typeof Outcome>;
 
+/** A sum of amounts, 0 or more, in minor units. */
+const Sum = z.number().int().min(0);
+
 /** Codes of a payment or transfer that failed after the provider accepted it. */
-export const FAILURE_CODES = ["bank_return", "onchain_reverted", "processing_failed"] as const;
+export const FAILURE_CODES = [
+  "bank_return",
+  "onchain_reverted",
+  "processing_failed",
+  "expired",
+  "underpaid",
+  "provider_refused",
+] as const;
 export type FailureCode = typeof FAILURE_CODES[number];
 
-/** A card in the body of a create. The service accepts only test numbers, and only in a sandbox. */
-export const CardInput = z.object({
-  number: mustBe(
+/** A card number in the body of a create. Only test keys can send one, and only a test number. */
+const CardNumberInput = z.object({
+  number: replaceable(mustBe(
     z.string().min(12).max(40)
-      .describe("A published test card number. Spaces and dashes are ignored"),
+      .describe("A published test card number. Spaces and dashes are ignored. Test keys only"),
     `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
-  ),
-  exp_month: z.number().int().min(1).max(12),
-  exp_year: z.number().int().min(2000).max(2100),
-  cvc: mustBe(
+  )),
+  exp_month: replaceable(z.number().int().min(1).max(12)),
+  exp_year: replaceable(z.number().int().min(2000).max(2100)),
+  cvc: replaceable(mustBe(
     z.string().regex(/^\d{3,4}$/)
       .describe("Three digits, four for American Express. The service never stores it"),
     'three digits as text, such as "123" (four digits for American Express)',
-  ),
+  )),
   postal_code: z.string().max(20).optional(),
-}).describe("A test card. A request with a live key must not have a card");
+});
+
+/** A card that the provider's own form has taken, in the body of a create. */
+const CardTokenInput = z.object({
+  token: mustBe(
+    z.string().regex(/^pm_[A-Za-z0-9_]{1,250}$/).describe(
+      "The token of a card, which the provider's form in the browser makes: `pm_…`. Test keys " +
+        "take the test tokens",
+    ),
+    'a token that begins with "pm_", such as "pm_card_visa"',
+  ),
+});
+
+const CardMembers = z.object({
+  ...CardNumberInput.partial().shape,
+  ...CardTokenInput.partial().shape,
+});
+
+/** A card in the body of a create: a token, or with a test key the number of a test card. */
+export const CardInput = mustBe(
+  CardMembers.superRefine(tokenOrNumber).describe(
+    "A card: `token`, or with a test key `number`, `exp_month`, `exp_year` and `cvc` of a test card",
+  ),
+  'an object with "token", or with "number", "exp_month", "exp_year" and "cvc"',
+);
 export type CardInput = z.infer<typeof CardInput>;
+
+/** Refuses a token beside other members, and a card without a token that lacks a member. */
+function tokenOrNumber(
+  card: z.infer<typeof CardMembers>,
+  context: z.core.$RefinementCtx,
+): void {
+  const { token, ...number } = card;
+  if (token !== undefined) {
+    if (Object.values(number).every((value) => value === undefined)) return;
+    const message = "stands for the whole card: leave the other members out";
+    context.addIssue({ code: "custom", path: ["token"], message });
+    return;
+  }
+  const missing = (["number", "exp_month", "exp_year", "cvc"] as const)
+    .find((name) => card[name] === undefined);
+  if (missing === undefined) return;
+  context.addIssue({
+    code: "invalid_type",
+    expected: "nonoptional",
+    path: [missing],
+    input: undefined,
+  });
+}
 
 /** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(
@@ -114,6 +174,31 @@ export const WalletInput = mustBe(
 );
 export type WalletInput = z.infer<typeof WalletInput>;
 
+/** Way of capture. */
+export const CaptureMethod = z.enum(CAPTURE_METHODS).describe(
+  "`manual` only authorizes the amount; a capture within 7 days takes it. Cards only",
+);
+export type CaptureMethod = z.infer<typeof CaptureMethod>;
+
+const REFUSED_RETURN_URL =
+  'must begin with https, such as "https://shop.example/return", without a user name or password';
+
+/** The page to which the payer comes back after the next action. */
+const ReturnUrl = mustBe(
+  z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
+    "The page of your shop to which the payer comes back after `next_action`. https, or with a " +
+      "test key also http on localhost",
+  ),
+  'a URL that begins with https, such as "https://shop.example/return", of at most ' +
+    `${MAX_RETURN_URL} characters, without a user name or password`,
+);
+
+function isReturnUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || url.username || url.password) return false;
+  return url.protocol === "https:" || url.protocol === "http:" && isLoopback(url.hostname);
+}
+
 /** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
   amount: AmountTwin.optional(),
@@ -130,6 +215,8 @@ export const CreatePaymentBody = z.object({
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
     .describe("Your own number of the order or invoice. Lists of payments can filter by it"),
   metadata: Metadata.optional(),
+  capture: CaptureMethod.optional(),
+  return_url: ReturnUrl.optional(),
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
 }).superRefine(sameAmount).superRefine(requiredAmount).describe(
@@ -147,6 +234,7 @@ export const ShownCard = z.object({
   exp_month: z.number().int(),
   exp_year: z.number().int(),
 });
+export type ShownCard = z.infer<typeof ShownCard>;
 
 /** The shown parts of a bank account. */
 export const ShownIban = z.object({
@@ -176,9 +264,40 @@ export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMetho
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
+/** The payer authenticates at the bank. */
+export const AuthenticateAction = z.object({ type: z.literal("authenticate"), url: z.url() })
+  .describe("Send the payer to this page, where the bank asks for 3-D Secure");
+
+/** The payer sends a bank transfer. */
+export const BankTransferAction = z.object({
+  type: z.literal("bank_transfer"),
+  iban: z.string(),
+  bic: z.string(),
+  holder_name: z.string(),
+  reference: z.string().describe("The reference that the payer must give, ISO 11649"),
+  amount_minor: AmountMinor,
+  currency: CurrencyCode,
+}).describe("Show the payer these bank details");
+
+/** The payer sends a stablecoin. */
+export const SendStablecoinAction = z.object({
+  type: z.literal("send_stablecoin"),
+  network: Network,
+  asset: Stablecoin,
+  contract: z.string().describe("The contract of the token"),
+  address: z.string().describe("The address that belongs to this payment alone"),
+  amount_minor: AmountMinor,
+  expires_at: Instant,
+  uri: z.string().describe("An EIP-681 link for wallets and QR codes"),
+}).describe("Show the payer this address");
+
 /** The next step of the payer. */
-export const NextAction = z.object({ type: z.literal("authenticate"), url: z.url() })
-  .describe("The next step of the payer");
+export const NextAction = z.discriminatedUnion("type", [
+  AuthenticateAction,
+  BankTransferAction,
+  SendStablecoinAction,
+]).describe("The next step of the payer");
+export type NextAction = z.infer<typeof NextAction>;
 
 /** A payment in an answer. */
 export const Payment = z.object({
@@ -188,7 +307,13 @@ export const Payment = z.object({
   amount: AmountTwin,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
-  amount_refunded: z.number().int().min(0).describe("Sum of the refunds, in minor units"),
+  amount_refunded: Sum.describe("Sum of the completed refunds, in minor units"),
+  amount_refunding: Sum.optional().describe("Sum of the pending refunds, in minor units"),
+  amount_captured: Sum.optional()
+    .describe("The amount that was taken: less than `amount` after a capture of a part"),
+  amount_disputed: Sum.optional().describe("The amount that the payer has charged back"),
+  amount_received: Sum.nullable().optional()
+    .describe("The amount that has arrived, on rails where the payer sends; null for the others"),
   capability: Capability,
   method_kind: MethodKind,
   method: PaymentMethod.nullable(),
@@ -198,6 +323,11 @@ export const Payment = z.object({
   reference: z.string().nullable(),
   metadata: ShownMetadata,
   next_action: NextAction.nullable(),
+  return_url: z.string().nullable().optional(),
+  capture: CaptureMethod.optional(),
+  capture_before: Instant.nullable().optional()
+    .describe("The time at which an uncaptured authorization is cancelled by itself"),
+  settlement: Settlement.nullable().optional().describe("As in the create; null with a live key"),
   failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
     .describe("The reason of a decline or a failure"),
   failure_message: z.string().nullable().describe("The reason in words"),
@@ -209,8 +339,20 @@ export const Payment = z.object({
   updated_at: Instant,
   completed_at: Instant.nullable(),
   cancelled_at: Instant.nullable(),
-}).describe("A payment");
-export type Payment = z.infer<typeof Payment>;
+}).describe(
+  "A payment. Payments that were created with release 1.0.0 lack the optional members until they " +
+    "change",
+);
+export type Payment = Complete<z.infer<typeof Payment>>;
+
+/** The body of a capture. Without an amount it captures the whole authorized amount. */
+export const CapturePaymentBody = z.object({
+  amount: AmountTwin.optional(),
+  amount_minor: AmountMinor.optional(),
+}).superRefine(sameAmount).describe(
+  "Without an amount the request captures the whole authorized amount",
+);
+export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;
 
 /** The body of an advance: the status to move to. */
 export const AdvancePaymentBody = z.object({ to: PaymentStatus });

@@ -3,11 +3,12 @@
  */
 
 import * as z from "zod";
-import { REFUND_REASONS } from "../core/vocabulary.ts";
-import { PaymentStatus } from "./payment.ts";
+import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
+import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
   AmountMinor,
   AmountTwin,
+  type Complete,
   CurrencyCode,
   id,
   Instant,
@@ -31,19 +32,33 @@ export const CreateRefundBody = z.object({
 );
 export type CreateRefundBody = z.infer<typeof CreateRefundBody>;
 
-/** A refund in an answer. A refund never changes. */
+/** Status of a refund. */
+export const RefundStatus = z.enum(REFUND_STATUSES).describe(
+  "Status of the refund. A `pending` refund is on its way to the payer and counts against the " +
+    "amount that can be refunded",
+);
+export type RefundStatus = z.infer<typeof RefundStatus>;
+
+/** A refund in an answer. Refunds of release 1.0.0 lack the optional members. */
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),
   payment_id: id("pay_"),
-  payment_status: PaymentStatus.describe("Status of the payment after this refund"),
+  payment_status: PaymentStatus.describe("Status of the payment as of the refund's last event"),
   amount: AmountTwin,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
-  status: z.literal("completed"),
+  status: RefundStatus,
+  failure_code: z.enum(FAILURE_CODES).nullable().optional()
+    .describe("The reason of a failed refund"),
+  failure_message: z.string().nullable().optional().describe("The reason in words"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
   livemode: z.boolean(),
   created_at: Instant,
-}).describe("A refund: money back to the payer. It never changes");
-export type Refund = z.infer<typeof Refund>;
+  updated_at: Instant.optional(),
+}).describe("A refund: money back to the payer");
+export type Refund = Complete<z.infer<typeof Refund>>;
+
+/** The body of an advance of a refund: the status to move to. */
+export const AdvanceRefundBody = z.object({ to: RefundStatus });

@@ -17,6 +17,17 @@ export function mustBe<Schema extends z.ZodType>(schema: Schema, words: string):
   return schema;
 }
 
+const REPLACEABLE = new WeakSet<z.ZodType>();
+
+/**
+ * Marks an optional member that a request can omit only if it has another member instead, such as
+ * a token in place of a card number. Returns the schema.
+ */
+export function replaceable<Schema extends z.ZodType>(schema: Schema): Schema {
+  REPLACEABLE.add(schema);
+  return schema;
+}
+
 /** Describes the values that a schema accepts, such as `a whole number from 1 to 12`. */
 export function requirementOf(schema: z.ZodType): string {
   for (const layer of layersOf(schema)) {
@@ -32,11 +43,11 @@ export function requirementOf(schema: z.ZodType): string {
   throw new Error(`a schema of type ${inner.def.type} without words: use mustBe`);
 }
 
-/** Reports whether a request can omit the value. */
+/** Reports whether a request can omit the value without another one instead. */
 export function isOptional(schema: z.ZodType): boolean {
-  return layersOf(schema).some((layer) =>
-    layer instanceof z.ZodOptional || layer instanceof z.ZodDefault
-  );
+  const layers = layersOf(schema);
+  return !layers.some((layer) => REPLACEABLE.has(layer)) &&
+    layers.some((layer) => layer instanceof z.ZodOptional || layer instanceof z.ZodDefault);
 }
 
 /** The schemas of a value's members: one for each name, or one for all. */

@@ -100,6 +100,9 @@ export const Time = mustBe(
   "a date and time with its time zone, such as 2026-01-31T09:00:00Z",
 );
 
+/** A resource with all its members. Answers can lack members that a later release has added. */
+export type Complete<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
+
 /** Networks of a wallet. */
 export const Network = z.enum(NETWORKS);
 /** Stablecoins. */
@@ -108,7 +111,7 @@ export const Stablecoin = z.enum(STABLECOINS);
 /** Settlement of an asynchronous rail: at once, or by an advance. Test keys only. */
 export const Settlement = z.enum(["instant", "manual"]).describe(
   "Test keys only. `manual` leaves a payment or transfer by SEPA, SWIFT or stablecoin `pending` " +
-    "until an advance moves it",
+    "until an advance moves it, and also the refunds of a payment",
 );
 
 /** An amount under its two names: `amount` (variant A) and `amount_minor` (variant B). */

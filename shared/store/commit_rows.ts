@@ -5,8 +5,10 @@
 
 import type { EventType } from "../schema/event_type.ts";
 import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
+import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
+import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** An HTTP answer as text, which the service sends, stores and replays unchanged. */
 export interface Answer {
@@ -21,6 +23,12 @@ export interface PaymentRow {
   status: PaymentStatus;
   amount_minor: number;
   amount_refunded: number;
+  /** Sum of the pending refunds. */
+  amount_refunding: number;
+  /** The authorized amount that the capture has released. */
+  amount_released: number;
+  /** The amount that the payer has charged back. */
+  amount_disputed: number;
   currency: string;
   method_kind: MethodKind;
   reference: string | null;
@@ -46,6 +54,7 @@ export interface TransferRow {
 interface RefundRow {
   id: string;
   payment_id: string;
+  status: RefundStatus;
   amount_minor: number;
   currency: string;
   created_at: string;
@@ -58,6 +67,13 @@ export type MovementKind =
   | "capture_reversal"
   | "refund"
   | "chargeback"
+  | "chargeback_reversal"
+  | "fee"
+  | "fee_reversal"
+  | "settlement"
+  | "settlement_reversal"
+  | "unmatched"
+  | "unmatched_reversal"
   | "transfer"
   | "transfer_completed"
   | "transfer_reversed";
@@ -66,7 +82,7 @@ export type MovementKind =
  * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of
  * a ledger transaction. The API shows it as two entries (ADR 0038).
  */
-interface MovementRow {
+export interface MovementRow {
   transaction_id: string;
   /** Number of the leg in its transaction, from 0. */
   leg: number;
@@ -92,6 +108,27 @@ export interface EventRow {
   body: string;
 }
 
+/** A row of `pay.provider_calls`: a call to a provider, which is committed before it is sent. */
+export interface CallRow {
+  /** `pc_…` */
+  id: string;
+  op: ProviderOp;
+  /** The payment or transfer. */
+  subject_id: string;
+  refund_id: string | null;
+  /** Chooses the account of a new payment or transfer. */
+  method_kind: MethodKind;
+  amount_minor: number;
+  currency: string;
+  request: CallRequest;
+  /** True: a decline is answered with 402. */
+  decline_is_error: boolean;
+  /** How long the request holds the call while it sends it. The worker takes it over then. */
+  lease_ms: number;
+  /** The worker sends the call after this time; null: the request sends it at once. */
+  delay_ms: number | null;
+}
+
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
   /** The answer to the request, which is stored under its idempotency key. */
@@ -102,7 +139,13 @@ export interface Change {
   payment: PaymentRow | null;
   /** The new state of the transfer; null if the change concerns no transfer. */
   transfer: TransferRow | null;
+  /** New refunds, and refunds whose status has changed. */
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];
+  /** At most one. The idempotency key of the request is then claimed with the status 102. */
+  calls: CallRow[];
 }
+
+/** The rows that `pay.commit` and `pay.record` write. */
+export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;

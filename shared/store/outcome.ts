@@ -64,7 +64,7 @@ export function listedAccess(access: Access, index: number) {
 export function keyedRequest(
   access: Access,
   idempotency: Idempotency | null,
-  answer: Answer | null,
+  answer: Partial<Answer> | null,
   index = 0,
 ) {
   return {

@@ -7,7 +7,9 @@
  * scopes the key opens. Each call passes the id of the API key to `observe`, for the log.
  */
 
+import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idMint } from "../core/ids.ts";
+import type { MethodKind } from "../schema/payment.ts";
 import type { Answer, Change } from "./commit_rows.ts";
 import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
@@ -26,6 +28,7 @@ import {
   type ResourceKind,
 } from "./load_statement.ts";
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
+import type { StoredAccount } from "./provider_rows.ts";
 import { ReadLane } from "./read_lane.ts";
 import {
   type Access,
@@ -43,7 +46,8 @@ export type Loaded =
 
 /** The outcome of a change. */
 export type Committed =
-  | { outcome: "committed"; answer: Answer }
+  /** `call`: the call to a provider that the request sends now. */
+  | { outcome: "committed"; answer: Answer; call: ClaimedCall | null }
   | { outcome: "replay"; answer: Answer }
   /** Another request has changed the resource meanwhile; nothing was written. */
   | { outcome: "stale" }
@@ -56,6 +60,17 @@ interface Page {
   data: string;
   has_more: boolean;
   next_cursor: string | null;
+}
+
+/** A call that is committed and leased to the request that sends it. */
+export interface ClaimedCall {
+  /** `pc_…`, the provider's idempotency key. */
+  call_id: string;
+  account: StoredAccount;
+  /** The provider's id of the payment; null for a new payment or transfer. */
+  provider_reference: string | null;
+  /** The time of the claim, RFC 3339. */
+  created_at: string;
 }
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
@@ -71,7 +86,10 @@ export interface Store {
   ): Promise<Loaded>;
   /** Reads a page of a list. */
   list(access: Access, request: PageRequest): Promise<Page>;
-  /** Writes a change whole or not at all, and stores its answer under the idempotency key. */
+  /**
+   * Writes a change whole or not at all, and stores its answer under the idempotency key. Throws
+   * `provider_not_configured` if the change has a call and there is no provider for it.
+   */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
   /** Returns the answer of `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
@@ -92,7 +110,7 @@ const HURRIED_MS = 50;
 type PageRow = ListRow & Page;
 
 /** A row of `pay.commit`. */
-type CommitRow = ListRow<"stale" | "insufficient">;
+type CommitRow = ListRow<"stale" | "insufficient" | "unconfigured" | "incomplete">;
 
 /** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -182,7 +200,12 @@ export function createStore(
     async commit(access, change, idempotency) {
       const row = await untilFresh(access, () => commits.ask({ access, change, idempotency }));
       if (Number(row.deliveries) > 0) on_due();
-      if (row.outcome === "committed") return { outcome: "committed", answer: change.answer };
+      if (row.outcome === "committed") {
+        const call = row.detail ? JSON.parse(row.detail) as ClaimedCall : null;
+        return { outcome: "committed", answer: change.answer, call };
+      }
+      if (row.outcome === "unconfigured") throw unconfigured(change.calls[0]!.method_kind);
+      if (row.outcome === "incomplete") throw tokenRequired();
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
     },
@@ -198,7 +221,7 @@ export function createStore(
         idMint(access.at_ms)("env_"),
       ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-      return { outcome: "committed", answer: { status: 200, body: row.body! } };
+      return { outcome: "committed", answer: { status: 200, body: row.body! }, call: null };
     },
 
     async ping() {
@@ -207,4 +230,21 @@ export function createStore(
       await pinging;
     },
   };
+}
+
+/** Makes the 503 for a method that no provider serves. */
+function unconfigured(method_kind: MethodKind): ApiError {
+  return new ApiError(
+    "provider_not_configured",
+    `No live provider is configured for "${method_kind}": use a test key, or let the operator run ` +
+      '"deno task providers add"',
+  );
+}
+
+/** Makes the 400 for a live payment by card without a token. */
+function tokenRequired(): ApiError {
+  return invalidParameter(
+    "card",
+    'A live payment by card needs the token of the provider: send "card": {"token": "pm_…"}',
+  );
 }

@@ -6,6 +6,8 @@ set role pay_owner;
 
 set check_function_bodies = off;
 
+drop function pay.claim(json,pay.admission[]);
+drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.max_live_keys();
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
@@ -207,6 +209,194 @@ begin
 end
 $$;
 
+create or replace function pay.write_payments(
+  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.payments
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed,
+      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
+    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+  from json_to_recordset(p_payments) as p (
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
+    method_kind text, reference text, sequence integer, created_at timestamptz,
+    updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  where p.n <> all (p_moved);
+  if p_moved <> '{}' then
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
+      amount_released = coalesce(p.amount_released, t.amount_released),
+      amount_disputed = coalesce(p.amount_disputed,
+        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+    from json_to_recordset(p_payments) as p (
+      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+      body text
+    )
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+  end if;
+end
+$$;
+
+create or replace function pay.write_refunds(
+  p_refunds json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.refunds as t
+    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+    r.currency, r.created_at, r.body
+  from json_to_recordset(p_refunds) as r (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  on conflict on constraint refunds_pkey
+  do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
+create or replace function pay.commit(
+  p_changes text,
+  p_payments text,
+  p_transfers text,
+  p_refunds text,
+  p_ledger text,
+  p_events text,
+  p_calls text default '[]',
+  p_patience_ms integer default null
+)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text, deliveries bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set plan_cache_mode = force_generic_plan
+-- The time for which a twin waits for the first request (contract §5).
+set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_changes json := p_changes::json;
+  v_payments json := p_payments::json;
+  v_found pay.admission[];
+  v_moved integer[] := '{}';
+  v_won integer[];
+  v_environments text[];
+  v_providers jsonb;
+  v_details text[];
+  v_deliveries bigint := 0;
+begin
+  if p_patience_ms is not null then
+    perform set_config('lock_timeout', p_patience_ms::text, true);
+  end if;
+  v_found := pay.admit(v_changes, 'shared', false);
+  -- Most lists of changes need only some of these steps.
+  if strpos(p_changes, '"expects_id"') > 0 then
+    v_moved := array(
+      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
+      where c.expects_id is not null);
+    v_found := pay.lock_subjects(v_changes, v_found);
+  end if;
+  if p_calls <> '[]' then
+    select f.p_found, f.providers into v_found, v_providers
+    from pay.find_providers(p_calls::json, v_found) f;
+  end if;
+  if p_transfers <> '[]' then
+    v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+  end if;
+  v_found := pay.claim(v_changes, v_found, v_payments);
+
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  -- A list of replays writes nothing: its rows are not even read.
+  if v_won is not null then
+    if p_payments <> '[]' then
+      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
+    if p_calls <> '[]' then
+      v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
+    end if;
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
+      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
+    from unnest(v_found) f;
+end
+$$;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+
+create or replace function pay.read_providers()
+returns table (
+  unsettled_calls bigint,
+  oldest_unsettled_call_seconds double precision,
+  unmatched_facts bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.provider_calls c
+        join pay.environments e on e.id = c.environment_id and e.retired_at is null
+        where c.state <> 'settled' and c.account_id <> 'sandbox' limit v_most
+      ) unsettled
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.created_at)), 0)::double precision
+      from (
+        select c.created_at from pay.provider_calls c
+        join pay.environments e on e.id = c.environment_id and e.retired_at is null
+        where c.state <> 'settled' and c.account_id <> 'sandbox'
+        order by c.created_at limit 1
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.provider_facts f
+        join pay.environments e on e.id = f.environment_id and e.retired_at is null
+        where f.outcome = 'unmatched' limit v_most
+      ) unmatched
+    );
+end
+$$;
+grant execute on function pay.read_providers() to pay_operator;
+
 create or replace function pay.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
@@ -222,10 +412,11 @@ begin
   -- environment.
   for v_kept in
     with asked as materialized (
-      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint
       from unnest(p_found) f
-      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+      join json_to_recordset(p_requests)
+        as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
         and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
@@ -247,7 +438,8 @@ begin
       limit 1
     ) i
     where not (p_is_read
-      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+      and (i.status = 102 and a.kind = 'webhook_endpoints'
+        or i.created_at <= v_now - pay.idempotency_retention()))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -268,7 +460,9 @@ begin
 end
 $$;
 
-create or replace function pay.claim(p_requests json, p_found pay.admission[])
+create or replace function pay.claim(
+  p_requests json, p_found pay.admission[], p_payments json default '[]'
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -282,11 +476,13 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.*
+    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
+      r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
     ) on r.n = f.n
+    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -357,6 +553,935 @@ begin
     for update skip locked
   ));
   return true;
+end
+$$;
+
+create or replace function pay.reconcile()
+returns table (oracle text, environment_id text, subject_id text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oracle text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  foreach v_oracle in array array[
+    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals'
+  ] loop
+    return query
+      select v_oracle, f.environment_id, f.subject_id, f.detail
+      from pay.find_breaches(v_oracle) f order by 2, 3, 4;
+  end loop;
+end
+$$;
+grant execute on function pay.reconcile() to pay_operator;
+
+create or replace function pay.read_provider_account(p_id text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select pay.provider_account_json(a.environment_id, a.id)
+    from pay.provider_accounts a where a.id = p_id
+  );
+end
+$$;
+grant execute on function pay.read_provider_account(text) to pay_api;
+
+create or replace function pay.add_provider_account(
+  p_id text,
+  p_environment_id text,
+  p_connector text,
+  p_method_kinds text[],
+  p_settings text,
+  p_secret_name text,
+  p_notification_secret_names text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
+    raise exception 'no such live environment' using errcode = 'foreign_key_violation';
+  end if;
+  insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
+    notification_secret_names, status, created_at)
+  values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
+    p_notification_secret_names, 'enabled', pay.server_time());
+  insert into pay.provider_methods (environment_id, method_kind, account_id)
+  select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
+  insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
+end
+$$;
+grant execute on function
+  pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
+
+create or replace function pay.list_provider_accounts()
+returns table (
+  id text, environment_id text, account text, connector text, method_kinds text[], settings json,
+  secret_name text, notification_secret_names text[], status text, created_at timestamptz,
+  disabled_at timestamptz, polled_at timestamptz, unsettled_calls bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select a.id, a.environment_id, e.account, a.connector,
+      array(
+        select m.method_kind from pay.provider_methods m
+        where m.environment_id = a.environment_id and m.account_id = a.id
+        order by m.method_kind
+      ),
+      a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
+      a.disabled_at, u.polled_at,
+      (
+        select count(*) from pay.provider_calls c
+        where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
+      )
+    from pay.provider_accounts a
+    join pay.environments e on e.id = a.environment_id
+    left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
+    order by e.account, a.id;
+end
+$$;
+grant execute on function pay.list_provider_accounts() to pay_operator;
+
+create or replace function pay.disable_provider_account(p_id text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set status = 'disabled', disabled_at = pay.server_time()
+  where a.id = p_id and a.status = 'enabled'
+  returning a.environment_id into v_environment_id;
+  delete from pay.provider_methods m
+  where m.environment_id = v_environment_id and m.account_id = p_id;
+  return v_environment_id is not null;
+end
+$$;
+grant execute on function pay.disable_provider_account(text) to pay_operator;
+
+create or replace function pay.provider_account_json(p_environment_id text, p_account_id text)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t) from (
+    select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
+      a.notification_secret_names
+    from pay.provider_accounts a
+    where a.environment_id = p_environment_id and a.id = p_account_id
+    union all
+    select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
+    where p_account_id = 'sandbox'
+  ) t
+$$;
+
+create or replace function pay.provider_call_json(p_call pay.provider_calls)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t) from (
+    select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
+      p_call.currency, p_call.request, p_call.state, p_call.attempts,
+      pay.wire_time(p_call.created_at) as created_at,
+      pay.wire_time(p_call.first_sent_at) as first_sent_at,
+      -- By the database's clock: after that time a provider can have forgotten the id.
+      p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
+        as may_repeat,
+      p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
+      p_call.decline_is_error
+  ) t
+$$;
+
+create or replace function pay.find_providers(
+  p_calls json, inout p_found pay.admission[], out providers jsonb
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_call record;
+begin
+  providers := '{}';
+  for v_call in
+    select c.n, f.environment_id, o.provider_reference,
+      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
+        and c.request ->> 'token' is null as is_incomplete, case
+        when not e.livemode then 'sandbox'
+        when c.op in ('authorize', 'transfer') then m.account_id
+        else o.account_id
+      end as account_id,
+      c.op in ('authorize', 'capture', 'cancel') and exists (
+        select from pay.provider_calls p
+        where p.environment_id = f.environment_id and p.subject_id = c.subject_id
+          and p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+      ) as is_waiting
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (
+      n integer, op text, subject_id text, method_kind text, request json)
+      on c.n = f.n
+    join pay.environments e on e.id = f.environment_id
+    left join pay.provider_methods m
+      on m.environment_id = f.environment_id and m.method_kind = c.method_kind
+    left join lateral (
+      select a.account_id, a.provider_reference from pay.provider_calls a
+      where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+        and a.op = 'authorize'
+      order by a.id desc limit 1
+    ) o on true
+    where f.outcome = 'ok'
+  loop
+    if v_call.account_id is null then
+      p_found[v_call.n].outcome := 'unconfigured';
+    elsif v_call.is_incomplete then
+      p_found[v_call.n].outcome := 'incomplete';
+    elsif v_call.is_waiting then
+      p_found[v_call.n].outcome := 'in_progress';
+    else
+      providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
+        'account', pay.provider_account_json(v_call.environment_id, v_call.account_id),
+        'provider_reference', v_call.provider_reference));
+    end if;
+  end loop;
+end
+$$;
+
+create or replace function pay.write_calls(
+  p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
+)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_look_after constant interval := '10 minutes';
+  v_now constant timestamptz := pay.server_time();
+  v_details text[];
+begin
+  with
+  call as materialized (
+    select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
+      v.provider_reference, c.*
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (
+      n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer
+    ) on c.n = f.n
+    join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
+      on r.n = f.n
+    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
+    cross join lateral jsonb_to_record(k.found) as v (account json, provider_reference text)
+    where f.outcome = 'ok'
+  ),
+  made as (
+    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
+      next_attempt_at, leased_until, next_look_at, may_repeat, provider_reference, api_key_id,
+      idempotency_key, request_id, decline_is_error)
+    select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request, 'pending',
+      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then v_now end,
+      v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms',
+      case when c.delay_ms is null then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
+        then v_now + v_look_after end,
+      true, c.provider_reference, c.api_key_id, c.idempotency_key, c.request_id, c.decline_is_error
+    from call c
+  )
+  select array_agg(
+    case when c.n is not null then json_build_object(
+      'call_id', c.id, 'account', c.account, 'provider_reference', c.provider_reference,
+      'created_at', pay.wire_time(v_now))::text end
+    order by f.n)
+  into v_details
+  from unnest(p_found) f
+  left join call c on c.n = f.n;
+  return v_details;
+end
+$$;
+
+create or replace function pay.reopen_facts(p_calls json)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with lost as materialized (
+    select f.environment_id, f.account_id, f.reference
+    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    join pay.provider_facts f
+      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
+      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    where r.provider_reference is not null
+    for update of f skip locked
+  )
+  update pay.provider_facts f
+  set outcome = null, finding = null, handled_at = null, leased_until = null
+  from lost l
+  where f.environment_id = l.environment_id and f.account_id = l.account_id
+    and f.reference = l.reference
+$$;
+
+create or replace function pay.update_calls(p_calls json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with result as materialized (
+    select r.*, coalesce(r.state, c.state) as new_state
+    from json_to_recordset(p_calls) as r (
+      environment_id text, id text, state text, next_attempt_at timestamptz,
+      provider_reference text, last_reply text, may_repeat boolean
+    )
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    where c.state <> 'settled'
+    order by c.environment_id, c.id
+    for update of c
+  )
+  update pay.provider_calls c
+  set state = r.new_state, leased_until = null,
+    next_attempt_at = case when r.new_state = 'pending'
+      then coalesce(r.next_attempt_at, c.next_attempt_at) end,
+    provider_reference = coalesce(r.provider_reference, c.provider_reference),
+    last_reply = coalesce(r.last_reply, c.last_reply),
+    may_repeat = coalesce(r.may_repeat, c.may_repeat),
+    settled_at = case when r.new_state = 'settled' then pay.server_time() end
+  from result r
+  where c.environment_id = r.environment_id and c.id = r.id;
+  perform pay.reopen_facts(p_calls);
+end
+$$;
+
+create or replace function pay.note_calls(p_calls text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay.update_calls(p_calls::json);
+end
+$$;
+grant execute on function pay.note_calls(text) to pay_api;
+
+create or replace function pay.keep_facts(p_facts json)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+  v_kept bigint;
+begin
+  insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+    refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
+  select f.environment_id, f.account_id, f.reference, f.op, f.state,
+    coalesce(f.subject_id,
+      pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+    f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
+  from json_to_recordset(p_facts) as f (
+    environment_id text, account_id text, reference text, op text, state text, subject_id text,
+    refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
+    body jsonb
+  )
+  order by f.environment_id, f.account_id, f.reference
+  on conflict on constraint provider_facts_pkey do nothing;
+  get diagnostics v_kept = row_count;
+  return v_kept;
+end
+$$;
+
+create or replace function pay.find_fact_subject(
+  p_environment_id text, p_account_id text, p_provider_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.subject_id from pay.provider_calls c
+  where c.provider_reference = p_provider_reference and c.account_id = p_account_id
+    and c.environment_id = p_environment_id
+  order by c.id limit 1
+$$;
+
+create or replace function pay.has_fact_call(
+  p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
+)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.subject_id = p_subject_id
+      and c.account_id = p_account_id
+      and (c.provider_reference is null or p_provider_reference is null
+        or c.provider_reference = p_provider_reference)
+  )
+$$;
+
+create or replace function pay.store_facts(p_account_id text, p_facts text)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return pay.keep_facts((
+    select coalesce(
+      json_agg(f.value::jsonb || jsonb_build_object('environment_id', a.environment_id,
+        'account_id', a.id, 'body', f.value::jsonb)),
+      '[]')
+    from pay.provider_accounts a
+    cross join json_array_elements(p_facts::json) f
+    where a.id = p_account_id
+  ));
+end
+$$;
+grant execute on function pay.store_facts(text, text) to pay_api;
+
+create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb,
+    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
+    leased_until = case when p_is_done then null else u.leased_until end
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
+
+create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set totals_day = greatest(u.totals_day, p_day), leased_until = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+  returning u.environment_id into v_environment_id;
+  insert into pay.provider_totals
+    (environment_id, account_id, day, currency, provider_minor, read_at)
+  select v_environment_id, p_account_id, p_day, t.currency, t.net_minor, v_now
+  from json_to_recordset(p_totals::json) as t (currency text, net_minor bigint)
+  where v_environment_id is not null
+  on conflict on constraint provider_totals_pkey
+    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+end
+$$;
+grant execute on function pay.store_totals(text, date, text) to pay_api;
+
+create or replace function pay.open_records(p_records json)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environments constant text[] := array(
+    select distinct r.environment_id from json_to_recordset(p_records) as r (environment_id text));
+begin
+  perform set_config('pay.environment_ids', v_environments::text, true);
+  perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || e.id, 0))
+  from (
+    select o.id from pay.environments o
+    where o.id = any (v_environments) and not o.livemode
+    order by o.id
+  ) e;
+  return array(
+    select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
+      null, null, null, null)::pay.admission
+    from json_to_recordset(p_records) as r (n integer, environment_id text)
+    left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    order by r.n);
+end
+$$;
+
+create or replace function pay.lock_calls(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select r.n, r.call_id, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.call_id is not null
+    ),
+    call as materialized (
+      select a.n, c.id, c.state
+      from asked a
+      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
+      order by c.environment_id, c.id
+      for update of c
+    )
+    select a.n from asked a
+    except
+    select min(c.n) from call c where c.state <> 'settled' group by c.id
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.lock_facts(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
+as $$
+declare
+  v_n integer;
+begin
+  perform pay.keep_facts((
+    select coalesce(
+      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact::jsonb - array['outcome', 'finding', 'booked_minor'])),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    cross join json_array_elements(r.facts) as t (fact)
+    where f.outcome <> 'stale'
+  ));
+  for v_n in
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+      cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
+      where f.outcome = 'ok'
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome, l.outcome as kept_outcome
+      from asked a
+      cross join lateral (
+        select k.outcome from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
+    )
+    select distinct l.n from locked l
+    where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.handle_facts(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- As in pay.lock_facts.
+set enable_sort = off
+as $$
+begin
+  -- pay.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
+  update pay.provider_facts k
+  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    subject_id = coalesce(k.subject_id, h.expects_id)
+  from handled h
+  where k.ctid = h.place;
+end
+$$;
+
+create or replace function pay.settle_calls(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.update_calls((
+    select coalesce(
+      json_agg(r.call::jsonb
+        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+  ));
+  with answered as materialized (
+    select k.environment_id, k.api_key_id, k.key, r.status, r.body
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+      on r.n = f.n
+    join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id
+    join pay.idempotency_keys k
+      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
+      and k.key = c.idempotency_key and k.request_id = c.request_id
+    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    order by k.environment_id, k.api_key_id, k.key
+    for update of k
+  )
+  update pay.idempotency_keys k
+  set status = a.status, body = a.body
+  from answered a
+  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
+end
+$$;
+
+create or replace function pay.record(
+  p_records text,
+  p_payments text,
+  p_transfers text,
+  p_refunds text,
+  p_ledger text,
+  p_events text
+)
+returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- The planner expects a hundred rows from each list. While a table is small, it would then read the
+-- whole table into a hash instead of looking up the few rows.
+set enable_hashjoin = off set enable_bitmapscan = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_records constant json := p_records::json;
+  v_moved constant integer[] := array(
+    select r.n from json_to_recordset(v_records) as r (n integer, expects_id text)
+    where r.expects_id is not null);
+  v_found pay.admission[];
+  v_won integer[];
+  v_environments text[];
+  v_deliveries bigint := 0;
+begin
+  v_found := pay.open_records(v_records);
+  v_found := pay.lock_subjects(v_records, v_found);
+  v_found := pay.lock_calls(v_records, v_found);
+  v_found := pay.lock_facts(v_records, v_found);
+
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  if v_won is not null then
+    perform pay.handle_facts(v_records, v_found);
+    perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    perform pay.settle_calls(v_records, v_found);
+    perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
+      coalesce(c.state = 'settled', false), v_deliveries
+    from unnest(v_found) f
+    join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
+end
+$$;
+grant execute on function pay.record(text, text, text, text, text, text) to pay_api;
+
+create or replace function pay.read_provider_subject(
+  p_environment_id text, p_subject_id text, p_refund_id text
+)
+returns table (subject_body text, refund_body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select coalesce(p.body, t.body), r.body
+    from (values (p_environment_id)) e (id)
+    left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
+    left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
+    left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
+    where coalesce(p.body, t.body) is not null;
+end
+$$;
+grant execute on function pay.read_provider_subject(text, text, text) to pay_api;
+
+create or replace function pay.provider_work_is_due()
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+      select from pay.provider_calls c
+      where c.state = 'pending' and c.next_attempt_at <= now()
+        and (c.leased_until is null or c.leased_until <= now())
+    )
+    or exists (
+      select from pay.provider_facts f
+      where f.outcome is null and (f.leased_until is null or f.leased_until <= now())
+    )
+    or exists (select from pay.provider_calls c where c.next_look_at <= now())
+    or exists (
+      select from pay.provider_readings r
+      join pay.provider_cursors u
+        on u.environment_id = r.environment_id and u.account_id = r.account_id
+      where (r.poll_at <= now() or r.totals_at <= now())
+        and (u.leased_until is null or u.leased_until <= now())
+    )
+$$;
+
+create or replace function pay.claim_provider_work(
+  p_limit integer, p_lease_ms integer, p_at timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_left integer := p_limit;
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select * from pay.claim_calls(v_left, v_at, v_leased_until);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_facts(v_left, v_at, v_leased_until);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_looks(v_left, v_at);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_readings(v_left, v_at, v_leased_until);
+end
+$$;
+grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
+
+create or replace function pay.claim_calls(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select c.environment_id, c.id, e.livemode
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and e.retired_at is null
+    where c.state = 'pending' and c.next_attempt_at <= p_at
+      and (c.leased_until is null or c.leased_until <= p_at)
+    order by c.next_attempt_at
+    limit p_limit
+    for update of c skip locked
+  ),
+  claimed as (
+    update pay.provider_calls c
+    set leased_until = p_leased_until, attempts = c.attempts + 1,
+      first_sent_at = coalesce(c.first_sent_at, p_at)
+    from due d
+    where c.environment_id = d.environment_id and c.id = d.id
+    returning c.environment_id, c.account_id, c.subject_id, c.refund_id, d.livemode,
+      pay.provider_call_json(c) as call
+  )
+  select 'call', c.environment_id, c.livemode,
+    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    s.body, s.sequence, r.body, null::json, null::date
+  from claimed c
+  left join pay.provider_subjects s
+    on s.environment_id = c.environment_id and s.id = c.subject_id
+  left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+end
+$$;
+
+create or replace function pay.claim_facts(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  open as materialized (
+    select f.environment_id, f.account_id, f.reference, e.livemode
+    from pay.provider_facts f
+    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    where f.outcome is null and (f.leased_until is null or f.leased_until <= p_at)
+    order by f.received_at
+    limit p_limit
+    for update of f skip locked
+  ),
+  claimed as (
+    update pay.provider_facts f
+    set leased_until = p_leased_until,
+      subject_id = coalesce(f.subject_id,
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference))
+    from open o
+    where f.environment_id = o.environment_id and f.account_id = o.account_id
+      and f.reference = o.reference
+    returning f.*, o.livemode
+  )
+  select 'fact', f.environment_id, f.livemode,
+    pay.provider_account_json(f.environment_id, f.account_id), k.call,
+    (f.body || jsonb_build_object('subject_id', f.subject_id))::json,
+    s.body, s.sequence, r.body, null::json, null::date
+  from claimed f
+  left join pay.provider_subjects s
+    on s.environment_id = f.environment_id and s.id = f.subject_id
+    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+  left join pay.refunds r
+    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
+  left join lateral (
+    select pay.provider_call_json(c) as call from pay.provider_calls c
+    where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
+      and c.refund_id is not distinct from f.refund_id
+    order by c.id desc limit 1
+  ) k on true
+  order by f.received_at;
+end
+$$;
+
+create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_every constant interval := '1 hour';
+begin
+  return query
+  with
+  due as materialized (
+    select c.environment_id, c.id
+    from pay.provider_calls c
+    where c.next_look_at <= p_at
+    order by c.next_look_at
+    limit p_limit
+    for update of c skip locked
+  ),
+  found as materialized (
+    select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
+      case c.op
+        when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
+          'partially_refunded', 'refunded', 'chargeback')
+        when 'transfer' then s.status = 'pending'
+        else (r.body::json ->> 'status') = 'pending'
+      end as is_open
+    from due d
+    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+  ),
+  looked as (
+    update pay.provider_calls c
+    set next_look_at = case when f.is_open then p_at + v_every end
+    from found f
+    where c.environment_id = f.environment_id and c.id = f.id
+    returning c.environment_id, c.account_id, c.state, c.next_look_at,
+      pay.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+  )
+  select 'look', c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    c.body, c.sequence, c.refund_body, null::json, null::date
+  from looked c
+  where c.next_look_at is not null and c.state <> 'pending';
+end
+$$;
+
+create or replace function pay.claim_readings(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
+    from pay.provider_cursors u
+    join pay.provider_readings d
+      on d.environment_id = u.environment_id and d.account_id = u.account_id
+    where (u.leased_until is null or u.leased_until <= p_at)
+      and (d.poll_at <= p_at or d.totals_at <= p_at)
+    order by u.polled_at nulls first
+    limit p_limit
+    for update of u skip locked
+  ),
+  claimed as (
+    update pay.provider_cursors u
+    set leased_until = p_leased_until
+    from due d
+    where u.environment_id = d.environment_id and u.account_id = d.account_id
+    returning u.environment_id, u.account_id, u.cursor, d.is_poll_due, d.day
+  )
+  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
+    null::text, null::integer, null::text, c.cursor::json,
+    case when not c.is_poll_due then c.day end
+  from claimed c;
 end
 $$;
 
@@ -505,7 +1630,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 3;
+  v_rest constant integer := 4;
 begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
@@ -682,8 +1807,8 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
-    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
+    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -706,13 +1831,147 @@ begin
 end
 $$;
 
+create or replace function pay.purge_old(
+  p_environment_id text,
+  p_livemode boolean,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kind record;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
+    return 0;
+  end if;
+  for v_kind in
+    select * from (values
+      ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('events', 'id', 'evt_', true, 'for update skip locked'),
+      -- Not locked: a lock would need a policy that lets someone update, and nobody may.
+      ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+      ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
+      ('transfers', 'id', 'tr_', false, 'for update skip locked'),
+      ('refunds', 'id', 're_', false, 'for update skip locked'),
+      ('payments', 'id', 'pay_', false, 'for update skip locked')
+    ) as k (table_name, id_column, prefix, of_live_too, lock)
+    where k.of_live_too or not p_livemode
+  loop
+    -- The primary key is in the order of time, so the oldest rows are found without a search.
+    -- The batch is an array, so that it is read once.
+    execute format(
+      'delete from pay.%1$I t
+       where t.environment_id = $1 and t.%3$I = any (array(
+         select o.%3$I from pay.%1$I o
+         where o.environment_id = $1 and o.%3$I < $2
+         order by o.%3$I limit $3 %2$s
+       ))',
+      v_kind.table_name, v_kind.lock, v_kind.id_column
+    ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end loop;
+  if not p_livemode then
+    delete from pay.provider_facts t
+    where t.ctid = any (array(
+      select o.ctid from pay.provider_facts o
+      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      order by o.received_at limit p_batch for update skip locked
+    ));
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end if;
+  return v_total;
+end
+$$;
+
+create or replace function pay.due_relay()
+returns table (url text, token text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= now()
+      and (d.leased_until is null or d.leased_until <= now())
+  ) and not pay.provider_work_is_due() then
+    return;
+  end if;
+  return query
+    select u.value, t.value
+    from pay.settings u
+    join pay.settings t on t.name = 'relay_token'
+    where u.name = 'relay_url';
+end
+$$;
+grant execute on function pay.due_relay() to pay_operator;
+
+create or replace function pay.begin_trigger(p_request text, p_trigger text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_request json := p_request::json -> 0;
+    v_trigger record;
+  v_leased_until timestamptz;
+begin
+  select *, t.leased_until - v_access.at as lease into v_trigger
+  from json_to_record(p_trigger::json) as t (
+    endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
+    leased_until timestamptz
+  );
+  v_leased_until := pay.server_time() + v_trigger.lease;
+  if v_access.outcome = 'ok' then
+    delete from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key' and k.status = 102
+      -- Not a request with the same key that waits for a provider.
+      and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
+      and k.created_at <= pay.server_time() - v_trigger.lease;
+    if not exists (
+      select from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
+    ) then
+      v_access.outcome := 'not_found';
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' then
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
+      v_access.at, v_trigger.body);
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        attempt_count, next_attempt_at, leased_until, created_at)
+    values
+      (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
+        v_leased_until, v_access.at);
+    v_access.outcome := 'committed';
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.begin_trigger(text, text) to pay_api;
+
 create or replace view pay.health with (security_invoker = true) as
-  select o.*, b.*, s.*, c.*, w.*
+  select o.*, b.*, s.*, c.*, w.*, p.*
   from pay.read_outbox() o
   cross join pay.read_books() b
   cross join pay.read_service() s
   cross join pay.read_cron() c
-  cross join pay.read_wakes() w;
+  cross join pay.read_wakes() w
+  cross join pay.read_providers() p;
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
@@ -740,7 +1999,31 @@ comment on column pay.health.last_relay_status is
   'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
 comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+comment on column pay.health.unsettled_calls is
+  'Calls to providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_call_seconds is
+  'Age of the oldest of them in seconds; 0 if there is none.';
+comment on column pay.health.unmatched_facts is
+  'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
+
+create or replace view pay.subject_accounts with (security_invoker = true) as
+select m.environment_id, m.subject_id, m.currency,
+  coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
+  coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
+  coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
+  coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external,
+  coalesce(sum(s.amount) filter (where s.account = 'unapplied'), 0) as unapplied,
+  coalesce(sum(s.amount) filter (
+    where s.account = 'processor' and m.kind in ('fee', 'fee_reversal')), 0) as fees
+from pay.ledger_movements m
+cross join lateral (
+  values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
+) as s (account, amount)
+group by m.environment_id, m.subject_id, m.currency;
+comment on view pay.subject_accounts is
+  'Internal: the sums of each account over the movements of a subject.';
 
 create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
@@ -761,15 +2044,17 @@ from pay.payments p
 left join pay.subject_accounts s
   on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
 cross join lateral (
-  select coalesce(s.available, 0) as available, coalesce(s.processor, 0) as processor,
+  -- The provider takes its fees out of the available money.
+  select coalesce(s.available + s.fees, 0) as available,
+    coalesce(s.processor - s.fees + s.unapplied, 0) as processor,
     coalesce(s.chargebacks, 0) as chargebacks
 ) a
 cross join lateral (
   select
-    case when p.status in ('completed', 'partially_refunded')
-      then p.amount_minor - p.amount_refunded else 0 end as available,
-    case p.status when 'chargeback'
-      then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+    case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
+      else 0 end as available,
+    p.amount_disputed as chargebacks
 ) must
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
@@ -801,18 +2086,23 @@ comment on view pay.oracle_transfer_money is
 
 create or replace view pay.oracle_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
-  'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
-    || p.amount_minor as detail
+  'refunds ' || coalesce(r.completed, 0) || ' and pending ' || coalesce(r.pending, 0)
+    || ', amount_refunded ' || p.amount_refunded || ' and amount_refunding '
+    || p.amount_refunding || ' of ' || p.amount_minor - p.amount_released as detail
 from pay.payments p
 left join (
-  select environment_id, payment_id, sum(amount_minor) as total
+  select environment_id, payment_id,
+    sum(amount_minor) filter (where status = 'completed') as completed,
+    sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
+  and (coalesce(r.completed, 0) <> p.amount_refunded
+    or coalesce(r.pending, 0) <> p.amount_refunding
+    or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
 comment on view pay.oracle_refunds is
-  'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+  'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 create or replace view pay.oracle_outbox with (security_invoker = true) as
 select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
@@ -890,48 +2180,162 @@ where d.first_at_before > d.first_at + interval '1 second'
 comment on view pay.oracle_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
+create or replace view pay.oracle_provider_calls with (security_invoker = true) as
+select c.environment_id, c.id as subject_id,
+  c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
+from pay.provider_calls c
+where c.state = 'pending'
+  -- A sandbox without a worker, such as one of an old backup, loses no money.
+  and c.account_id <> 'sandbox'
+  and greatest(c.next_attempt_at, c.leased_until) < now() - interval '1 hour'
+union all
+select c.environment_id, c.id,
+  c.op || ' of ' || c.subject_id || ': the result is unknown, decide by hand: '
+    || coalesce(c.last_reply, 'no reply')
+from pay.provider_calls c
+where c.state = 'operator'
+union all
+select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, but it is pending'
+from pay.provider_calls c
+join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
+union all
+select p.environment_id, p.id, p.status || ' without a call to a provider'
+from pay.payments p
+where p.environment_id in (select v.id from pay.environments v where v.livemode)
+  and not exists (
+    select from pay.provider_calls c
+    where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
+  )
+union all
+select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
+from pay.payments p
+where p.environment_id in (select v.id from pay.environments v where v.livemode)
+  and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and not exists (
+    select from pay.provider_facts f
+    where f.environment_id = p.environment_id and f.subject_id = p.id
+      and f.op in ('authorize', 'capture') and f.state = 'succeeded' and f.outcome = 'applied'
+  );
+comment on view pay.oracle_provider_calls is
+  'R14: every live payment has a call, and every call gets a result that the payment shows';
+
+create or replace view pay.oracle_provider_facts with (security_invoker = true) as
+select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
+  f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
+    || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
+from pay.provider_facts f
+where f.outcome in ('finding', 'unmatched') or f.finding is not null
+union all
+select f.environment_id, f.account_id || ' ' || f.reference,
+  'not handled since ' || f.received_at
+from pay.provider_facts f
+where f.outcome is null and f.received_at < now() - interval '10 minutes'
+union all
+select b.environment_id, b.subject_id,
+  'facts of ' || b.booked || ' ' || b.currency || ', ledger '
+    || coalesce(-(a.processor + a.chargebacks + a.external), 0)
+from (
+  select f.environment_id, coalesce(f.subject_id, f.account_id) as subject_id, f.currency,
+    sum(f.booked_minor) as booked
+  from pay.provider_facts f
+  where f.outcome = 'applied'
+    and f.environment_id in (select v.id from pay.environments v where v.livemode)
+  group by f.environment_id, coalesce(f.subject_id, f.account_id), f.currency
+) b
+left join pay.subject_accounts a
+  on a.environment_id = b.environment_id and a.subject_id = b.subject_id
+  and a.currency = b.currency
+where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0);
+comment on view pay.oracle_provider_facts is
+  'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
+
+create or replace view pay.oracle_provider_totals with (security_invoker = true) as
+select x.environment_id, x.account_id as subject_id,
+  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
+    || sum(x.booked_minor) as detail
+from (
+  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
+  from pay.provider_totals t
+  union all
+  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
+    f.booked_minor
+  from pay.provider_facts f
+  where f.booked_minor <> 0
+) x
+join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
+join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
+where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
+group by x.environment_id, x.account_id, x.day, x.currency
+having sum(x.provider_minor) <> sum(x.booked_minor);
+comment on view pay.oracle_provider_totals is
+  'R14: the movements of each day at a provider add up to those that the ledger booked';
+
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  select e.environment_id, e.subject_id, e.sequence, e.type,
-    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
-  from pay.events e
-  where e.sequence is not null
-    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
-    or e.environment_id in (select v.id from pay.environments v where v.livemode))
-    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+  -- Events of refunds stand between those of their payment, in any order.
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over (
+      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+    ) as before
+  from (
+    select v.environment_id, v.subject_id, v.sequence, v.type,
+      lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
+        as directly_before
+    from pay.events v
+    where v.sequence is not null
+      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      or v.environment_id in (select n.id from pay.environments n where n.livemode))
+      and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
+  ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
-where (m.before is not null or m.sequence = 1
+where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
-  and not exists (
-  select from (values
-    (null, '{payment.created,transfer.created}'::text[]),
-    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
-      payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.requires_action',
-      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
-    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
-    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
-    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
-    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
-  ) as legal (before, types)
-  where legal.before is not distinct from m.before and m.type = any (legal.types)
-);
+  and case
+    when m.type like 'refund.%' then m.directly_before is null
+      or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
+        'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.directly_before = 'refund.completed'
+      then m.type not in ('payment.partially_refunded', 'payment.refunded')
+    when m.before is null and m.sequence > 1
+      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+    when m.type in ('payment.partially_refunded', 'payment.refunded')
+      and m.before <> 'payment.chargeback' then true
+    else not exists (
+      select from (values
+        (null, '{payment.created,transfer.created}'::text[]),
+        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
+          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.requires_action,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
+        ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
+          payment.failed}'),
+        ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
+          payment.chargeback,payment.failed}'),
+        ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+      ) as legal (before, types)
+      where legal.before is not distinct from m.before and m.type = any (legal.types)
+    )
+  end;
 comment on view pay.oracle_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
 create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
-  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
-    body, 'payment.' as kind
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
+    amount_disputed, amount_released, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
-    'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, null, currency,
+    updated_at, body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -940,6 +2344,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
+      -- An event of a refund shows the refund, and not the payment.
+      when e.type like 'refund.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -954,6 +2360,15 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    -- Bodies of release 1.0.0 lack these members.
+    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
+      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' in x.body) > 0
+      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' in x.body) > 0
+      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+      and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+        or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
@@ -969,11 +2384,12 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
     or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
     or position('"currency":"' || r.currency || '",' in r.body) = 0
+    or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
     or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.completed'
+        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );
@@ -1021,13 +2437,15 @@ where right(e.request, 24) <> '"idempotency_key":null}}'
     select from (
       select environment_id,
         request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
-        case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
+        case when status = 102 then null
+          when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
       offset 0
     ) k
     where k.environment_id = e.environment_id and k.request = e.request
-      and k.subject_id = e.subject_id
+      -- A request that waits for a provider has no answer yet.
+      and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.oracle_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
@@ -1053,11 +2471,12 @@ from (
   offset 0
 ) k
 left join (
-  select environment_id, id, body from pay.payments
+  select environment_id, id, id as subject_id, body from pay.payments
   union all
-  select environment_id, id, body from pay.transfers
+  select environment_id, id, id, body from pay.transfers
   union all
-  select environment_id, id, body from pay.refunds
+  -- The events of a refund belong to its payment.
+  select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -1072,12 +2491,33 @@ where case
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
-    where e.environment_id = k.environment_id and e.subject_id = k.id
-      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+    where e.environment_id = k.environment_id and e.subject_id = x.subject_id
+      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+        -- An event of a refund shows the refund, and not the payment.
+        or e.type like 'refund.%' and x.id = x.subject_id
+          and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
+
+create or replace view pay.provider_subjects with (security_invoker = true) as
+select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
+union all
+select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
+comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+
+create or replace view pay.provider_readings with (security_invoker = true) as
+select u.environment_id, u.account_id,
+  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
+  d.day,
+  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
+from pay.provider_cursors u
+join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+cross join lateral (
+  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
+) d;
+comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
 
 reset check_function_bodies;
 

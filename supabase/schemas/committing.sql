@@ -9,13 +9,17 @@
 --           committed
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
+--           unconfigured (no provider is configured for the call of the change)
+--           in_progress also while another call of the payment has no result (provider_calls.sql)
 -- remaining: how many requests the rate limits of the key and of its environment still allow, the
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
 -- expired, resetting).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
 -- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
--- stripes of totals (pay.record_movements). No transaction waits for one kind while it holds a
+-- stripes of totals (pay.record_movements). pay.record locks calls and facts of providers after
+-- transfers; a commit waits for neither, because it only adds calls of payments and transfers that
+-- it has locked or made. No transaction waits for one kind while it holds a
 -- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
 -- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
 -- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
@@ -124,7 +128,9 @@ $$;
 
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
--- environment of each. p_moved: the n of the changes that update. Internal.
+-- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0
+-- send no amounts of later columns; their chargebacks take the amount that is not refunded.
+-- Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -134,12 +140,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.payments
-    (environment_id, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
-      sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded, p.currency,
-    p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed,
+      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
+    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
   from json_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint, currency text,
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
     method_kind text, reference text, sequence integer, created_at timestamptz,
     updated_at timestamptz, body text
   )
@@ -147,11 +157,16 @@ begin
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded, sequence = p.sequence,
-      updated_at = p.updated_at, body = p.body
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
+      amount_released = coalesce(p.amount_released, t.amount_released),
+      amount_disputed = coalesce(p.amount_disputed,
+        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
     from json_to_recordset(p_payments) as p (
-      n integer, id text, status text, amount_refunded bigint, sequence integer,
-      updated_at timestamptz, body text
+      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+      body text
     )
     join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
     where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
@@ -190,7 +205,8 @@ begin
 end
 $$;
 
--- Writes the refunds of the committed changes. Internal.
+-- Writes the refunds of the committed changes: new ones, and those whose status has changed.
+-- Internal.
 create or replace function pay.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
@@ -199,13 +215,17 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, r.amount_minor, r.currency, r.created_at, r.body
+  insert into pay.refunds as t
+    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+    r.currency, r.created_at, r.body
   from json_to_recordset(p_refunds) as r (
-    n integer, id text, payment_id text, amount_minor bigint, currency text,
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     created_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n;
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  on conflict on constraint refunds_pkey
+  do update set status = excluded.status, body = excluded.body;
 end
 $$;
 
@@ -254,17 +274,26 @@ end
 $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
---                 are null for a create
--- p_payments      [{n, id, status, amount_minor, amount_refunded, currency, method_kind, reference,
---                   sequence, created_at, updated_at, body}]
+--                 are null for a create. Without a body, the body of the payment is the answer
+-- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
+--                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
+--                   created_at, updated_at, body}]; release 1.0.0 sends no
+--                   amount_refunding, amount_released and amount_disputed. A create leaves out
+--                   those that are 0
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
--- p_refunds       [{n, id, payment_id, amount_minor, currency, created_at, body}]
+-- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
 -- p_ledger        as pay.record_movements takes it
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character
+-- p_calls         [{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request,
+--                 decline_is_error, lease_ms, delay_ms}], the calls to providers. With delay_ms the
+--                 worker sends the call after that time; otherwise the request holds it for
+--                 lease_ms. The idempotency key of such a change is claimed with the status 102,
+--                 and pay.record stores the answer
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
--- n is the place of a row's change in the list. deliveries is the number of deliveries that the
--- whole list made due.
+-- n is the place of a row's change in the list. detail is JSON text for a change with a call:
+-- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that
+-- the whole list made due.
 create or replace function pay.commit(
   p_changes text,
   p_payments text,
@@ -272,11 +301,12 @@ create or replace function pay.commit(
   p_refunds text,
   p_ledger text,
   p_events text,
+  p_calls text default '[]',
   p_patience_ms integer default null
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, deliveries bigint
+  body text, detail text, deliveries bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -288,10 +318,13 @@ as $$
 #variable_conflict use_column
 declare
   v_changes json := p_changes::json;
+  v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
   v_environments text[];
+  v_providers jsonb;
+  v_details text[];
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -305,23 +338,30 @@ begin
       where c.expects_id is not null);
     v_found := pay.lock_subjects(v_changes, v_found);
   end if;
+  if p_calls <> '[]' then
+    select f.p_found, f.providers into v_found, v_providers
+    from pay.find_providers(p_calls::json, v_found) f;
+  end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
-  v_found := pay.claim(v_changes, v_found);
+  v_found := pay.claim(v_changes, v_found, v_payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
     if p_payments <> '[]' then
-      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
       perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
+    if p_calls <> '[]' then
+      v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
@@ -330,9 +370,9 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_deliveries
+      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
     from unnest(v_found) f;
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;

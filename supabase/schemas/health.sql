@@ -189,13 +189,56 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
+-- Calls to providers without a result, and facts that match no payment or transfer.
+create or replace function pay.read_providers()
+returns table (
+  unsettled_calls bigint,
+  oldest_unsettled_call_seconds double precision,
+  unmatched_facts bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.provider_calls c
+        join pay.environments e on e.id = c.environment_id and e.retired_at is null
+        where c.state <> 'settled' and c.account_id <> 'sandbox' limit v_most
+      ) unsettled
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.created_at)), 0)::double precision
+      from (
+        select c.created_at from pay.provider_calls c
+        join pay.environments e on e.id = c.environment_id and e.retired_at is null
+        where c.state <> 'settled' and c.account_id <> 'sandbox'
+        order by c.created_at limit 1
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.provider_facts f
+        join pay.environments e on e.id = f.environment_id and e.retired_at is null
+        where f.outcome = 'unmatched' limit v_most
+      ) unmatched
+    );
+end
+$$;
+grant execute on function pay.read_providers() to pay_operator;
+
 create or replace view pay.health with (security_invoker = true) as
-  select o.*, b.*, s.*, c.*, w.*
+  select o.*, b.*, s.*, c.*, w.*, p.*
   from pay.read_outbox() o
   cross join pay.read_books() b
   cross join pay.read_service() s
   cross join pay.read_cron() c
-  cross join pay.read_wakes() w;
+  cross join pay.read_wakes() w
+  cross join pay.read_providers() p;
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
@@ -223,5 +266,11 @@ comment on column pay.health.last_relay_status is
   'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
 comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+comment on column pay.health.unsettled_calls is
+  'Calls to providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_call_seconds is
+  'Age of the oldest of them in seconds; 0 if there is none.';
+comment on column pay.health.unmatched_facts is
+  'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
 
 grant select on pay.health to pay_operator;

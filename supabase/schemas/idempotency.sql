@@ -13,10 +13,12 @@ set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
 -- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
--- (another fingerprint), in_progress (a triggered attempt is under way), expired (the answer is
--- over 24 hours old; this function deletes it, so the request can be sent again). Internal.
--- p_is_read: true for a load. Then the function ignores answers that have expired or are in
---            progress; the write that follows the load decides about them.
+-- (another fingerprint), in_progress (a call to a provider or a triggered attempt is under way),
+-- expired (the answer is over 24 hours old; this function deletes it, so the request can be sent
+-- again). Internal.
+-- p_is_read: true for a load. Then the function ignores answers that have expired, and triggered
+--            attempts; the write that follows the load decides about them. A call is not ignored,
+--            because the loaded payment already shows its claim.
 create or replace function pay.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
@@ -32,10 +34,11 @@ begin
   -- environment.
   for v_kept in
     with asked as materialized (
-      select f.n, f.environment_id, f.api_key_id, f.outcome, r.idempotency_key as key,
+      select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint
       from unnest(p_found) f
-      join json_to_recordset(p_requests) as r (n integer, idempotency_key text, fingerprint text)
+      join json_to_recordset(p_requests)
+        as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
         and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
@@ -57,7 +60,8 @@ begin
       limit 1
     ) i
     where not (p_is_read
-      and (i.status = 102 or i.created_at <= v_now - pay.idempotency_retention()))
+      and (i.status = 102 and a.kind = 'webhook_endpoints'
+        or i.created_at <= v_now - pay.idempotency_retention()))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -82,7 +86,11 @@ $$;
 -- counts all requests. If another request has the key already, the outcome is that of the stored
 -- answer. The same holds for a request that was refused before (except unauthorized, resetting and
 -- forbidden), because a replay comes before these refusals. Internal.
-create or replace function pay.claim(p_requests json, p_found pay.admission[])
+-- p_payments: the rows of the requests, as pay.commit takes them. A request without a body is
+--             answered with the body of its payment.
+create or replace function pay.claim(
+  p_requests json, p_found pay.admission[], p_payments json default '[]'
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -96,11 +104,13 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.*
+    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
+      r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
     ) on r.n = f.n
+    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (

@@ -26,7 +26,10 @@ select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
   coalesce(sum(s.amount) filter (where s.account = 'chargebacks'), 0) as chargebacks,
   coalesce(sum(s.amount) filter (where s.account = 'in_transit'), 0) as in_transit,
-  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external
+  coalesce(sum(s.amount) filter (where s.account = 'external'), 0) as external,
+  coalesce(sum(s.amount) filter (where s.account = 'unapplied'), 0) as unapplied,
+  coalesce(sum(s.amount) filter (
+    where s.account = 'processor' and m.kind in ('fee', 'fee_reversal')), 0) as fees
 from pay.ledger_movements m
 cross join lateral (
   values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
@@ -73,15 +76,17 @@ from pay.payments p
 left join pay.subject_accounts s
   on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
 cross join lateral (
-  select coalesce(s.available, 0) as available, coalesce(s.processor, 0) as processor,
+  -- The provider takes its fees out of the available money.
+  select coalesce(s.available + s.fees, 0) as available,
+    coalesce(s.processor - s.fees + s.unapplied, 0) as processor,
     coalesce(s.chargebacks, 0) as chargebacks
 ) a
 cross join lateral (
   select
-    case when p.status in ('completed', 'partially_refunded')
-      then p.amount_minor - p.amount_refunded else 0 end as available,
-    case p.status when 'chargeback'
-      then p.amount_minor - p.amount_refunded else 0 end as chargebacks
+    case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+      then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
+      else 0 end as available,
+    p.amount_disputed as chargebacks
 ) must
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
@@ -113,18 +118,23 @@ comment on view pay.oracle_transfer_money is
 
 create or replace view pay.oracle_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
-  'refunds ' || coalesce(r.total, 0) || ', amount_refunded ' || p.amount_refunded || ' of '
-    || p.amount_minor as detail
+  'refunds ' || coalesce(r.completed, 0) || ' and pending ' || coalesce(r.pending, 0)
+    || ', amount_refunded ' || p.amount_refunded || ' and amount_refunding '
+    || p.amount_refunding || ' of ' || p.amount_minor - p.amount_released as detail
 from pay.payments p
 left join (
-  select environment_id, payment_id, sum(amount_minor) as total
+  select environment_id, payment_id,
+    sum(amount_minor) filter (where status = 'completed') as completed,
+    sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
 where (right(p.id, 26) >= (select pay.recent_suffix())
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (coalesce(r.total, 0) <> p.amount_refunded or p.amount_refunded > p.amount_minor);
+  and (coalesce(r.completed, 0) <> p.amount_refunded
+    or coalesce(r.pending, 0) <> p.amount_refunding
+    or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
 comment on view pay.oracle_refunds is
-  'R5: the refunds of a payment add up to its amount_refunded, which is at most its amount';
+  'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 -- The rows of one oracle, without retired environments, from which retention deletes rows table by
 -- table. Internal.

@@ -32,44 +32,67 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  select e.environment_id, e.subject_id, e.sequence, e.type,
-    lag(e.type) over (partition by e.environment_id, e.subject_id order by e.sequence) as before
-  from pay.events e
-  where e.sequence is not null
-    and (right(e.subject_id, 26) >= (select pay.recent_suffix())
-    or e.environment_id in (select v.id from pay.environments v where v.livemode))
-    and (e.subject_id like 'pay\_%' or e.subject_id like 'tr\_%')
+  -- Events of refunds stand between those of their payment, in any order.
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over (
+      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+    ) as before
+  from (
+    select v.environment_id, v.subject_id, v.sequence, v.type,
+      lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
+        as directly_before
+    from pay.events v
+    where v.sequence is not null
+      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      or v.environment_id in (select n.id from pay.environments n where n.livemode))
+      and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
+  ) e
 ) m
 -- Retention may have deleted earlier events of an old resource.
-where (m.before is not null or m.sequence = 1
+where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= (select pay.recent_suffix()))
-  and not exists (
-  select from (values
-    (null, '{payment.created,transfer.created}'::text[]),
-    ('payment.created', '{payment.requires_action,payment.processing,payment.completed,
-      payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.requires_action',
-      '{payment.completed,payment.declined,payment.failed,payment.cancelled}'),
-    ('payment.processing', '{payment.completed,payment.declined,payment.failed}'),
-    ('payment.completed', '{refund.completed,payment.chargeback,payment.failed}'),
-    ('payment.partially_refunded', '{refund.completed,payment.chargeback}'),
-    ('refund.completed', '{payment.partially_refunded,payment.refunded}'),
-    ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
-  ) as legal (before, types)
-  where legal.before is not distinct from m.before and m.type = any (legal.types)
-);
+  and case
+    when m.type like 'refund.%' then m.directly_before is null
+      or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
+        'payment.authorized', 'payment.declined', 'payment.cancelled')
+    when m.directly_before = 'refund.completed'
+      then m.type not in ('payment.partially_refunded', 'payment.refunded')
+    when m.before is null and m.sequence > 1
+      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+    when m.type in ('payment.partially_refunded', 'payment.refunded')
+      and m.before <> 'payment.chargeback' then true
+    else not exists (
+      select from (values
+        (null, '{payment.created,transfer.created}'::text[]),
+        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
+          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.requires_action,payment.authorized,payment.completed,
+          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
+        ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
+          payment.failed}'),
+        ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
+          payment.chargeback,payment.failed}'),
+        ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+      ) as legal (before, types)
+      where legal.before is not distinct from m.before and m.type = any (legal.types)
+    )
+  end;
 comment on view pay.oracle_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
 create or replace view pay.oracle_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
-  select environment_id, id, status, sequence, amount_minor, amount_refunded, currency, updated_at,
-    body, 'payment.' as kind
+  select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
+    amount_disputed, amount_released, currency, updated_at, body, 'payment.' as kind
   from pay.payments
   union all
-  select environment_id, id, status, sequence, amount_minor, null, currency, updated_at, body,
-    'transfer.'
+  select environment_id, id, status, sequence, amount_minor, null, null, null, null, currency,
+    updated_at, body, 'transfer.'
   from pay.transfers
 ) x
 left join pay.events e
@@ -78,6 +101,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
+      -- An event of a refund shows the refund, and not the payment.
+      when e.type like 'refund.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -92,6 +117,15 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
+    -- Bodies of release 1.0.0 lack these members.
+    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
+      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' in x.body) > 0
+      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' in x.body) > 0
+      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+      and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+        or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
 comment on view pay.oracle_bodies is
@@ -107,11 +141,12 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"payment_id":"' || r.payment_id || '",' in r.body) = 0
     or position('"amount_minor":' || r.amount_minor || ',' in r.body) = 0
     or position('"currency":"' || r.currency || '",' in r.body) = 0
+    or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
     or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.completed'
+        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );
@@ -159,13 +194,15 @@ where right(e.request, 24) <> '"idempotency_key":null}}'
     select from (
       select environment_id,
         request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
-        case when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
+        case when status = 102 then null
+          when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
       offset 0
     ) k
     where k.environment_id = e.environment_id and k.request = e.request
-      and k.subject_id = e.subject_id
+      -- A request that waits for a provider has no answer yet.
+      and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.oracle_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
@@ -193,11 +230,12 @@ from (
   offset 0
 ) k
 left join (
-  select environment_id, id, body from pay.payments
+  select environment_id, id, id as subject_id, body from pay.payments
   union all
-  select environment_id, id, body from pay.transfers
+  select environment_id, id, id, body from pay.transfers
   union all
-  select environment_id, id, body from pay.refunds
+  -- The events of a refund belong to its payment.
+  select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -212,8 +250,11 @@ where case
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
-    where e.environment_id = k.environment_id and e.subject_id = k.id
-      and position('"data":{"object":' || k.object || '}' in e.body) > 0
+    where e.environment_id = k.environment_id and e.subject_id = x.subject_id
+      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+        -- An event of a refund shows the refund, and not the payment.
+        or e.type like 'refund.%' and x.id = x.subject_id
+          and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
 comment on view pay.oracle_kept_answers is

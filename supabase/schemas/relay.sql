@@ -133,7 +133,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 3;
+  v_rest constant integer := 4;
 begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d

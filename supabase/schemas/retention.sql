@@ -2,7 +2,8 @@
 -- for long.
 --
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
--- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8).
+-- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
+--           live environment calls and facts of providers stay as long as its payments.
 -- At once:  environments that resets have retired.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
@@ -45,8 +46,8 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals',
-    'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
+    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -163,6 +164,7 @@ begin
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
+      ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked')
@@ -183,6 +185,16 @@ begin
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;
+  if not p_livemode then
+    delete from pay.provider_facts t
+    where t.ctid = any (array(
+      select o.ctid from pay.provider_facts o
+      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      order by o.received_at limit p_batch for update skip locked
+    ));
+    get diagnostics v_rows = row_count;
+    v_total := v_total + v_rows;
+  end if;
   return v_total;
 end
 $$;

@@ -29,7 +29,8 @@ end
 $$;
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 
--- The address and token of the relay. No row if no delivery is due or the relay is not configured.
+-- The address and token of the relay. No row if neither a delivery nor work with a provider is due,
+-- or if the relay is not configured.
 create or replace function pay.due_relay()
 returns table (url text, token text)
 language plpgsql volatile security definer
@@ -41,7 +42,7 @@ begin
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
       and (d.leased_until is null or d.leased_until <= now())
-  ) then
+  ) and not pay.provider_work_is_due() then
     return;
   end if;
   return query
@@ -84,8 +85,8 @@ end
 $$;
 grant execute on function pay.recent_wakes() to pay_operator;
 
--- The job: wakes the relay when a delivery is due. Runs as the role of the job, which may use
--- pg_net.
+-- The job: wakes the relay when a delivery or work with a provider is due. Runs as the role of the
+-- job, which may use pg_net.
 create or replace function pay.wake_relay()
 returns void
 language plpgsql volatile

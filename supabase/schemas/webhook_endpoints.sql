@@ -202,6 +202,8 @@ begin
     delete from pay.idempotency_keys k
     where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
+      -- Not a request with the same key that waits for a provider.
+      and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
       and k.created_at <= pay.server_time() - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t

@@ -273,6 +273,9 @@ Deno.test("deno task bench --quick measures every line and judges every target",
     ["create to arrival, 100/s", "–", false],
     ["create during a reset of 1000", 64, true],
     ["create beside a hostile reader of 5000", 64, true],
+    ["time added to a live create, provider of 0 ms", "–", false],
+    ["time added to a live create, provider of 300 ms", "–", false],
+    ["20 live creates at once, provider of 2000 ms", 20, false],
   ];
   const without_latency = /^webhooks|^create until|^create during/;
   for (const [name, connections, has_beside] of lines) {
@@ -293,6 +296,7 @@ Deno.test("deno task bench --quick measures every line and judges every target",
     "reset of 100000 payments",
     "creates elsewhere during it",
     "creates beside a hostile reader",
+    "connections held by 500 waiting live creates",
   ];
   if (has_pgbench && missing.length === 0) {
     assert.deepEqual(

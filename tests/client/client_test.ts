@@ -347,6 +347,23 @@ Deno.test("an id is encoded as one segment of the path", () =>
     );
   }));
 
+Deno.test("capture() and advanceRefund() send their bodies to their own paths", () =>
+  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.capture("pay_1", { amount: 400 });
+    await client.payments.capture("pay_1");
+    await client.sandbox.advanceRefund("re_1", { to: "failed" });
+    assert.deepEqual(
+      asked.map(({ method, path, body }) =>
+        `${method} ${path.replace("/functions/v1/", "")} ${body}`
+      ),
+      [
+        'POST api-v1-payments/v1/payments/pay_1/capture {"amount":400}',
+        "POST api-v1-payments/v1/payments/pay_1/capture {}",
+        'POST api-v1-sandbox/refunds/re_1/advance {"to":"failed"}',
+      ],
+    );
+  }));
+
 Deno.test("baseUrl may end with a slash", () =>
   withServer([json(200, PAYMENT)], async ({ base_url, asked }) => {
     const client = new PaymentsClient({ apiKey: API_KEY, baseUrl: `${base_url}/` });

@@ -15,6 +15,7 @@ import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
 import type * as refund from "../../shared/schema/refund.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
+import type { Complete } from "../../shared/schema/values.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
 
 /** One level of an intersection, as one object. */
@@ -39,6 +40,7 @@ type Public<S extends z.ZodType> = Omit<z.infer<S>, "secret">;
 Deno.test("client types of answers equal those of the schemas", () => {
   true satisfies Equal<client.Payment, z.infer<typeof payment.Payment>>;
   true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
+  true satisfies Equal<client.NextAction, payment.NextAction>;
   true satisfies Equal<client.PaymentStatus, payment.PaymentStatus>;
   true satisfies Equal<client.Refund, z.infer<typeof refund.Refund>>;
   true satisfies Equal<client.Transfer, z.infer<typeof transfer.Transfer>>;
@@ -72,8 +74,17 @@ Deno.test("client types of events equal those of the schemas, their objects by t
 
 Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<
-    Without<client.PaymentFields, "iban" | "wallet">,
-    Without<Taken<typeof payment.CreatePaymentBody, "iban" | "wallet">, "amount" | "amount_minor">
+    Without<client.PaymentFields, "card" | "iban" | "wallet">,
+    Without<
+      Taken<typeof payment.CreatePaymentBody, "card" | "iban" | "wallet">,
+      "amount" | "amount_minor"
+    >
+  >;
+  true satisfies Equal<client.PaymentFields["card"], client.CardInput | undefined>;
+  // The schema has the members of both kinds of card, all of them optional.
+  true satisfies Mutual<
+    Complete<client.CardNumberInput & client.CardTokenInput>,
+    Complete<z.input<typeof payment.CardInput>>
   >;
   true satisfies Equal<
     client.PaymentFields["iban"],
@@ -102,6 +113,8 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<client.CreateRefundInput, z.input<typeof refund.CreateRefundBody>>;
   true satisfies Equal<client.AdvanceInput, z.input<typeof payment.AdvancePaymentBody>>;
   true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticatePaymentBody>>;
+  true satisfies Equal<client.CapturePaymentInput, z.input<typeof payment.CapturePaymentBody>>;
+  true satisfies Equal<client.AdvanceRefundInput, z.input<typeof refund.AdvanceRefundBody>>;
   true satisfies Equal<client.AdvanceTransferInput, z.input<typeof transfer.AdvanceTransferBody>>;
   true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerWebhookBody>>;
   true satisfies Equal<

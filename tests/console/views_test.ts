@@ -121,6 +121,14 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   const failed = await make({ iban: "DE00 0000 0000 0000 0000 99" });
   const pending = await make({ outcome: "pending" });
   for (const outcome of ["declined", "refunded", "chargeback", "success"]) await make({ outcome });
+  const disputed = await make({ outcome: "success", description: "A lamp" });
+  await start.call("POST", `/api-v1-sandbox/payments/${disputed}/advance`, { to: "chargeback" });
+  const authorized = await make({
+    card: { token: "pm_card_visa" },
+    capture: "manual",
+    settlement: "manual",
+    return_url: "https://shop.example/orders/6735/return",
+  });
   await make({ wallet: "0x000000000000000000000000000000000000dEaD", currency: "USDC" });
 
   await view("payments", () => go("payments"), () => page.getByText("Chargeback").last().waitFor());
@@ -134,7 +142,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go("payments?status=processing"),
     () => page.getByText("No payment matches").waitFor(),
   );
-  for (const instrument of ["Test card", "IBAN", "Wallet", "Forced outcome"]) {
+  for (const instrument of ["Test card", "Card token", "IBAN", "Wallet", "Forced outcome"]) {
     await view(
       `create-${instrument.split(" ").at(-1)!.toLowerCase()}`,
       () => go("payments/new"),
@@ -191,6 +199,34 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go(`payments/${pending}`),
     () => button("Cancel payment").waitFor(),
   );
+  await view(
+    "payment-chargeback",
+    () => go(`payments/${disputed}`),
+    () => button("Win the dispute").waitFor(),
+  );
+  await view(
+    "payment-authorized",
+    () => go(`payments/${authorized}`),
+    () => button("Capture…").waitFor(),
+  );
+  await view(
+    "dialog-capture",
+    () => button("Capture…").click(),
+    () => dialog("Capture").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  await view("payment-refunds-pending", async () => {
+    const payment = `/api-v1-payments/v1/payments/${authorized}`;
+    await start.call("POST", `${payment}/capture`, { amount: 100_000 });
+    const [failing] = await Promise.all([1_000, 2_500].map(async (amount) => {
+      const { body } = await start.call("POST", `${payment}/refund`, {
+        amount,
+        reason: "requested_by_customer",
+      });
+      return (body as { id: string }).id;
+    }));
+    await start.call("POST", `/api-v1-sandbox/refunds/${failing}/advance`, { to: "failed" });
+  }, () => page.getByText("processing_failed").waitFor());
   await view(
     "payment-unknown",
     () => go("payments/pay_nothing"),

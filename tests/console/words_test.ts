@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { EventType } from "../../client/mod.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../console/session.ts";
-import { eventTitle, eventTone, toneOf } from "../../console/words.ts";
+import { advanceText, eventTitle, eventTone, toneOf } from "../../console/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 
@@ -11,10 +11,13 @@ const EVENTS: [type: EventType, title: string, tone: string][] = [
   ["payment.created", "Payment created", "neutral"],
   ["payment.requires_action", "Authentication required", "warn"],
   ["payment.processing", "Processing", "neutral"],
+  ["payment.authorized", "Payment authorized", "warn"],
   ["payment.completed", "Payment completed", "good"],
   ["payment.refunded", "Fully refunded", "neutral"],
   ["payment.chargeback", "Disputed by the payer", "bad"],
+  ["refund.created", "Refund created", "neutral"],
   ["refund.completed", "Refund completed", "good"],
+  ["refund.failed", "Refund failed", "bad"],
   ["transfer.failed", "Transfer failed", "bad"],
   ["webhook_endpoint.disabled", "Webhook endpoint disabled", "bad"],
   ["ping", "Ping", "neutral"],
@@ -26,8 +29,21 @@ for (const [type, title, tone] of EVENTS) {
   });
 }
 
+Deno.test("eventTitle() after a chargeback: a won dispute, with either status", () => {
+  for (const type of ["payment.completed", "payment.partially_refunded"] as const) {
+    assert.equal(eventTitle(type, "payment.chargeback"), "Dispute won");
+    assert.notEqual(eventTitle(type, "payment.created"), "Dispute won");
+  }
+});
+
+Deno.test("advanceText() depends on the status before", () => {
+  assert.equal(advanceText("pending", "completed"), "The money has arrived");
+  assert.equal(advanceText("authorized", "completed"), "The whole amount is captured");
+  assert.equal(advanceText("chargeback", "completed"), "The merchant wins the dispute");
+});
+
 Deno.test("eventTitle() is different for every event type", () => {
-  assert.equal(new Set(EVENT_TYPES.map(eventTitle)).size, EVENT_TYPES.length);
+  assert.equal(new Set(EVENT_TYPES.map((type) => eventTitle(type))).size, EVENT_TYPES.length);
 });
 
 Deno.test("toneOf() a status of a newer service: off", () => {

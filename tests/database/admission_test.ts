@@ -38,8 +38,8 @@ const TRIGGER = JSON.stringify({ endpoint_id: "whe_1", leased_until: "2100-01-01
 
 const CALLS: Record<string, EntryCall> = {
   commit: {
-    text:
-      `pay.commit($1, '[]', '[{"n":2,"currency":"EUR","amount_minor":1}]', '[]', '[]', '[]', 1)`,
+    text: `pay.commit($1, '[]', '[{"n":2,"currency":"EUR","amount_minor":1}]', '[]', '[]', '[]',
+      '[]', 1)`,
     fields: ({ payment }) => ({
       ...WRITTEN,
       expects_id: payment.id,

@@ -18,20 +18,21 @@ import {
 } from "../support/database/commit_list.ts";
 
 const CREATED = "1 0 1 2";
-const REFUNDED = "1 1 1 2";
+const REFUNDED = "1 1 1 3";
 const NOTHING = "0 0 0 0";
 
 type Expected = [outcome: string, stored: string][];
-type Case = (service: TestService, sql: postgres.Sql) => Promise<[Asked[], Expected]>;
+type List = [Asked[], Expected];
+type Case = (service: TestService, sql: postgres.Sql) => List | Promise<List>;
 
 /** A case of one failing change between two valid ones. */
 function between(outcome: string, make: (service: TestService) => Promise<Partial<Asked>>): Case {
   return async (service) => {
     const key = service.key.text;
-    const good = async () => ({ change: await created(), key });
-    const odd = { ...await good(), ...await make(service) };
+    const good = () => ({ change: created(), key });
+    const odd = { ...good(), ...await make(service) };
     return [
-      [await good(), odd, await good()],
+      [good(), odd, good()],
       [["committed", CREATED], [outcome, NOTHING], ["committed", CREATED]],
     ];
   };
@@ -98,34 +99,34 @@ const CASES: [name: string, run: Case][] = [
     const { key, other } = service;
     return [
       [
-        { change: await created(), key: other.text },
+        { change: created(), key: other.text },
         { change: refunded(await paid(service, other.text)), key: key.text },
-        { change: await created(), key: key.text },
+        { change: created(), key: key.text },
       ],
       [["committed", CREATED], ["stale", NOTHING], ["committed", CREATED]],
     ];
   }],
-  ["twins", async ({ key }) => {
+  ["twins", ({ key }) => {
     const asked = { key: key.text, idempotency_key: "twins" };
     return [
-      [{ ...asked, change: await created() }, { ...asked, change: await created() }],
+      [{ ...asked, change: created() }, { ...asked, change: created() }],
       [["committed", CREATED], ["replay", NOTHING]],
     ];
   }],
-  ["an idempotency key with two fingerprints", async ({ key }) => {
+  ["an idempotency key with two fingerprints", ({ key }) => {
     const asked = { key: key.text, idempotency_key: "two" };
     return [
       [
-        { ...asked, change: await created() },
-        { ...asked, change: await created(), fingerprint: "b" },
+        { ...asked, change: created() },
+        { ...asked, change: created(), fingerprint: "b" },
       ],
       [["committed", CREATED], ["conflict", NOTHING]],
     ];
   }],
-  ["one idempotency key under two keys", async ({ key, other }) => [
+  ["one idempotency key under two keys", ({ key, other }) => [
     [
-      { change: await created(), key: key.text, idempotency_key: "shared" },
-      { change: await created(), key: other.text, idempotency_key: "shared", fingerprint: "b" },
+      { change: created(), key: key.text, idempotency_key: "shared" },
+      { change: created(), key: other.text, idempotency_key: "shared", fingerprint: "b" },
     ],
     [["committed", CREATED], ["committed", CREATED]],
   ]],
@@ -142,7 +143,7 @@ const CASES: [name: string, run: Case][] = [
     return [
       [
         { change: refunded(await paid(service)), key: key.text },
-        { change: await created(), key: key.text },
+        { change: created(), key: key.text },
         { change: refunded(await paid(service, other.text)), key: other.text },
       ],
       [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
@@ -151,19 +152,19 @@ const CASES: [name: string, run: Case][] = [
   ["a stored answer of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "old" };
     await setClock(NOW - DAY);
-    await commit(sql, [{ ...asked, change: await created() }]);
+    await commit(sql, [{ ...asked, change: created() }]);
     await setClock(NOW);
     return [
-      [{ ...asked, change: await created() }, { change: await created(), key: key.text }],
+      [{ ...asked, change: created() }, { change: created(), key: key.text }],
       [["expired", NOTHING], ["committed", CREATED]],
     ];
   }],
   ["an answer of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
     const asked = { key: key.text, idempotency_key: "not yet old" };
     await setClock(NOW - DAY + 1);
-    await commit(sql, [{ ...asked, change: await created() }]);
+    await commit(sql, [{ ...asked, change: created() }]);
     await setClock(NOW);
-    return [[{ ...asked, change: await created() }], [["replay", NOTHING]]];
+    return [[{ ...asked, change: created() }], [["replay", NOTHING]]];
   }],
 ];
 

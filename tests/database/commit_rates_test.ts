@@ -17,15 +17,15 @@ const LATER = NOW + 60_000;
 Deno.test("pay.commit() at the rate limit", async (t) => {
   const service = await startService();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const asked = async (idempotency_key: string, at_ms = LATER): Promise<Asked> => ({
-    change: await created(),
+  const asked = (idempotency_key: string, at_ms = LATER): Asked => ({
+    change: created(),
     key: service.key.text,
     rate_limits: RATE_LIMITS,
     idempotency_key,
     at_ms,
   });
   const list = (from: number, to: number, at_ms?: number) =>
-    Promise.all(Array.from({ length: to - from }, (_, i) => asked(`key ${from + i}`, at_ms)));
+    Array.from({ length: to - from }, (_, i) => asked(`key ${from + i}`, at_ms));
   const outcomes = async (asks: readonly Asked[]) =>
     (await commit(functions, asks)).map(({ outcome, remaining }) => `${outcome} ${remaining}`);
   const used = async () => {
@@ -36,12 +36,12 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
   try {
     await t.step("each request of a list counts once", async () => {
       const told = Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`);
-      assert.deepEqual(await outcomes(await list(0, LIMIT, NOW)), told);
+      assert.deepEqual(await outcomes(list(0, LIMIT, NOW)), told);
       assert.equal(await used(), LIMIT);
     });
     await t.step("replays leave the whole limit to the other requests", async () => {
-      const replays = await list(0, LIMIT);
-      const others = await list(LIMIT, 2 * LIMIT + 1);
+      const replays = list(0, LIMIT);
+      const others = list(LIMIT, 2 * LIMIT + 1);
       const told = await outcomes([...replays, ...others]);
       assert.deepEqual(told, [
         ...replays.map(() => `replay ${LIMIT}`),
@@ -56,7 +56,7 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
       assert.equal(kept.count, 0);
     });
     await t.step("replays succeed at an exhausted limit", async () => {
-      const told = await outcomes([...await list(0, 2), ...await list(2 * LIMIT, 2 * LIMIT + 1)]);
+      const told = await outcomes([...list(0, 2), ...list(2 * LIMIT, 2 * LIMIT + 1)]);
       assert.deepEqual(told, ["replay 0", "replay 0", "rate_limited 0"]);
       assert.equal(await used(), LIMIT);
     });

@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
 import { decideTransfer } from "../../shared/domain/transfers/create_transfer.ts";
-import { sandboxProvider } from "../../shared/domain/providers/sandbox_provider.ts";
 import { startService } from "../support/service/service.ts";
 import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
 
@@ -43,8 +42,8 @@ Deno.test("pay.commit() of transfers", async (t) => {
         const key = (await service.issueKey(await emptySandbox(service.sql))).text;
         await service.make({ amount_minor: 100, outcome: "success" }, { key });
         for (const list of lists) {
-          const asked = await Promise.all(
-            list.map(([amount, idempotency_key]) => transferred(key, amount, idempotency_key)),
+          const asked = list.map(([amount, idempotency_key]) =>
+            transferred(key, amount, idempotency_key)
           );
           const rows = await commit(functions, asked);
           assert.deepEqual(rows.map(({ outcome }) => outcome), list.map(([, , told]) => told));
@@ -69,9 +68,9 @@ async function emptySandbox(sql: postgres.Sql): Promise<string> {
 }
 
 /** A new transfer. The fingerprint of its key depends on its amount. */
-async function transferred(key: string, amount: number, name: string | null): Promise<Asked> {
+function transferred(key: string, amount: number, name: string | null): Asked {
   const mint = idMint(NOW);
-  const change = await decideTransfer(
+  const change = decideTransfer(
     {
       amount,
       currency: "EUR",
@@ -86,7 +85,6 @@ async function transferred(key: string, amount: number, name: string | null): Pr
       random: systemRandom,
       request_id: mint("req_"),
     },
-    sandboxProvider,
   );
   const keyed = name !== null && { idempotency_key: name, fingerprint: (amount % 16).toString(16) };
   return { change, key, scope: "transfers:write", ...keyed };

@@ -12,8 +12,58 @@ import { insertRow, sampleRow, startTenants, type Tenants } from "../support/ser
 const ELSEWHERE = "env_00000000000000000000000000";
 const mint = idMint(Date.now());
 
+/** The amounts of a payment of which no money was moved. */
+const NO_MONEY = {
+  amount_minor: 1000,
+  amount_released: 0,
+  amount_refunded: 0,
+  amount_refunding: 0,
+  amount_disputed: 0,
+};
+const COMPLETED = { id: "p7", status: "completed", ...NO_MONEY };
+
+/** Statuses with amounts that they do not allow, for a payment of 1000. */
+const MONEY: [status: string, amounts: Partial<typeof NO_MONEY>][] = [
+  ["completed", { amount_disputed: 1 }],
+  ["completed", { amount_refunded: 1 }],
+  ["partially_refunded", {}],
+  ["partially_refunded", { amount_refunded: 1000 }],
+  ["partially_refunded", { amount_refunded: 400, amount_released: 600 }],
+  ["partially_refunded", { amount_refunded: 1, amount_disputed: 1 }],
+  ["refunded", { amount_refunded: 999 }],
+  ["refunded", { amount_refunded: 399, amount_released: 600 }],
+  ["refunded", { amount_refunded: 1000, amount_disputed: 1 }],
+  ["chargeback", {}],
+  ["chargeback", { amount_disputed: 1, amount_refunded: 1000 }],
+  ["failed", { amount_refunded: 1000 }],
+  ["failed", { amount_refunding: 1 }],
+  ["failed", { amount_disputed: 1 }],
+  ...["pending", "requires_action", "processing", "authorized", "declined", "cancelled"].flatMap((
+    status,
+  ): [string, Partial<typeof NO_MONEY>][] => [
+    [status, { amount_refunded: 1 }],
+    [status, { amount_refunding: 1 }],
+    [status, { amount_disputed: 1 }],
+  ]),
+];
+
+/** Statuses with amounts that they allow, for a payment of 1000. */
+const RIGHT_MONEY: typeof MONEY = [
+  ["completed", { amount_refunding: 1000 }],
+  ["completed", { amount_released: 999, amount_refunding: 1 }],
+  ["partially_refunded", { amount_refunded: 399, amount_released: 600 }],
+  ["partially_refunded", { amount_refunded: 1, amount_refunding: 999 }],
+  ["refunded", { amount_refunded: 400, amount_released: 600 }],
+  ["chargeback", { amount_disputed: 1000 }],
+  ["chargeback", { amount_disputed: 300, amount_refunded: 400, amount_refunding: 300 }],
+  ["failed", { amount_refunded: 999 }],
+  ["authorized", {}],
+];
+
+type Violation = [constraint: string, table: string, patch: Record<string, unknown>];
+
 /** Changes of a valid row, each of which violates one constraint. */
-const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unknown>][] = [
+const VIOLATIONS: Violation[] = [
   ["environments_pkey", "environments", { account: "x" }],
   ["environments_id_livemode_key", "environments", {}],
   ["environments_id_form", "environments", { id: "env_short", public_id: "x", account: "x" }],
@@ -44,16 +94,32 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
   ["payments_pkey", "payments", {}],
   ["payments_status_known", "payments", { id: "p1", status: "paid", amount_refunded: 0 }],
   ["payments_amount_minor_in_range", "payments", { id: "p2", amount_minor: 1e12 }],
-  ["payments_amount_refunded_in_range", "payments", {
-    id: "p3",
-    status: "other",
-    amount_refunded: -1,
+  // These constraints are checked in the order of their names.
+  ...MONEY.map(([status, amounts]): Violation => [
+    "payments_money_agrees_with_status",
+    "payments",
+    { id: "p4", status, ...NO_MONEY, ...amounts },
+  ]),
+  ["payments_refunds_in_range", "payments", { ...COMPLETED, amount_refunding: -1 }],
+  ["payments_refunds_in_range", "payments", { ...COMPLETED, amount_refunding: 1001 }],
+  ["payments_refunds_in_range", "payments", {
+    ...COMPLETED,
+    amount_released: 600,
+    amount_refunding: 401,
   }],
-  ["payments_refunded_agrees_with_status", "payments", { id: "p4", amount_refunded: 0 }],
+  ["payments_refunds_in_range", "payments", {
+    ...COMPLETED,
+    status: "partially_refunded",
+    amount_refunded: 400,
+    amount_refunding: 601,
+  }],
+  ["payments_released_in_range", "payments", { ...COMPLETED, amount_released: -1 }],
+  ["payments_released_in_range", "payments", { ...COMPLETED, amount_released: 1000 }],
   ["payments_method_kind_known", "payments", { id: "p5", method_kind: "cash" }],
   ["payments_sequence_positive", "payments", { id: "p6", sequence: 0 }],
   ["refunds_pkey", "refunds", {}],
   ["refunds_amount_minor_positive", "refunds", { id: "r1", amount_minor: 0 }],
+  ["refunds_status_known", "refunds", { id: "r2", status: "sent" }],
   ["events_pkey", "events", { sequence: 99 }],
   ["events_subject_sequence_key", "events", { id: "e1" }],
   ["events_sequence_positive", "events", { id: "e2", sequence: 0 }],
@@ -96,6 +162,62 @@ const VIOLATIONS: [constraint: string, table: string, patch: Record<string, unkn
     id: "d3",
     leased_until: "2026-01-01T00:00:00Z",
   }],
+  ["provider_accounts_pkey", "provider_accounts", {}],
+  ["provider_accounts_connector_known", "provider_accounts", { id: "a1", connector: "other" }],
+  ["provider_accounts_secret_name_form", "provider_accounts", { id: "a2", secret_name: "HOME" }],
+  ["provider_accounts_notification_secret_names_form", "provider_accounts", {
+    id: "a3",
+    notification_secret_names: ["RELAY_TOKEN"],
+  }],
+  ["provider_accounts_notification_secret_names_form", "provider_accounts", {
+    id: "a4",
+    notification_secret_names: ["PROVIDER_A", "PROVIDER_B", "PROVIDER_C"],
+  }],
+  ["provider_accounts_status_known", "provider_accounts", { id: "a5", status: "paused" }],
+  ["provider_accounts_disabled_has_time", "provider_accounts", { id: "a6", status: "disabled" }],
+  ["provider_methods_pkey", "provider_methods", {}],
+  ["provider_methods_kind_known", "provider_methods", { method_kind: "cash" }],
+  ["provider_methods_account_fkey", "provider_methods", {
+    method_kind: "sepa",
+    account_id: "none",
+  }],
+  ["provider_calls_pkey", "provider_calls", { subject_id: "pay_2" }],
+  ["provider_calls_exclusive", "provider_calls", { id: "c1", op: "cancel" }],
+  ["provider_calls_op_known", "provider_calls", { id: "c2", op: "gift" }],
+  ["provider_calls_refund_has_id", "provider_calls", { id: "c3", op: "refund" }],
+  ["provider_calls_amount_minor_positive", "provider_calls", { id: "c4", amount_minor: 0 }],
+  ["provider_calls_state_known", "provider_calls", {
+    id: "c5",
+    state: "lost",
+    next_attempt_at: null,
+  }],
+  ["provider_calls_pending_has_next", "provider_calls", { id: "c6", next_attempt_at: null }],
+  ["provider_calls_pending_has_next", "provider_calls", {
+    id: "c7",
+    state: "operator",
+    next_attempt_at: null,
+    leased_until: "2026-01-01T00:00:00Z",
+  }],
+  ["provider_calls_settled_has_time", "provider_calls", {
+    id: "c8",
+    state: "settled",
+    next_attempt_at: null,
+  }],
+  ["provider_facts_pkey", "provider_facts", {}],
+  ["provider_facts_outcome_known", "provider_facts", {
+    reference: "f1",
+    outcome: "lost",
+    handled_at: "2026-01-01T00:00:00Z",
+  }],
+  ["provider_facts_handled_has_time", "provider_facts", { reference: "f2", outcome: "ignored" }],
+  ["provider_facts_finding_has_text", "provider_facts", {
+    reference: "f3",
+    outcome: "finding",
+    handled_at: "2026-01-01T00:00:00Z",
+  }],
+  ["provider_facts_booked_when_applied", "provider_facts", { reference: "f4", booked_minor: 1 }],
+  ["provider_cursors_pkey", "provider_cursors", {}],
+  ["provider_totals_pkey", "provider_totals", {}],
   ["oracle_findings_pkey", "oracle_findings", {}],
   ["settings_pkey", "settings", {}],
   ["relay_wakes_pkey", "relay_wakes", {}],
@@ -107,7 +229,7 @@ Deno.test("constraints of the tables in pay", async (t) => {
   const { sql } = tenants.service;
   try {
     for (const [constraint, table, patch] of VIOLATIONS) {
-      await t.step(`${constraint} refuses a violating row`, async () => {
+      await t.step(`${constraint} refuses ${JSON.stringify(patch).slice(0, 80)}`, async () => {
         const row = await sampleRow(sql, table, tenants.environments.own);
         await assert.rejects(
           insertRow(sql, table, { ...row, ...patch }),
@@ -116,6 +238,13 @@ Deno.test("constraints of the tables in pay", async (t) => {
             return true;
           },
         );
+      });
+    }
+    for (const [status, amounts] of RIGHT_MONEY) {
+      await t.step(`${status} with ${JSON.stringify(amounts)} is accepted`, async () => {
+        const row = await sampleRow(sql, "payments", tenants.environments.own);
+        const id = mint("pay_");
+        await insertRow(sql, "payments", { ...row, id, status, ...NO_MONEY, ...amounts });
       });
     }
     await t.step("VIOLATIONS has every constraint and unique index", async () => {

@@ -60,6 +60,9 @@ Deno.test("pay.health shows", async (t) => {
         failed_cron_runs: null,
         last_relay_status: null,
         failed_relay_wakes_last_hour: null,
+        unsettled_calls: "0",
+        oldest_unsettled_call_seconds: 0,
+        unmatched_facts: "0",
       });
     });
     await t.step("a due delivery, and for how long it has been due", async () => {
@@ -83,6 +86,29 @@ Deno.test("pay.health shows", async (t) => {
       const failed = { failed_deliveries_last_hour: "1" };
       await changes(delivery("failed", Date.now() - 0.9 * HOUR_MS, "null"), failed);
       await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
+    });
+    await t.step("calls without a result, and the age of the oldest", async () => {
+      const call = (id: string, state: string, age: string, account_id = "pac_1") =>
+        `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+           amount_minor, currency, request, state, attempts, created_at, next_attempt_at,
+           settled_at, may_repeat, api_key_id, request_id, decline_is_error)
+         values ('${environment_id}', '${id}', '${account_id}', 'stripe', 'authorize', '${id}', 1, 'EUR',
+           '{}', '${state}', 1, now() - interval '${age}',
+           ${state === "pending" ? "now()" : "null"}, ${state === "settled" ? "now()" : "null"},
+           true, 'key_1', 'req_1', true);`;
+      await changes(
+        call("pc_1", "pending", "60 s") + call("pc_2", "operator", "90 s") +
+          call("pc_3", "settled", "900 s") + call("pc_4", "pending", "900 s", "sandbox"),
+        { unsettled_calls: "2", oldest_unsettled_call_seconds: 90 },
+      );
+    });
+    await t.step("facts that match nothing", async () => {
+      const fact = (reference: string, outcome: string) =>
+        `insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+           amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
+         values ('${environment_id}', 'pac_1', '${reference}', 'authorize', 'succeeded', 1, 'EUR',
+           now(), now(), '{}', '${outcome}', now());`;
+      await changes(fact("a", "unmatched") + fact("b", "ignored"), { unmatched_facts: "1" });
     });
     await t.step("the findings of the books' check, after its first run", async () => {
       await sql`select pay.note_findings()`;

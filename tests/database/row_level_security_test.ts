@@ -23,7 +23,7 @@ const CLOSED: Sight = {
 /** Tables whose rows cannot be changed. */
 const APPEND_ONLY = new Set(["ledger_movements"]);
 /** Rows that others refer to cannot be deleted: foreign_key_violation. */
-const REFERRED_TO = new Set(["environments", "api_keys"]);
+const REFERRED_TO = new Set(["environments", "api_keys", "provider_accounts"]);
 
 Deno.test("row-level security", async (t) => {
   const tenants = await startTenants();

@@ -10,10 +10,15 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { nextStatuses } from "../../shared/domain/payments/lifecycle.ts";
+import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
-import { OUTCOMES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import {
+  CAPTURE_METHODS,
+  METHOD_KINDS,
+  OUTCOMES,
+  PAYMENT_STATUSES,
+} from "../../shared/core/vocabulary.ts";
 import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
 import {
   codeTexts,
@@ -163,11 +168,8 @@ Deno.test("docs/contract.md has every move of a payment and no other", () => {
     const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
     return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
   }).filter(([from, to]) => from !== to).map(String);
-  const standing = { amount_minor: 1000, amount_refunded: 0 };
-  const moves = PAYMENT_STATUSES.flatMap((status) =>
-    (["card", "sepa", "swift", "stablecoin"] as const).flatMap((method_kind) =>
-      nextStatuses({ ...standing, status, method_kind }).map((next) => `${status},${next}`)
-    )
+  const moves = standings().flatMap((standing) =>
+    nextStatuses(standing).map((next) => `${standing.status},${next}`)
   );
   assert.deepEqual([...new Set(shown)].sort(), [...new Set(moves)].sort());
 });
@@ -199,6 +201,20 @@ Deno.test("docs/operations.md explains every setting of the code and no other", 
   for (const name of SET_BY_OTHERS) read.delete(name);
   assert.deepEqual(shown.sort(), [...read].sort());
 });
+
+/** The standings of captured payments of 1000 in every status, with and without a refund of 400. */
+function* standings(): Generator<Standing> {
+  for (const status of PAYMENT_STATUSES) {
+    for (const method_kind of METHOD_KINDS) {
+      for (const capture of CAPTURE_METHODS) {
+        for (const amount_refunded of [0, 400]) {
+          const amounts = { amount_captured: 1000, amount_refunded, amount_refunding: 0 };
+          yield { status, method_kind, capture, ...amounts };
+        }
+      }
+    }
+  }
+}
 
 /** The texts of all TypeScript files in a folder and its subfolders. */
 async function* sources(folder: URL): AsyncGenerator<string> {

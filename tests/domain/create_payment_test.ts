@@ -1,94 +1,274 @@
 /**
- * The decision of a create: rows, events, movements and answer for every authorization of a
- * provider.
+ * The decision of a create with a test key: rows, events, movements, calls and answer for every
+ * result of the sandbox's provider.
  */
 
 import assert from "node:assert/strict";
 import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
-import type { Authorization, Provider } from "../../shared/domain/providers/provider.ts";
+import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { BASE_URL, NOW, requestContext, summaryOf } from "../support/domain/decided_change.ts";
+import {
+  BASE_URL,
+  NOW,
+  NOW_MS,
+  refusalOf,
+  requestContext,
+  summaryOf,
+} from "../support/domain/decided_change.ts";
 
 const CAPTURE = "capture processor>available 1000";
+const DAY_MS = 86_400_000;
+const LATE = "authorize after 2000 ms";
+const EXPIRY = `expire after ${7 * DAY_MS} ms`;
 
-/** The authorization of a provider, and the result. */
-const ANSWERS: [Authorization, http: number, status: string, events: string, ledger: string[]][] = [
-  [{ result: "completed" }, 201, "completed", "created completed", [CAPTURE]],
-  [{ result: "pending" }, 201, "pending", "created", []],
-  [{ result: "requires_action" }, 201, "requires_action", "created requires_action", []],
-  [{ result: "declined", code: "aml_blocked" }, 402, "declined", "created declined", []],
+const card = (number: string) => ({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
+const APPROVED = card("4242424242424242");
+const DECLINED = card("4000000000000002");
+const SECURE = card("4000002500003155");
+const SLOW = card("4000000000000119");
+const WALLET = "0x000000000000000000000000000000000000dEaD";
+
+/** A part of the body, and the result. */
+const RESULTS: [
+  name: string,
+  body: Record<string, unknown>,
+  http: number,
+  status: string,
+  events: string,
+  ledger: string[],
+  calls: string[],
+][] = [
+  ["no instrument", {}, 201, "pending", "created", [], []],
+  ["outcome success", { outcome: "success" }, 201, "completed", "created completed", [CAPTURE], []],
+  ["outcome pending", { outcome: "pending" }, 201, "pending", "created", [], []],
   [
-    { result: "failed", code: "bank_return", return_code: "R01" },
+    "outcome refunded",
+    { outcome: "refunded" },
+    201,
+    "refunded",
+    "created completed refund.created refund.completed refunded",
+    [CAPTURE, "refund available>processor 1000"],
+    [],
+  ],
+  [
+    "outcome chargeback",
+    { outcome: "chargeback" },
+    201,
+    "chargeback",
+    "created completed chargeback",
+    [
+      CAPTURE,
+      "chargeback available>chargebacks 1000",
+    ],
+    [],
+  ],
+  ["an approved card", { card: APPROVED }, 201, "completed", "created completed", [CAPTURE], []],
+  ["3-D Secure", { card: SECURE }, 201, "requires_action", "created requires_action", [], []],
+  ["a declined card", { card: DECLINED }, 402, "declined", "created declined", [], []],
+  [
+    "a bank return",
+    { iban: "DE00000000000000000099" },
     201,
     "failed",
     "created failed",
     [],
+    [],
   ],
-  [{ result: "failed", code: "onchain_reverted" }, 201, "failed", "created failed", []],
-  [{ result: "refunded" }, 201, "refunded", "created completed refund.completed refunded", [
-    CAPTURE,
-    "refund available>processor 1000",
-  ]],
-  [{ result: "chargeback" }, 201, "chargeback", "created completed chargeback", [
-    CAPTURE,
-    "chargeback available>chargebacks 1000",
-  ]],
+  [
+    "a reverted transaction",
+    { wallet: "0x0000000000000000000000000000000000000BAD" },
+    201,
+    "failed",
+    "created failed",
+    [],
+    [],
+  ],
+  ["a late answer", { card: SLOW }, 201, "processing", "created processing", [], [LATE]],
+  [
+    "a late answer with manual settlement",
+    { card: SLOW, settlement: "manual" },
+    201,
+    "processing",
+    "created processing",
+    [],
+    [],
+  ],
+  [
+    "an approved card with manual settlement",
+    { card: APPROVED, settlement: "manual" },
+    201,
+    "completed",
+    "created completed",
+    [CAPTURE],
+    [],
+  ],
+  [
+    "a bank with manual settlement",
+    { iban: "DE89370400440532013000", settlement: "manual" },
+    201,
+    "pending",
+    "created",
+    [],
+    [],
+  ],
+  [
+    "an approved card with manual capture",
+    { card: APPROVED, capture: "manual" },
+    201,
+    "authorized",
+    "created authorized",
+    [],
+    [EXPIRY],
+  ],
+  [
+    "outcome success with manual capture",
+    { outcome: "success", capture: "manual" },
+    201,
+    "authorized",
+    "created authorized",
+    [],
+    [EXPIRY],
+  ],
+  [
+    "outcome pending with manual capture",
+    { outcome: "pending", capture: "manual" },
+    201,
+    "pending",
+    "created",
+    [],
+    [],
+  ],
+  [
+    "3-D Secure with manual capture",
+    { card: SECURE, capture: "manual" },
+    201,
+    "requires_action",
+    "created requires_action",
+    [],
+    [],
+  ],
+  [
+    "a declined card with manual capture",
+    { card: DECLINED, capture: "manual" },
+    402,
+    "declined",
+    "created declined",
+    [],
+    [],
+  ],
+  [
+    "a late answer with manual capture",
+    { card: SLOW, capture: "manual" },
+    201,
+    "processing",
+    "created processing",
+    [],
+    [LATE],
+  ],
 ];
 
-function decide(authorization: Authorization, body: Record<string, unknown> = {}, is_error = true) {
-  const provider: Provider = {
-    authorize: () => Promise.resolve(authorization),
-    cancel: () => assert.fail("not asked to cancel"),
-    refund: () => assert.fail("not asked to refund"),
-    transfer: () => assert.fail("not asked to transfer"),
-  };
+function decide(body: Record<string, unknown>, is_error = true, livemode = false) {
   return decideCreate(
     CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),
-    { ...requestContext(), provider, base_url: BASE_URL, decline_is_error: is_error },
+    { ...requestContext(livemode), base_url: BASE_URL, decline_is_error: is_error },
   );
 }
 
-for (const [authorization, http, status, events, ledger] of ANSWERS) {
-  Deno.test(`decideCreate() ${JSON.stringify(authorization)} → ${http} ${status}`, async () => {
-    const change = await decide(authorization, { reference: "order 7" });
+for (const [name, body, http, status, events, ledger, calls] of RESULTS) {
+  Deno.test(`decideCreate() ${name} → ${http} ${status}`, () => {
+    const change = decide({ ...body, reference: "order 7" });
     const summary = summaryOf(change);
     const names = events.split(" ").map((name) => name.includes(".") ? name : `payment.${name}`);
     assert.deepEqual(summary.events, names.map((name, i) => `${i + 1} ${name}`));
     assert.deepEqual(summary.ledger, ledger);
-    assert.deepEqual(summary.refunds, status === "refunded" ? [1000] : []);
+    assert.deepEqual(summary.refunds, status === "refunded" ? ["completed 1000"] : []);
+    assert.deepEqual(change.calls.map(({ op, delay_ms }) => `${op} after ${delay_ms} ms`), calls);
+    for (const { subject_id, amount_minor, lease_ms } of change.calls) {
+      assert.deepEqual([subject_id, amount_minor, lease_ms], [change.payment!.id, 1000, 0]);
+    }
     assert.equal(change.expects, null);
     assert.equal(change.answer.status, http);
 
-    const row = change.payment!;
-    const shown = JSON.parse(row.body);
+    const { body: stored, amount_released, ...row } = change.payment!;
+    const shown = JSON.parse(stored);
     assert.equal(shown.status, status);
     for (const [column, value] of Object.entries(row)) {
-      if (column !== "body") assert.deepEqual(shown[column], value, column);
+      assert.deepEqual(shown[column], value, column);
     }
+    assert.equal(amount_released, 0);
+    assert.equal(shown.amount_captured, ledger.includes(CAPTURE) ? 1000 : 0);
+    assert.equal(shown.amount_disputed, status === "chargeback" ? 1000 : 0);
     assert.deepEqual([row.sequence, row.created_at], [names.length, NOW]);
-    assert.ok(change.events.at(-1)!.body.includes(`"data":{"object":${row.body}}`));
+    assert.ok(change.events.at(-1)!.body.includes(`"data":{"object":${stored}}`));
     const answered = JSON.parse(change.answer.body);
     assert.deepEqual(http === 402 ? answered.error.payment : answered, shown);
   });
 }
 
-Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", async () => {
-  const authorization = { result: "declined", code: "payment_declined" } as const;
-  const change = await decide(authorization, {}, false);
+Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", () => {
+  const change = decide({ card: DECLINED }, false);
   assert.deepEqual([change.answer.status, change.answer.body], [201, change.payment!.body]);
 });
 
-Deno.test("decideCreate() adds a transaction hash only to a wallet", async () => {
-  const tx_hash = "0x" + "ab".repeat(32);
-  const wallet = "0x000000000000000000000000000000000000dEaD";
-  const by_wallet = await decide({ result: "completed", tx_hash }, { wallet });
-  assert.equal(JSON.parse(by_wallet.payment!.body).method.wallet.tx_hash, tx_hash);
-  const without = await decide({ result: "completed", tx_hash });
+Deno.test("decideCreate() stores the members of the request, or their defaults", () => {
+  const shown = (body: Record<string, unknown>) => {
+    const { capture, capture_before, settlement, return_url, amount_received } = JSON.parse(
+      decide(body).payment!.body,
+    );
+    return { capture, capture_before, settlement, return_url, amount_received };
+  };
+  assert.deepEqual(shown({}), {
+    capture: "automatic",
+    capture_before: null,
+    settlement: "instant",
+    return_url: null,
+    amount_received: null,
+  });
+  const return_url = "http://localhost:3000/back";
+  assert.deepEqual(
+    shown({ card: APPROVED, capture: "manual", settlement: "manual", return_url }),
+    {
+      capture: "manual",
+      capture_before: new Date(NOW_MS + 7 * DAY_MS).toISOString(),
+      settlement: "manual",
+      return_url,
+      amount_received: null,
+    },
+  );
+});
+
+for (const [token, number] of Object.entries(TEST_TOKENS)) {
+  Deno.test(`decideCreate() with ${token} has the result of its card`, () => {
+    const cvc = number.startsWith("37") ? "1234" : "123";
+    const by_number = { number, exp_month: 12, exp_year: 2040, cvc };
+    for (const capture of ["automatic", "manual"]) {
+      const [one, other] = [{ token }, by_number].map((card) => {
+        const change = decide({ card, capture });
+        const shown = JSON.parse(change.payment!.body);
+        delete shown.id;
+        delete shown.next_action?.url;
+        const calls = change.calls.map(({ op, delay_ms }) => [op, delay_ms]);
+        return { ...summaryOf(change), calls, shown, status: change.answer.status };
+      });
+      assert.deepEqual(one, other);
+    }
+  });
+}
+
+Deno.test("TEST_TOKENS stand for published test cards", () => {
+  const published = TEST_CARDS.map(({ value }) => value);
+  assert.deepEqual(Object.values(TEST_TOKENS).filter((value) => !published.includes(value)), []);
+});
+
+Deno.test("decideCreate() adds a transaction hash only to a wallet", () => {
+  const by_wallet = decide({ wallet: WALLET, outcome: "success" });
+  assert.match(JSON.parse(by_wallet.payment!.body).method.wallet.tx_hash, /^0x[0-9a-f]{64}$/);
+  const without = decide({ method_kind: "stablecoin", outcome: "success" });
   assert.equal(JSON.parse(without.payment!.body).method, null);
 });
 
-Deno.test("decideCreate() gives every row of a change a unique id", async () => {
-  const change = await decide({ result: "refunded" });
+Deno.test("decideCreate() gives every row of a change a unique id", () => {
+  const change = decide({ outcome: "refunded" });
   const ids = [
     change.payment!.id,
     ...change.events.map(({ id }) => id),
@@ -99,23 +279,33 @@ Deno.test("decideCreate() gives every row of a change a unique id", async () => 
   for (const { transaction_id } of change.ledger) {
     ids.push(...[0, 1, 2].map((n) => ordinal(transaction_id.slice(4), n)));
   }
-  assert.equal(new Set(ids).size, 1 + 4 + 1 + 6);
+  assert.equal(new Set(ids).size, 1 + 5 + 1 + 6);
 });
 
-Deno.test("decideCreate() refuses invalid input that a provider would complete", async () => {
-  const refused: Record<string, unknown>[] = [
-    { card: { number: "4111111111111111", exp_month: 1, exp_year: 2030, cvc: "123" } },
-    { method_kind: "sepa", currency: "USD" },
-    { settlement: "manual" },
-    { customer: { email: "a@b.co" }, payer: { email: "c@d.co" } },
-  ];
-  for (const body of refused) {
-    await assert.rejects(
-      async () => await decide({ result: "completed" }, body),
-      { code: "invalid_parameter" },
-    );
-  }
-});
+/** A part of the body that the service refuses with a test key, and the field that it names. */
+const REFUSED: [body: Record<string, unknown>, param: string, livemode?: true][] = [
+  [{ card: card("4111111111111111") }, "card.number"],
+  [{ card: { token: "pm_card_nobody" } }, "card.token"],
+  [{ card: { token: "pm_constructor" } }, "card.token"],
+  [{ method_kind: "sepa", currency: "USD" }, "currency"],
+  [{ customer: { email: "a@b.co" }, payer: { email: "c@d.co" } }, "payer"],
+  [{ capture: "manual", iban: "DE89370400440532013000" }, "capture"],
+  [{ capture: "manual", wallet: WALLET }, "capture"],
+  [{ capture: "manual", method_kind: "swift" }, "capture"],
+  [{ capture: "manual", outcome: "refunded" }, "capture"],
+  [{ capture: "manual", outcome: "chargeback", card: APPROVED }, "capture"],
+  [{ return_url: "http://localhost/back" }, "return_url", true],
+  [{ settlement: "manual" }, "settlement", true],
+  [{ outcome: "success" }, "outcome", true],
+  [{ card: APPROVED }, "card.number", true],
+];
+
+for (const [body, param, livemode] of REFUSED) {
+  const mode = livemode ? "a live key" : "a test key";
+  Deno.test(`decideCreate() refuses ${JSON.stringify(body)} with ${mode}: ${param}`, () => {
+    assert.equal(refusalOf(() => decide(body, true, livemode)), `invalid_parameter ${param}`);
+  });
+}
 
 /** The id with a later ordinal. Its last character is a base-32 digit. */
 function ordinal(id: string, more: number): string {

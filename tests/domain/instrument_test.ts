@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { capabilityOf, readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import { TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
+import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { NOW_MS, refusalOf } from "../support/domain/decided_change.ts";
 
 const WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
@@ -102,6 +104,92 @@ Deno.test("readInstrument() refuses only card numbers in live mode", () => {
   assert.equal(read({ iban: "GB82WEST12345698765432" }, true).kind, "swift");
   assert.equal(read({ wallet: WALLET }, true).kind, "stablecoin");
 });
+
+Deno.test("readInstrument() names card.token if a live key sends a card number", () => {
+  assert.throws(() => read({ card: CARD }, true), /"card\.token"/);
+});
+
+/** Each test token, with the members that an answer shows and its behaviour. */
+const TOKENS: [token: string, brand: string, last4: string, behaviour: string][] = [
+  ["pm_card_visa", "visa", "4242", "approve"],
+  ["pm_card_mastercard", "mastercard", "4444", "approve"],
+  ["pm_card_amex", "amex", "0005", "approve"],
+  ["pm_card_chargeDeclined", "visa", "0002", "decline"],
+  ["pm_card_chargeDeclinedInsufficientFunds", "visa", "9995", "no_funds"],
+  ["pm_card_authenticationRequired", "visa", "3155", "authenticate"],
+  ["pm_card_late", "visa", "0119", "late"],
+];
+
+for (const [token, brand, last4, behaviour] of TOKENS) {
+  Deno.test(`readInstrument() of ${token} is ${brand} ${last4}, ${behaviour}`, () => {
+    assert.deepEqual(read({ card: { token } }), {
+      kind: "card",
+      method: { type: "card", card: { brand, last4, exp_month: 12, exp_year: 2040 } },
+      behaviour,
+    });
+  });
+}
+
+Deno.test("TEST_TOKENS has the published tokens and no other", () => {
+  assert.deepEqual(Object.keys(TEST_TOKENS).sort(), TOKENS.map(([token]) => token).sort());
+});
+
+Deno.test("readInstrument() leaves a token of a live card to the provider", () => {
+  for (const token of ["pm_1NxYz", "pm_card_visa"]) {
+    assert.deepEqual(read({ card: { token } }, true), {
+      kind: "card",
+      method: null,
+      behaviour: null,
+      token,
+    });
+  }
+});
+
+/** Cards that the schema refuses, with the field that it names. */
+const WRONG_CARDS: [name: string, card: Record<string, unknown>, param: string][] = [
+  ["a token beside a whole card", { ...CARD, token: "pm_card_visa" }, "card.token"],
+  ["a token beside a number", { number: CARD.number, token: "pm_card_visa" }, "card.token"],
+  ["a token beside a postal code", { postal_code: "1", token: "pm_card_visa" }, "card.token"],
+  ["a token of another form", { token: "tok_visa" }, "card.token"],
+  ["a token without its name", { token: "pm_" }, "card.token"],
+  ["a token with a space", { token: "pm_card visa" }, "card.token"],
+  ["nothing", {}, "card.number"],
+  ["a number alone", { number: CARD.number }, "card.exp_month"],
+  ["no year", { number: CARD.number, exp_month: 2, cvc: "123" }, "card.exp_year"],
+  ["no CVC", { number: CARD.number, exp_month: 2, exp_year: 2026 }, "card.cvc"],
+];
+
+for (const [name, card, param] of WRONG_CARDS) {
+  Deno.test(`CreatePaymentBody refuses a card with ${name}: ${param}`, () => {
+    const { error } = CreatePaymentBody.safeParse({ amount: 1, currency: "EUR", card });
+    assert.deepEqual(error?.issues.map(({ path }) => path.join(".")), [param]);
+  });
+}
+
+/** Addresses to which a payer can come back, and whether the schema accepts them. */
+const RETURN_URLS: [url: string, is_valid: boolean][] = [
+  ["https://shop.example/back?order=7", true],
+  ["http://localhost:3000/back", true],
+  ["http://127.0.0.1/back", true],
+  ["http://[::1]:8000/", true],
+  ["http://shop.example/back", false],
+  ["http://localhost.shop.example/", false],
+  ["https://user@shop.example/", false],
+  ["https://:secret@shop.example/", false],
+  ["javascript:alert(1)", false],
+  ["/back", false],
+  ["", false],
+  [`https://shop.example/${"x".repeat(MAX_RETURN_URL - 20)}`, false],
+  [`https://shop.example/${"x".repeat(MAX_RETURN_URL - 21)}`, true],
+];
+
+for (const [url, is_valid] of RETURN_URLS) {
+  const name = url.length > 50 ? `${url.slice(0, 30)}… of ${url.length}` : url;
+  Deno.test(`CreatePaymentBody ${is_valid ? "accepts" : "refuses"} return_url "${name}"`, () => {
+    const body = { amount: 1, currency: "EUR", return_url: url };
+    assert.equal(CreatePaymentBody.safeParse(body).success, is_valid);
+  });
+}
 
 Deno.test("readInstrument() keeps only the public parts of a card and of an IBAN", () => {
   assert.deepEqual(read({ card: { ...CARD, postal_code: "10115" } }).method, {

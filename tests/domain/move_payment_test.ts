@@ -1,4 +1,4 @@
-/** The decisions of cancels, advances, authentications and refunds, for a payment at sequence 3. */
+/** The decisions of cancels, advances and authentications, for a payment at sequence 3. */
 
 import assert from "node:assert/strict";
 import {
@@ -7,24 +7,19 @@ import {
   decideCancel,
 } from "../../shared/domain/payments/move_payment.ts";
 import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
-import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
-import type { Change } from "../../shared/store/commit_rows.ts";
 import {
   BASE_URL,
   MADE_AT,
   NOW,
   paymentWith,
-  refusalOf,
   requestContext,
-  summaryOf,
 } from "../support/domain/decided_change.ts";
+import { testMoves, testRefusals } from "../support/domain/move_case.ts";
 
 const context = requestContext();
 const advance = (to: PaymentStatus) => (payment: Payment) =>
   decideAdvance(payment, to, BASE_URL, context);
-const refund = (amount?: number) => (payment: Payment) =>
-  decideRefund(payment, amount, { amount }, context);
 
 const PENDING = paymentWith({});
 const WAITING = paymentWith({
@@ -33,179 +28,193 @@ const WAITING = paymentWith({
 });
 const DONE = paymentWith({ status: "completed", completed_at: MADE_AT });
 const SEPA = paymentWith({ ...DONE, method_kind: "sepa", capability: "sepa_payment" });
+const SEPA_REFUNDING = paymentWith({ ...SEPA, amount_refunding: 1 });
 const PARTLY = paymentWith({ ...DONE, status: "partially_refunded", amount_refunded: 400 });
+const DISPUTED = paymentWith({ ...DONE, status: "chargeback", amount_disputed: 1000 });
+const DISPUTED_PARTLY = paymentWith({ ...DISPUTED, amount_refunded: 400, amount_disputed: 600 });
+const RETURNED: Partial<Payment> = {
+  status: "failed",
+  failure_code: "bank_return",
+  failure_message: "The bank returned the payment",
+  return_code: "R01",
+};
+const COMPLETE = advance("completed");
+const HALVE = advance("partially_refunded");
 
-type Decide = (payment: Payment) => Change | null;
+const cancel = (payment: Payment) => decideCancel(payment, context);
+const authenticate = (result: "success" | "failure") => (payment: Payment) =>
+  decideAuthenticate(payment, result, context);
+const CAPTURE = "capture processor>available 1000";
 
-/** A move, its answer, its events from sequence 4, its movement, and the changed members. */
-const MOVES: [string, Payment, Decide, http: number, string[], string[], Partial<Payment>][] = [
-  ["cancel pending", PENDING, (p) => decideCancel(p, context), 200, ["4 payment.cancelled"], [], {
-    status: "cancelled",
-    cancelled_at: NOW,
-  }],
-  [
-    "cancel requires_action",
-    WAITING,
-    (p) => decideCancel(p, context),
-    200,
-    ["4 payment.cancelled"],
-    [],
-    {
-      status: "cancelled",
-      cancelled_at: NOW,
-      next_action: null,
-    },
-  ],
-  [
-    "authenticate",
-    WAITING,
-    (p) => decideAuthenticate(p, "success", context),
-    200,
-    [
-      "4 payment.completed",
-    ],
-    ["capture processor>available 1000"],
-    {
+testMoves([
+  {
+    name: "cancel pending",
+    payment: PENDING,
+    decide: cancel,
+    http: 200,
+    events: ["payment.cancelled"],
+    ledger: [],
+    members: { status: "cancelled", cancelled_at: NOW },
+  },
+  {
+    name: "cancel requires_action",
+    payment: WAITING,
+    decide: cancel,
+    http: 200,
+    events: ["payment.cancelled"],
+    ledger: [],
+    members: { status: "cancelled", cancelled_at: NOW, next_action: null },
+  },
+  {
+    name: "authenticate",
+    payment: WAITING,
+    decide: authenticate("success"),
+    http: 200,
+    events: ["payment.completed"],
+    ledger: [CAPTURE],
+    members: {
       status: "completed",
+      amount_captured: 1000,
       completed_at: NOW,
       next_action: null,
     },
-  ],
-  [
-    "fail to authenticate",
-    WAITING,
-    (p) => decideAuthenticate(p, "failure", context),
-    402,
-    [
-      "4 payment.declined",
-    ],
-    [],
-    {
+  },
+  {
+    name: "fail to authenticate",
+    payment: WAITING,
+    decide: authenticate("failure"),
+    http: 402,
+    events: ["payment.declined"],
+    ledger: [],
+    members: {
       status: "declined",
       failure_code: "authentication_failed",
       failure_message: "The payer failed to authenticate",
       next_action: null,
     },
-  ],
-  ["advance to processing", PENDING, advance("processing"), 200, ["4 payment.processing"], [], {
-    status: "processing",
-  }],
-  ["advance to completed", PENDING, advance("completed"), 200, ["4 payment.completed"], [
-    "capture processor>available 1000",
-  ], { status: "completed", completed_at: NOW }],
-  ["bank return", SEPA, advance("failed"), 200, ["4 payment.failed"], [
-    "capture_reversal available>processor 1000",
-  ], {
-    status: "failed",
-    failure_code: "bank_return",
-    failure_message: "The bank returned the payment",
-    return_code: "R01",
-  }],
-  ["advance to chargeback", PARTLY, advance("chargeback"), 200, ["4 payment.chargeback"], [
-    "chargeback available>chargebacks 600",
-  ], { status: "chargeback" }],
-  [
-    "advance to partially_refunded",
-    DONE,
-    advance("partially_refunded"),
-    200,
-    [
-      "4 refund.completed",
-      "5 payment.partially_refunded",
-    ],
-    ["refund available>processor 500"],
-    { status: "partially_refunded", amount_refunded: 500 },
-  ],
-  [
-    "refund a part",
-    DONE,
-    refund(1),
-    201,
-    [
-      "4 refund.completed",
-      "5 payment.partially_refunded",
-    ],
-    ["refund available>processor 1"],
-    { status: "partially_refunded", amount_refunded: 1 },
-  ],
-  ["refund the rest", PARTLY, refund(), 201, ["4 refund.completed", "5 payment.refunded"], [
-    "refund available>processor 600",
-  ], { status: "refunded", amount_refunded: 1000 }],
-  [
-    "refund all that is left",
-    PARTLY,
-    refund(600),
-    201,
-    [
-      "4 refund.completed",
-      "5 payment.refunded",
-    ],
-    ["refund available>processor 600"],
-    { status: "refunded", amount_refunded: 1000 },
-  ],
-];
+  },
+  {
+    name: "advance to processing",
+    payment: PENDING,
+    decide: advance("processing"),
+    http: 200,
+    events: ["payment.processing"],
+    ledger: [],
+    members: { status: "processing" },
+  },
+  {
+    name: "advance to completed",
+    payment: PENDING,
+    decide: advance("completed"),
+    http: 200,
+    events: ["payment.completed"],
+    ledger: [CAPTURE],
+    members: { status: "completed", amount_captured: 1000, completed_at: NOW },
+  },
+  {
+    name: "bank return",
+    payment: SEPA,
+    decide: advance("failed"),
+    http: 200,
+    events: ["payment.failed"],
+    ledger: ["capture_reversal available>processor 1000"],
+    members: RETURNED,
+  },
+  {
+    name: "bank return after a partial refund",
+    payment: paymentWith({ ...SEPA, status: "partially_refunded", amount_refunded: 400 }),
+    decide: advance("failed"),
+    http: 200,
+    events: ["payment.failed"],
+    ledger: ["capture_reversal available>processor 600"],
+    members: RETURNED,
+  },
+  {
+    name: "advance to chargeback",
+    payment: PARTLY,
+    decide: advance("chargeback"),
+    http: 200,
+    events: ["payment.chargeback"],
+    ledger: ["chargeback available>chargebacks 600"],
+    members: { status: "chargeback", amount_disputed: 600 },
+  },
+  {
+    name: "advance to chargeback while a refund is pending",
+    payment: paymentWith({ ...PARTLY, amount_refunding: 250 }),
+    decide: advance("chargeback"),
+    http: 200,
+    events: ["payment.chargeback"],
+    ledger: ["chargeback available>chargebacks 350"],
+    members: { status: "chargeback", amount_disputed: 350 },
+  },
+  {
+    name: "win a dispute",
+    payment: DISPUTED,
+    decide: advance("completed"),
+    http: 200,
+    events: ["payment.completed"],
+    ledger: ["chargeback_reversal chargebacks>available 1000"],
+    members: { status: "completed", amount_disputed: 0 },
+  },
+  {
+    name: "win a dispute while a refund is pending",
+    payment: paymentWith({ ...DISPUTED, amount_refunding: 300, amount_disputed: 700 }),
+    decide: advance("completed"),
+    http: 200,
+    events: ["payment.completed"],
+    ledger: ["chargeback_reversal chargebacks>available 700"],
+    members: { status: "completed", amount_disputed: 0 },
+  },
+  {
+    name: "win a dispute after a partial refund",
+    payment: DISPUTED_PARTLY,
+    decide: advance("partially_refunded"),
+    http: 200,
+    events: ["payment.partially_refunded"],
+    ledger: ["chargeback_reversal chargebacks>available 600"],
+    members: { status: "partially_refunded", amount_disputed: 0 },
+  },
+  {
+    name: "advance to partially_refunded",
+    payment: DONE,
+    decide: advance("partially_refunded"),
+    http: 200,
+    events: ["refund.created", "refund.completed", "payment.partially_refunded"],
+    ledger: ["refund available>processor 500"],
+    refunds: ["completed 500"],
+    members: { status: "partially_refunded", amount_refunded: 500 },
+  },
+  {
+    name: "advance to refunded",
+    payment: PARTLY,
+    decide: advance("refunded"),
+    http: 200,
+    events: ["refund.created", "refund.completed", "payment.refunded"],
+    ledger: ["refund available>processor 600"],
+    refunds: ["completed 600"],
+    members: { status: "refunded", amount_refunded: 1000 },
+  },
+]);
 
-for (const [name, payment, decide, http, events, ledger, members] of MOVES) {
-  Deno.test(`${name} → ${http} ${members.status}`, () => {
-    const before = structuredClone(payment);
-    const change = decide(payment)!;
-    assert.deepEqual(payment, before, "the payment that was given is left as it was");
-    const summary = summaryOf(change);
-    assert.deepEqual({ ...summary, refunds: [] }, { events, ledger, refunds: [] });
-    assert.deepEqual(change.expects, { id: payment.id, sequence: 3 });
-    const sequence = 3 + events.length;
-    const expected = { ...payment, ...members, sequence, updated_at: NOW };
-    assert.deepEqual(JSON.parse(change.payment!.body), expected);
-    assert.equal(change.payment!.sequence, sequence);
-    assert.equal(change.answer.status, http);
-    if (http === 200) assert.equal(change.answer.body, change.payment!.body);
-    if (http === 402) {
-      assert.deepEqual(JSON.parse(change.answer.body).error.payment, expected);
-    }
-    if (http === 201) {
-      assert.equal(change.answer.body, change.refunds[0]!.body);
-      assert.equal(change.ledger[0]!.refund_id, change.refunds[0]!.id);
-    }
-  });
-}
+testRefusals([
+  ["cancel completed", DONE, cancel, "invalid_state"],
+  ["authenticate pending", PENDING, authenticate("success"), "invalid_state"],
+  ["fail to authenticate pending", PENDING, authenticate("failure"), "invalid_state"],
+  ["advance to pending", PARTLY, advance("pending"), "invalid_state"],
+  ["return a card payment", DONE, advance("failed"), "invalid_state"],
+  ["return while a refund is pending", SEPA_REFUNDING, advance("failed"), "invalid_state"],
+  ["halve one cent", paymentWith({ status: "completed", amount_minor: 1 }), HALVE, "invalid_state"],
+  ["win a dispute as if nothing was refunded", DISPUTED_PARTLY, COMPLETE, "invalid_state"],
+  ["win a dispute as if a part was refunded", DISPUTED, HALVE, "invalid_state"],
+  ["lose a dispute a second time", DISPUTED, advance("refunded"), "invalid_state"],
+  ["cancel a disputed payment", DISPUTED, cancel, "invalid_state"],
+]);
 
 Deno.test("decideAdvance() is null for the current status of the payment", () => {
   for (const status of ["pending", "completed", "refunded", "chargeback"] as const) {
     assert.equal(decideAdvance(paymentWith({ status }), status, BASE_URL, context), null);
   }
 });
-
-const REFUSED: [string, Payment, Decide, refusal: string][] = [
-  ["cancel completed", DONE, (p) => decideCancel(p, context), "invalid_state"],
-  [
-    "authenticate pending",
-    PENDING,
-    (p) => decideAuthenticate(p, "success", context),
-    "invalid_state",
-  ],
-  [
-    "fail to authenticate pending",
-    PENDING,
-    (p) => decideAuthenticate(p, "failure", context),
-    "invalid_state",
-  ],
-  ["refund pending", PENDING, refund(1), "invalid_state"],
-  ["refund too much of pending", PENDING, refund(1001), "invalid_state"],
-  ["refund too much", DONE, refund(1001), "invalid_parameter amount"],
-  ["refund more than the rest", PARTLY, refund(601), "invalid_parameter amount"],
-  ["advance to pending", PARTLY, advance("pending"), "invalid_state"],
-  ["return a card payment", DONE, advance("failed"), "invalid_state"],
-  [
-    "halve one cent",
-    paymentWith({ ...DONE, amount_minor: 1 }),
-    advance("partially_refunded"),
-    "invalid_state",
-  ],
-];
-
-for (const [name, payment, decide, refusal] of REFUSED) {
-  Deno.test(`${name} is ${refusal}`, () => assert.equal(refusalOf(() => decide(payment)), refusal));
-}
 
 Deno.test("answerOnly() changes nothing and requires the sequence of the payment", () => {
   const answer = { status: 409, body: "{}" };
@@ -217,5 +226,6 @@ Deno.test("answerOnly() changes nothing and requires the sequence of the payment
     refunds: [],
     ledger: [],
     events: [],
+    calls: [],
   });
 });

@@ -10,81 +10,132 @@ import {
   decideAdvance,
   decideAuthenticate,
   decideCancel,
+  decideCapture,
 } from "../../shared/domain/payments/move_payment.ts";
-import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { decideAdvanceRefund, decideRefund } from "../../shared/domain/payments/refund_payment.ts";
+import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
+import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import { BASE_URL, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;
-const FINAL: ReadonlySet<string> = new Set([
-  "declined",
-  "failed",
-  "cancelled",
-  "refunded",
-  "chargeback",
-]);
+const FINAL: ReadonlySet<string> = new Set(["declined", "failed", "cancelled", "refunded"]);
+/** Statuses that need money of the payer. */
+const TAKEN: ReadonlySet<string> = new Set(["completed", "partially_refunded", "chargeback"]);
 
-type Move = (payment: Payment) => Change | null;
+/** A payment with its refunds, by id. */
+interface Subject {
+  payment: Payment;
+  refunds: Map<string, Refund>;
+}
+type Move = (subject: Subject) => Change | null;
 const context = requestContext();
+const Amount = fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined });
+
+const advanceTo = (to: PaymentStatus): Move => ({ payment }) =>
+  decideAdvance(payment, to, BASE_URL, context);
+/** First moves that bring most payments to a status with many moves. */
+const FIRST: readonly (readonly Move[])[] = [
+  [],
+  [advanceTo("completed")],
+  [advanceTo("authorized"), advanceTo("completed")],
+];
 
 const Moves = fc.array(
   fc.oneof(
-    fc.constant<Move>((payment) => decideCancel(payment, context)),
-    fc.constantFrom("success", "failure").map((result): Move => (payment) =>
+    fc.constant<Move>(({ payment }) => decideCancel(payment, context)),
+    fc.constantFrom("success", "failure").map((result): Move => ({ payment }) =>
       decideAuthenticate(payment, result as "success", context)
     ),
-    fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined }).map(
-      (amount): Move => (payment) => decideRefund(payment, amount, { amount }, context),
-    ),
+    Amount.map((amount): Move => ({ payment }) => decideCapture(payment, { amount }, context)),
     {
-      weight: 3,
-      arbitrary: fc.constantFrom(...PAYMENT_STATUSES).map((to: PaymentStatus): Move => (payment) =>
-        decideAdvance(payment, to, BASE_URL, context)
+      weight: 2,
+      arbitrary: Amount.map((amount): Move => ({ payment }) =>
+        decideRefund(payment, amount, { amount }, context)
       ),
     },
+    {
+      weight: 2,
+      arbitrary: fc.tuple(fc.nat(3), fc.constantFrom("completed", "failed")).map(
+        ([place, to]): Move => ({ payment, refunds }) => {
+          const refund = [...refunds.values()].at(-1 - place);
+          return refund
+            ? decideAdvanceRefund(payment, JSON.stringify(refund), to as "failed", context)
+            : null;
+        },
+      ),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.constantFrom(...PAYMENT_STATUSES).map(advanceTo),
+    },
   ),
-  { maxLength: 20 },
+  { maxLength: 30, size: "max" },
 );
 const Start = fc.record({
   amount_minor: fc.integer({ min: 1, max: 40 }),
   method_kind: fc.constantFrom(...METHOD_KINDS),
+  capture: fc.constantFrom(...CAPTURE_METHODS),
+  settlement: fc.constantFrom("instant", "manual"),
 });
+const First = fc.constantFrom(...FIRST);
 
 Deno.test(`random moves of a payment keep its books in order (seed ${SEED})`, () => {
   const seen = new Set<string>();
   fc.assert(
-    fc.property(Start, Moves, (start, moves) => {
-      let payment = paymentWith({ ...start, amount: start.amount_minor, sequence: 1 });
+    fc.property(Start, First, Moves, (start, first, moves) => {
+      let subject: Subject = {
+        payment: paymentWith({ ...start as Partial<Payment>, sequence: 1 }),
+        refunds: new Map(),
+      };
       const balances = new Map<string, number>();
-      for (const move of moves) {
-        const next = attempt(move, payment, balances);
+      for (const move of [...first, ...moves]) {
+        const next = attempt(move, subject, balances);
         if (!next) continue;
-        assert.ok(!FINAL.has(payment.status), `${payment.status} is final`);
-        payment = next;
-        seen.add(payment.status);
-        check(payment, balances);
+        assert.ok(!FINAL.has(subject.payment.status), `${subject.payment.status} is final`);
+        assertRefunds(subject, next);
+        seen.add(`${subject.payment.status} → ${next.payment.status}`);
+        subject = next;
+        check(subject, balances);
       }
     }),
     { numRuns: RUNS, seed: SEED },
   );
+  assert.deepEqual(HARD.filter((move) => !seen.has(move)), [], "not reached");
   const reached = PAYMENT_STATUSES.filter((status) => status !== "pending");
-  assert.deepEqual([...seen].sort(), reached.toSorted(), "every status was reached");
+  const after = new Set([...seen].map((move) => move.split(" → ")[1]));
+  assert.deepEqual([...after].sort(), reached.toSorted(), "every status was reached");
 });
 
-/** Makes a move if it is legal. Returns the payment after it and books its money. */
-function attempt(move: Move, payment: Payment, balances: Map<string, number>): Payment | null {
+/** Moves that need several steps. The run must reach them. */
+const HARD = [
+  "authorized → completed",
+  "authorized → cancelled",
+  "completed → failed",
+  "partially_refunded → failed",
+  "partially_refunded → partially_refunded",
+  "chargeback → chargeback",
+  "chargeback → completed",
+  "chargeback → partially_refunded",
+];
+
+/** Makes a move if it is legal. Returns the subject after it and books its money. */
+function attempt(move: Move, subject: Subject, balances: Map<string, number>): Subject | null {
+  const { payment } = subject;
   let change: Change | null;
   try {
-    change = move(payment);
+    change = move(subject);
   } catch (error) {
     assert.ok(error instanceof ApiError, String(error));
     assert.ok(["invalid_state", "invalid_parameter"].includes(error.code), error.code);
     return null;
   }
-  if (!change) return null;
+  if (!change?.payment) {
+    assert.deepEqual(change?.events ?? [], []);
+    return null;
+  }
   const sequences = change.events.map(({ sequence }) => sequence);
   assert.deepEqual(sequences, sequences.map((_, i) => payment.sequence + 1 + i));
   for (const { debit_account, credit_account, amount_minor, currency } of change.ledger) {
@@ -93,23 +144,45 @@ function attempt(move: Move, payment: Payment, balances: Map<string, number>): P
     balances.set(debit_account, (balances.get(debit_account) ?? 0) + amount_minor);
     balances.set(credit_account, (balances.get(credit_account) ?? 0) - amount_minor);
   }
-  const next = Payment.parse(JSON.parse(change.payment!.body));
+  const { body, ...row } = change.payment;
+  const next = Payment.parse(JSON.parse(body)) as Payment;
   assert.equal(next.sequence, sequences.at(-1));
-  const given = change.refunds.reduce((sum, refund) => sum + refund.amount_minor, 0);
-  assert.equal(next.amount_refunded, payment.amount_refunded + given);
-  return next;
+  const taken = next.amount_minor - row.amount_released;
+  assert.equal(next.amount_captured, next.amount_captured === 0 ? 0 : taken);
+  const refunds = new Map(subject.refunds);
+  for (const { id, status, body } of change.refunds) {
+    const refund = Refund.parse(JSON.parse(body)) as Refund;
+    assert.deepEqual([refund.id, refund.status], [id, status]);
+    refunds.set(id, refund);
+  }
+  return { payment: next, refunds };
 }
 
-/** Asserts the balances that a payment must have by its status. */
-function check(payment: Payment, balances: Map<string, number>): void {
-  const { status, amount_minor, amount_refunded } = payment;
-  const rest = amount_minor - amount_refunded;
-  const available = ["completed", "partially_refunded"].includes(status) ? rest : 0;
-  const charged_back = status === "chargeback" ? rest : 0;
+/** A refund that has ended stays as it is. */
+function assertRefunds(before: Subject, after: Subject): void {
+  for (const [id, refund] of before.refunds) {
+    if (refund.status !== "pending") assert.deepEqual(after.refunds.get(id), refund);
+  }
+}
+
+/** Asserts the sums of the refunds and the balances that a payment must have by its status. */
+function check({ payment, refunds }: Subject, balances: Map<string, number>): void {
+  const { status, amount_captured, amount_refunded, amount_refunding, amount_disputed } = payment;
+  const sum = (state: Refund["status"]) =>
+    [...refunds.values()].filter(({ status }) => status === state)
+      .reduce((total, { amount_minor }) => total + amount_minor, 0);
+  assert.deepEqual([amount_refunded, amount_refunding], [sum("completed"), sum("pending")]);
+  assert.ok(amount_refunded + amount_refunding + amount_disputed <= payment.amount_minor);
+
+  const rest = amount_captured - amount_refunded;
+  const held = TAKEN.has(status) ? rest : 0;
   const shown = (account: string) => balances.get(account) ?? 0;
-  assert.equal(0 - shown("available"), available, `available when ${status}`);
-  assert.equal(0 - shown("chargebacks"), charged_back, `charged back when ${status}`);
-  assert.equal(shown("processor"), available + charged_back, `held when ${status}`);
-  assert.equal(status === "refunded", amount_refunded === amount_minor);
+  assert.equal(0 - shown("available"), held - amount_disputed, `available when ${status}`);
+  assert.equal(0 - shown("chargebacks"), amount_disputed, `charged back when ${status}`);
+  assert.equal(shown("processor"), held, `held when ${status}`);
+  assert.equal(status === "chargeback", amount_disputed > 0);
+  assert.ok(held - amount_disputed >= amount_refunding, "the money of pending refunds is there");
+  assert.equal(status === "refunded", amount_captured > 0 && rest === 0);
   if (status === "partially_refunded") assert.ok(amount_refunded > 0 && rest > 0);
+  if (status === "completed") assert.equal(amount_refunded, 0);
 }

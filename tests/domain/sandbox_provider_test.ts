@@ -3,13 +3,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Stablecoin } from "../../shared/core/currency.ts";
-import { ApiError } from "../../shared/core/errors.ts";
 import { METHOD_KINDS, OUTCOMES } from "../../shared/core/vocabulary.ts";
 import type { Network } from "../../shared/core/wallet_address.ts";
-import type { AuthorizationRequest } from "../../shared/domain/providers/provider.ts";
-import { unconfiguredProvider } from "../../shared/domain/providers/provider.ts";
 import {
-  sandboxProvider,
+  type AuthorizationRequest,
+  authorizePayment,
+  authorizeTransfer,
   transactionHash,
 } from "../../shared/domain/providers/sandbox_provider.ts";
 import {
@@ -20,7 +19,7 @@ import {
   testWallet,
 } from "../../shared/domain/providers/test_values.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
-import { paymentWith, refusalOf } from "../support/domain/decided_change.ts";
+import { refusalOf } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const WALLET = {
@@ -36,6 +35,7 @@ const CARDS: [number: string, TestBehaviour | undefined][] = [
   ["378282246310005", "approve"],
   ["6011111111111117", "approve"],
   ["4000000000000259", "approve"],
+  ["4000000000000119", "late"],
   ["4000000000000002", "decline"],
   ["4000000000009995", "no_funds"],
   ["4000002500003155", "authenticate"],
@@ -92,14 +92,15 @@ const ANSWERS: [TestBehaviour | null, instant: string, manual: string][] = [
   ["decline", "declined payment_declined", "pending"],
   ["no_funds", "declined insufficient_funds", "pending"],
   ["aml_block", "declined aml_blocked", "pending"],
+  ["late", "processing", "pending"],
 ];
 
 for (const [behaviour, instant, manual] of ANSWERS) {
   for (const kind of METHOD_KINDS) {
-    Deno.test(`authorize() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, async () => {
-      assert.equal(await answer({ behaviour, kind }), instant);
-      // A card has no rail that can wait.
-      const waiting = await answer({ behaviour, kind, manual: true });
+    Deno.test(`authorizePayment() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, () => {
+      assert.equal(answer({ behaviour, kind }), instant);
+      // The bank of a card always decides at once.
+      const waiting = answer({ behaviour, kind, manual: true });
       assert.equal(waiting, kind === "card" ? instant : manual);
     });
   }
@@ -111,30 +112,35 @@ for (const [behaviour, instant, manual] of ANSWERS) {
       refunded: "refunded",
       chargeback: "chargeback",
     }[outcome];
-    Deno.test(`authorize() ${outcome} overrides ${behaviour ?? "nothing"}`, async () => {
-      assert.equal(await answer({ behaviour, kind: "sepa", outcome }), result);
+    Deno.test(`authorizePayment() ${outcome} overrides ${behaviour ?? "nothing"}`, () => {
+      assert.equal(answer({ behaviour, kind: "sepa", outcome }), result);
     });
   }
 }
 
-Deno.test("authorize() of the expired card throws unless the outcome is forced", async () => {
+Deno.test("authorizePayment() of the expired card throws unless the outcome is forced", () => {
   const request = { behaviour: "expired", kind: "card" } as const;
   assert.equal(
-    refusalOf(() => sandboxProvider.authorize(requestOf(request))),
+    refusalOf(() => authorizePayment(requestOf(request))),
     "invalid_parameter card.exp_year",
   );
-  assert.equal(await answer({ ...request, outcome: "success" }), "completed");
+  assert.equal(answer({ ...request, outcome: "success" }), "completed");
 });
 
-Deno.test("unconfiguredProvider refuses every call", () => {
-  const calls = [
-    () => unconfiguredProvider.authorize(requestOf({ behaviour: null, kind: "sepa" })),
-    () => unconfiguredProvider.cancel(paymentWith({})),
-    () => unconfiguredProvider.refund(paymentWith({}), 1),
-  ];
-  for (const call of calls) assert.equal(refusalOf(call), "provider_not_configured");
-  assert.throws(calls[0]!, (error) => error instanceof ApiError && error.status === 503);
-});
+const TRANSFERS: [TestBehaviour | null, result: string][] = [
+  [null, "completed"],
+  ["approve", "completed"],
+  ["bank_return", "failed bank_return R01"],
+  ["revert", "failed onchain_reverted"],
+];
+
+for (const [behaviour, result] of TRANSFERS) {
+  Deno.test(`authorizeTransfer() ${behaviour ?? "nothing"}: ${result}`, () => {
+    const to = (manual: boolean) =>
+      lineOf(authorizeTransfer(requestOf({ behaviour, kind: "sepa", manual })));
+    assert.deepEqual([to(false), to(true)], [result, "pending"]);
+  });
+}
 
 Deno.test(`transactionHash() depends on the payment and the destination (seed ${SEED})`, () => {
   const Payment = fc.record({
@@ -175,8 +181,11 @@ function requestOf(
   return { amount_minor: 1000, currency: "EUR", instrument, outcome, manual };
 }
 
-/** The provider's answer as one line. */
-async function answer(asked: Asked): Promise<string> {
-  const { result, ...more } = await sandboxProvider.authorize(requestOf(asked));
+/** The answer to an authorization as one line. */
+function answer(asked: Asked): string {
+  return lineOf(authorizePayment(requestOf(asked)));
+}
+
+function lineOf({ result, ...more }: ReturnType<typeof authorizePayment>): string {
   return [result, ...Object.values(more)].join(" ");
 }

@@ -53,6 +53,14 @@ Deno.test("the client calls every operation", (t) =>
           client.refunds.list({ payment_id: paid.id, limit: 1 }),
         );
         assert.deepEqual(refunds, [rest, refund]);
+        const held = await client.payments.create({
+          amount: 1000,
+          ...EUR,
+          card: { token: "pm_card_visa" },
+          capture: "manual",
+        });
+        const captured = await client.payments.capture(held.id, { amount: 600 });
+        assert.equal(assertShape(Payment, captured).amount_captured, 600);
         const pending = await client.payments.create({ amount_minor: 5, ...EUR });
         assert.equal((await client.payments.cancel(pending.id)).status, "cancelled");
       });
@@ -90,6 +98,16 @@ Deno.test("the client calls every operation", (t) =>
         assert.equal(asking.next_action!.type, "authenticate");
         const told = await client.sandbox.authenticate(asking.id);
         assert.equal(assertShape(Payment, told).status, "completed");
+        const slow = await client.payments.create({
+          amount: 9,
+          ...EUR,
+          card: APPROVED_CARD,
+          settlement: "manual",
+        });
+        const waiting = await client.payments.refund(slow.id);
+        assert.equal(waiting.status, "pending");
+        const failed = await client.sandbox.advanceRefund(waiting.id, { to: "failed" });
+        assert.equal(assertShape(Refund, failed).status, "failed");
       });
 
       await t.step("transfers, ledger and balance", async () => {

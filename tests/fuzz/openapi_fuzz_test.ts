@@ -205,6 +205,9 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
     await service.make({ amount_minor: 1_000_000, outcome: "success" }),
     await service.make({ outcome: "refunded" }),
     ...await Promise.all(Array.from({ length: 3 }, () => service.make({ outcome: "pending" }))),
+    ...await Promise.all(
+      Array.from({ length: 6 }, () => service.make({ outcome: "success", capture: "manual" })),
+    ),
     ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
     await post(`${V1}/api_keys`, { name: "fuzz" }),
     ...await Promise.all(

@@ -28,6 +28,8 @@ const PLACES: [name: string, place: Place][] = [
   ["card", (n) => ({ card: n })],
   ["card.cvc", (n) => ({ card: { ...APPROVED_CARD, cvc: n } })],
   ["card.postal_code", (n) => ({ card: { ...APPROVED_CARD, postal_code: n } })],
+  ["card.token", (n) => ({ card: { token: `pm_${n}` } })],
+  ["return_url", (n) => ({ return_url: `https://shop.example/${n}` })],
   ["an unknown field of card", (n) => ({ card: { ...APPROVED_CARD, pan: n } })],
   ["iban", (n) => ({ iban: n })],
   ["iban.iban", (n) => ({ iban: { iban: n } })],
@@ -99,6 +101,10 @@ const ROUTES: [name: string, send: (service: TestService, body: unknown) => Prom
     const { id } = await someCompleted(service);
     return service.call("POST", `${PAYMENTS}/${id}/refund`, withKey(body));
   }],
+  ["a capture", async (service, body) => {
+    const { id } = await someAuthorized(service);
+    return service.call("POST", `${PAYMENTS}/${id}/capture`, withKey(body));
+  }],
   [
     "a webhook endpoint",
     (service, body) => service.call("POST", "/api-v1-payments/v1/webhook_endpoints", withKey(body)),
@@ -116,6 +122,16 @@ async function someCompleted(service: TestService): Promise<{ id: string }> {
     completed.set(service, (await service.make({ outcome: "success" })).body);
   }
   return completed.get(service)!;
+}
+
+const authorized = new WeakMap<TestService, { id: string }>();
+
+async function someAuthorized(service: TestService): Promise<{ id: string }> {
+  if (!authorized.has(service)) {
+    const made = await service.make({ outcome: "success", capture: "manual" });
+    authorized.set(service, made.body);
+  }
+  return authorized.get(service)!;
 }
 
 serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, service) => {
@@ -144,7 +160,8 @@ serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, servic
     const dump = flattened(await dumpTables(service));
     assert.deepEqual(numbers.filter((number) => dump.includes(number)), []);
     const [row] = await service.sql`select count(*)::int as payments from pay.payments`;
-    assert.equal(row!.payments, 1);
+    // The payments to refund and to capture.
+    assert.equal(row!.payments, 2);
   });
   await t.step("no log line contains one", () => {
     const lines = flattened(JSON.stringify(service.logs));

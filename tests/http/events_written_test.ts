@@ -21,13 +21,14 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
   await service.setClock(Date.parse(AT));
   const answer = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
   const { events } = await recordOf(service, answer.body.id);
-  const [created, completed, refund, refunded] = events;
+  const [created, completed, refund_created, refund_completed, refunded] = events;
   await t.step("sequences start at 1 and have no gap", () => {
     assert.deepEqual(events.map(({ type, sequence }) => `${sequence} ${type}`), [
       "1 payment.created",
       "2 payment.completed",
-      "3 refund.completed",
-      "4 payment.refunded",
+      "3 refund.created",
+      "4 refund.completed",
+      "5 payment.refunded",
     ]);
   });
   await t.step("the envelope has the members and the order of the contract", () => {
@@ -68,6 +69,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
       ...answer.body,
       status: "pending",
       amount_refunded: 0,
+      amount_captured: 0,
       sequence: 1,
       completed_at: null,
     });
@@ -80,10 +82,18 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
       sequence: 2,
     });
   });
-  await t.step("refund.completed shows the refund", async () => {
-    const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
-    assert.deepEqual(refund!.payload.data.object, body.data[0]);
-  });
+  await t.step(
+    "refund.created shows the refund as pending, refund.completed as it is",
+    async () => {
+      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
+      assert.deepEqual(refund_created!.payload.data.object, {
+        ...body.data[0],
+        payment_status: "completed",
+        status: "pending",
+      });
+      assert.deepEqual(refund_completed!.payload.data.object, body.data[0]);
+    },
+  );
   await t.step("payment.refunded holds the bytes of the refund's answer", () => {
     assert.ok(refunded!.body.includes(`"data":{"object":${answer.text}}`));
   });
@@ -101,18 +111,32 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
     () => [PAYMENTS, { amount: 1, currency: "EUR", ...card({}) }],
     "payment.created payment.completed",
   ],
+  [
+    "an authorization",
+    null,
+    () => [PAYMENTS, { amount: 1, currency: "EUR", ...card({}), capture: "manual" }],
+    "payment.created payment.authorized",
+  ],
   ["a cancel", "pending", (id) => [`${PAYMENTS}/${id}/cancel`], "payment.cancelled"],
   [
     "a partial refund",
     "completed",
     (id) => [`${PAYMENTS}/${id}/refund`, { amount: 1 }],
-    "refund.completed payment.partially_refunded",
+    "refund.created refund.completed payment.partially_refunded",
   ],
   [
     "the rest",
     "partially_refunded",
     (id) => [`${PAYMENTS}/${id}/refund`],
-    "refund.completed payment.refunded",
+    "refund.created refund.completed payment.refunded",
+  ],
+  ["a capture", "authorized", (id) => [`${PAYMENTS}/${id}/capture`], "payment.completed"],
+  ["a release", "authorized", (id) => [`${PAYMENTS}/${id}/cancel`], "payment.cancelled"],
+  [
+    "a dispute that is won",
+    "chargeback",
+    (id) => [`${SANDBOX}/payments/${id}/advance`, { to: "completed" }],
+    "payment.completed",
   ],
   [
     "an authentication",

@@ -1,6 +1,6 @@
 /**
- * Cancel, refund and authenticate from every status (contract §2): the effect of each where it is
- * allowed, and elsewhere 409 without a change.
+ * Capture, cancel, refund and authenticate from every status (contract §2): the effect of each
+ * where it is allowed, and elsewhere 409 without a change.
  */
 
 import assert from "node:assert/strict";
@@ -24,13 +24,14 @@ const NEXT: Record<string, string> = {
   pending: "requires_action processing completed declined failed cancelled",
   requires_action: "completed declined failed cancelled",
   processing: "completed declined failed",
+  authorized: "completed failed cancelled",
   completed: "partially_refunded refunded chargeback",
   declined: "",
   failed: "",
   cancelled: "",
   partially_refunded: "refunded chargeback",
   refunded: "",
-  chargeback: "",
+  chargeback: "completed",
 };
 
 /** The effect of a move where it is allowed. */
@@ -50,11 +51,14 @@ const CANCEL: Effect = {
   members: { cancelled_at: MOVED, next_action: null },
 };
 
+/** A cancel that releases an authorization. */
+const RELEASE: Effect = { ...CANCEL, members: { ...CANCEL.members, capture_before: null } };
+
 function refunded(amount: number): Effect {
   return {
     http: 201,
     status: "refunded",
-    events: ["refund.completed", "payment.refunded"],
+    events: ["refund.created", "refund.completed", "payment.refunded"],
     ledger: [`refund available>processor ${amount} EUR`],
     members: { amount_refunded: 1000 },
   };
@@ -65,7 +69,12 @@ const AUTHENTICATED: Effect = {
   status: "completed",
   events: ["payment.completed"],
   ledger: ["capture processor>available 1000 EUR"],
-  members: { completed_at: MOVED, next_action: null },
+  members: { completed_at: MOVED, next_action: null, amount_captured: 1000 },
+};
+
+const CAPTURED: Effect = {
+  ...AUTHENTICATED,
+  members: { ...AUTHENTICATED.members, capture_before: null },
 };
 
 const NOT_AUTHENTICATED: Effect = {
@@ -81,13 +90,18 @@ const NOT_AUTHENTICATED: Effect = {
 };
 
 const COMMANDS: [string, (id: string) => string, unknown, Record<string, Effect>][] = [
+  ["POST /v1/payments/{id}/capture", (id) => `${PAYMENTS}/${id}/capture`, undefined, {
+    authorized: CAPTURED,
+  }],
   ["POST /v1/payments/{id}/cancel", (id) => `${PAYMENTS}/${id}/cancel`, undefined, {
     pending: CANCEL,
     requires_action: CANCEL,
+    authorized: RELEASE,
   }],
   ["POST /v1/payments/{id}/cancel with {}", (id) => `${PAYMENTS}/${id}/cancel`, {}, {
     pending: CANCEL,
     requires_action: CANCEL,
+    authorized: RELEASE,
   }],
   ["POST /v1/payments/{id}/refund", (id) => `${PAYMENTS}/${id}/refund`, undefined, {
     completed: refunded(1000),
@@ -209,6 +223,7 @@ serviceCase("a payment of another environment is 404", async (t, service) => {
   ];
   const routes: [method: string, (id: string) => string, body?: unknown][] = [
     ["GET", (id) => `${PAYMENTS}/${id}`],
+    ["POST", (id) => `${PAYMENTS}/${id}/capture`],
     ["POST", (id) => `${PAYMENTS}/${id}/cancel`],
     ["POST", (id) => `${PAYMENTS}/${id}/refund`],
     ["GET", (id) => `${PAYMENTS}/${id}/refunds`],
@@ -216,6 +231,7 @@ serviceCase("a payment of another environment is 404", async (t, service) => {
     ["POST", (id) => `${SANDBOX}/payments/${id}/advance`, { to: "completed" }],
     ["POST", (id) => `/api-v1-payments/v1/sandbox/${id}/advance`, { to: "completed" }],
     ["POST", (id) => `${SANDBOX}/payments/${id}/authenticate`],
+    ["POST", (id) => `${SANDBOX}/refunds/${id}/advance`, { to: "completed" }],
   ];
   const before = await recordOf(service, foreign.id);
   for (const [method, path, body] of routes) {

@@ -23,6 +23,8 @@ import {
 const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
 const MOVED_AT = Date.parse("2026-05-02T11:12:13.141Z");
 const MOVED = "2026-05-02T11:12:13.141Z";
+/** Seven days after the move. */
+const CAPTURE_BEFORE = "2026-05-09T11:12:13.141Z";
 
 /** The effect of a move: its events, its ledger transactions, and the members that change. */
 interface Move {
@@ -35,7 +37,12 @@ const DECLINED = { failure_code: "payment_declined" };
 const CAPTURE: Move = {
   events: ["payment.completed"],
   ledger: ["capture processor>available 1000 EUR"],
-  members: { completed_at: MOVED },
+  members: { completed_at: MOVED, amount_captured: 1000 },
+};
+const CANCEL: Move = {
+  events: ["payment.cancelled"],
+  ledger: [],
+  members: { cancelled_at: MOVED },
 };
 const DECLINE: Move = { events: ["payment.declined"], ledger: [], members: DECLINED };
 const FAIL: Move = { events: ["payment.failed"], ledger: [] };
@@ -47,70 +54,103 @@ const MOVES: Record<string, Move> = {
   "pending>completed": CAPTURE,
   "pending>declined": DECLINE,
   "pending>failed": FAIL,
-  "pending>cancelled": {
-    events: ["payment.cancelled"],
-    ledger: [],
-    members: { cancelled_at: MOVED },
-  },
+  "pending>cancelled": CANCEL,
   "requires_action>completed": CAPTURE,
   "requires_action>declined": DECLINE,
   "requires_action>failed": FAIL,
   "processing>completed": CAPTURE,
   "processing>declined": DECLINE,
   "processing>failed": FAIL,
+  "authorized>completed": { ...CAPTURE, members: { ...CAPTURE.members, capture_before: null } },
+  "authorized>failed": { ...FAIL, members: { capture_before: null } },
+  "authorized>cancelled": { ...CANCEL, members: { ...CANCEL.members, capture_before: null } },
   "completed>partially_refunded": {
-    events: ["refund.completed", "payment.partially_refunded"],
+    events: ["refund.created", "refund.completed", "payment.partially_refunded"],
     ledger: ["refund available>processor 500 EUR"],
     members: { amount_refunded: 500 },
   },
   "completed>refunded": {
-    events: ["refund.completed", "payment.refunded"],
+    events: ["refund.created", "refund.completed", "payment.refunded"],
     ledger: ["refund available>processor 1000 EUR"],
     members: { amount_refunded: 1000 },
   },
   "completed>chargeback": {
     events: ["payment.chargeback"],
     ledger: ["chargeback available>chargebacks 1000 EUR"],
+    members: { amount_disputed: 1000 },
+  },
+  "chargeback>completed": {
+    events: ["payment.completed"],
+    ledger: ["chargeback_reversal chargebacks>available 1000 EUR"],
+    members: { amount_disputed: 0 },
   },
   "partially_refunded>refunded": {
-    events: ["refund.completed", "payment.refunded"],
+    events: ["refund.created", "refund.completed", "payment.refunded"],
     ledger: ["refund available>processor 600 EUR"],
     members: { amount_refunded: 1000 },
   },
   "partially_refunded>chargeback": {
     events: ["payment.chargeback"],
     ledger: ["chargeback available>chargebacks 600 EUR"],
+    members: { amount_disputed: 600 },
   },
 };
-/** The bank returns the money. Only bank rails have this move. */
-const BANK_RETURN: Move = {
-  events: ["payment.failed"],
-  ledger: ["capture_reversal available>processor 1000 EUR"],
+/** The bank returns the money that was not refunded. Only bank rails have these moves. */
+const BANK_RETURNS: Record<string, Move> = {
+  "completed>failed": {
+    events: ["payment.failed"],
+    ledger: ["capture_reversal available>processor 1000 EUR"],
+  },
+  "partially_refunded>failed": {
+    events: ["payment.failed"],
+    ledger: ["capture_reversal available>processor 600 EUR"],
+  },
 };
-const WITH_BANK: readonly Kind[] = ["sepa", "swift"];
-const FAILURES: Record<Kind, { failure_code?: string; return_code: string | null }> = {
+/** With manual capture a payment is authorized before it is completed. */
+const AUTHORIZE: Move = {
+  events: ["payment.authorized"],
+  ledger: [],
+  members: { capture_before: CAPTURE_BEFORE },
+};
+const BEFORE_CAPTURE = ["pending", "requires_action", "processing"];
+
+/** A kind of payment, or a card with manual capture. */
+type Rail = Kind | "manual card";
+const WITH_BANK: readonly Rail[] = ["sepa", "swift"];
+const FAILURES: Record<Rail, { failure_code?: string; return_code: string | null }> = {
   card: { return_code: null },
+  "manual card": { return_code: null },
   sepa: { failure_code: "bank_return", return_code: "R01" },
   swift: { failure_code: "bank_return", return_code: "R01" },
   stablecoin: { failure_code: "onchain_reverted", return_code: null },
 };
 
-function moveOf(kind: Kind, from: string, to: string): Move | undefined {
-  const is_return = WITH_BANK.includes(kind) && from === "completed" && to === "failed";
-  return is_return ? BANK_RETURN : MOVES[`${from}>${to}`];
+function moveOf(rail: Rail, from: string, to: string): Move | undefined {
+  const move = `${from}>${to}`;
+  if (rail === "manual card" && BEFORE_CAPTURE.includes(from)) {
+    if (to === "authorized") return AUTHORIZE;
+    if (to === "completed") return undefined;
+  }
+  return WITH_BANK.includes(rail) ? BANK_RETURNS[move] ?? MOVES[move] : MOVES[move];
+}
+
+/** The statuses from which the test moves payments of a rail. */
+function startsOf(rail: Rail): string[] {
+  if (rail === "manual card") return [...BEFORE_CAPTURE, "authorized"];
+  return STATUSES.filter((status) => status !== "authorized");
 }
 
 for (const [i, address] of ADVANCE_ADDRESSES.entries()) {
   const shown = address("{id}");
   // Rails differ in their rules, not by address: the first address gets all of them, the others the
   // card.
-  for (const kind of i === 0 ? KINDS : ["card" as const]) {
-    serviceCase(`POST ${shown} moves a ${kind} payment`, async (t, service) => {
-      for (const from of STATUSES) {
+  for (const rail of i === 0 ? [...KINDS, "manual card" as const] : ["card" as const]) {
+    serviceCase(`POST ${shown} moves a ${rail} payment`, async (t, service) => {
+      for (const from of startsOf(rail)) {
         for (const to of STATUSES) {
-          const move = moveOf(kind, from, to);
+          const move = moveOf(rail, from, to);
           const result = from === to ? "stays" : move ? "moves" : "409";
-          await t.step(`${from} → ${to}: ${result}`, () => check(service, address, kind, from, to));
+          await t.step(`${from} → ${to}: ${result}`, () => check(service, address, rail, from, to));
         }
       }
     });
@@ -120,17 +160,21 @@ for (const [i, address] of ADVANCE_ADDRESSES.entries()) {
 async function check(
   service: TestService,
   address: (id: string) => string,
-  kind: Kind,
+  rail: Rail,
   from: string,
   to: string,
 ): Promise<void> {
   service.trySetClock(MADE_AT);
-  const payment = await paymentIn(service, from, APPROVED[kind]);
+  const payment = await paymentIn(
+    service,
+    from,
+    rail === "manual card" ? { ...APPROVED.card, capture: "manual" } : APPROVED[rail],
+  );
   const before = await recordOf(service, payment.id);
   const is_set = service.trySetClock(MOVED_AT);
   const answer = await service.call("POST", address(payment.id), { body: { to } });
   const after = await recordOf(service, payment.id);
-  const move = moveOf(kind, from, to);
+  const move = moveOf(rail, from, to);
   if (from === to) {
     assert.deepEqual([answer.status, answer.body], [200, payment]);
     assert.equal(after.text, before.text);
@@ -140,7 +184,7 @@ async function check(
     assert.deepEqual([current_status, type], [from, "invalid_request"]);
     assert.deepEqual(
       allowed.toSorted(),
-      STATUSES.filter((status) => moveOf(kind, from, status)).toSorted(),
+      STATUSES.filter((status) => moveOf(rail, from, status)).toSorted(),
     );
     assert.equal(after.text, before.text);
   } else {
@@ -154,8 +198,11 @@ async function check(
       status: to,
       sequence: sequences.length,
       updated_at: moved,
-      ...expectedEnd(answer.body, kind, to),
-      ...JSON.parse(JSON.stringify(move.members ?? {}).replaceAll(MOVED, moved)),
+      ...expectedEnd(answer.body, rail, to),
+      ...JSON.parse(
+        JSON.stringify(move.members ?? {}).replaceAll(MOVED, moved)
+          .replaceAll(CAPTURE_BEFORE, sevenDaysAfter(moved)),
+      ),
     });
     assert.equal(after.body, answer.text);
     assert.deepEqual(after.events.at(-1)!.payload.data.object, answer.body);
@@ -164,28 +211,32 @@ async function check(
   }
 }
 
+function sevenDaysAfter(time: string): string {
+  return new Date(Date.parse(time) + 7 * 86_400_000).toISOString();
+}
+
 /**
  * Members that depend only on the status after the move. Texts for people are taken from the
  * answer.
  */
 // deno-lint-ignore no-explicit-any
-function expectedEnd(shown: any, kind: Kind, to: string): Record<string, unknown> {
+function expectedEnd(shown: any, rail: Rail, to: string): Record<string, unknown> {
   if (to === "requires_action") {
     const { url } = shown.next_action;
     assert.ok(url.endsWith(`${SANDBOX}/payments/${shown.id}/authenticate`), url);
     return { next_action: { type: "authenticate", url } };
   }
-  const cleared = ["completed", "declined", "failed", "cancelled"].includes(to)
+  const cleared = ["authorized", "completed", "declined", "failed", "cancelled"].includes(to)
     ? { next_action: null }
     : {};
-  if (to === "completed" && kind === "stablecoin") {
+  if (to === "completed" && rail === "stablecoin") {
     assert.match(shown.method.wallet.tx_hash, /^0x[0-9a-f]{64}$/);
     return { ...cleared, method: shown.method };
   }
   if (to !== "failed" && to !== "declined") return cleared;
   const { failure_message, failure_code } = shown;
   assert.ok(failure_message.length > 0 && failure_code.length > 0);
-  const { return_code = null, ...code } = to === "failed" ? FAILURES[kind] : DECLINED as never;
+  const { return_code = null, ...code } = to === "failed" ? FAILURES[rail] : DECLINED as never;
   return { ...cleared, failure_message, failure_code, return_code, ...(code as object) };
 }
 

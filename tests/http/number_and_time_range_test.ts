@@ -77,6 +77,7 @@ const BODIES: Record<string, Json> = {
   RotateApiKeyBody: {},
   CreatePaymentBody: { amount: 1000, currency: "EUR" },
   CreateSandboxPaymentBody: { amount_minor: 1000, currency: "EUR" },
+  CapturePaymentBody: {},
   CreateRefundBody: {},
   CreateTransferBody: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
   RotateWebhookSecretBody: {},

@@ -100,6 +100,19 @@ const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
     metadata: { constructor: "a", toString: "b" },
   }],
   ["a description of 500 characters beyond the BMP", { description: "\u{1f600}".repeat(500) }, {}],
+  ["a card by manual settlement", { ...card({}), settlement: "manual" }, {
+    status: "completed",
+    settlement: "manual",
+  }],
+  ["no instrument by manual settlement", { settlement: "manual" }, { settlement: "manual" }],
+  ["automatic capture of an IBAN", { ...APPROVED.sepa, capture: "automatic" }, {
+    capture: "automatic",
+    status: "completed",
+  }],
+  ["manual capture without an instrument", { capture: "manual" }, {
+    capture: "manual",
+    status: "pending",
+  }],
   ["an empty description", { description: "" }, { description: "" }],
 ];
 
@@ -159,8 +172,12 @@ const REFUSED: [string, Record<string, unknown>, param: string][] = [
   ["metadata as an array", { metadata: ["a"] }, "metadata"],
   ["an unknown outcome", { outcome: "completed" }, "outcome"],
   ["an unknown settlement", { settlement: "later" }, "settlement"],
-  ["a card by manual settlement", { ...card({}), settlement: "manual" }, "settlement"],
-  ["no kind by manual settlement", { settlement: "manual" }, "settlement"],
+  ["an unknown capture", { capture: "later" }, "capture"],
+  ["manual capture of an IBAN", { ...APPROVED.sepa, capture: "manual" }, "capture"],
+  ["manual capture of a wallet", { ...APPROVED.stablecoin, capture: "manual" }, "capture"],
+  ["manual capture by swift", { method_kind: "swift", capture: "manual" }, "capture"],
+  ["manual capture of a refund", { capture: "manual", outcome: "refunded" }, "capture"],
+  ["manual capture of a chargeback", { capture: "manual", outcome: "chargeback" }, "capture"],
   ["an IBAN with a wrong check digit", { iban: "DE88370400440532013000" }, "iban"],
   ["the same as an object", { iban: { iban: "DE88370400440532013000" } }, "iban.iban"],
   ["a bad BIC", { iban: { iban: "DE89370400440532013000", bic: "X" } }, "iban.bic"],

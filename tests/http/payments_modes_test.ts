@@ -25,7 +25,7 @@ const OUTCOMES: [outcome: string, http: number, status: string, events: string, 
       "refunded",
       201,
       "refunded",
-      "payment.created payment.completed refund.completed payment.refunded",
+      "payment.created payment.completed refund.created refund.completed payment.refunded",
       "capture refund",
     ],
     [
@@ -113,6 +113,10 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
     ["an IBAN", APPROVED.sepa],
     ["a SWIFT IBAN", APPROVED.swift],
     ["a wallet", APPROVED.stablecoin],
+    ["a token", { card: { token: "pm_1PxNowTwo3Four5" } }],
+    ["a token of the sandbox", { card: { token: "pm_card_chargeDeclined" } }],
+    ["manual capture", { card: { token: "pm_1PxNowTwo3Four5" }, capture: "manual" }],
+    ["a return URL", { card: { token: "pm_1Px" }, return_url: "https://shop.example/return" }],
   ];
   const before = await rowCounts(service);
   for (const [name, body] of unconfigured) {
@@ -131,6 +135,7 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
     ["a test card", card("4242 4242 4242 4242"), "card.number"],
     ["a declined test card", card("4000 0000 0000 0002"), "card.number"],
     ["another card", card("4111 1111 1111 1111"), "card.number"],
+    ["a return URL without TLS", { return_url: "http://localhost:3000/return" }, "return_url"],
   ];
   for (const [name, body, param] of refused) {
     await t.step(`${name} → 400 ${param}`, async () => {
@@ -153,12 +158,17 @@ serviceCase(
     const cases: [command: string, outcome: string, http: number, code: string][] = [
       ["cancel", "pending", 503, "provider_not_configured"],
       ["refund", "success", 503, "provider_not_configured"],
+      ["capture", "authorized", 503, "provider_not_configured"],
+      ["cancel", "authorized", 503, "provider_not_configured"],
+      ["capture", "success", 409, "invalid_state"],
       ["cancel", "success", 409, "invalid_state"],
       ["refund", "pending", 409, "invalid_state"],
     ];
     for (const [command, outcome, http, code] of cases) {
       await t.step(`${command} ${outcome} → ${http} ${code}`, async () => {
-        const { body } = await service.make({ outcome });
+        const { body } = await service.make(
+          outcome === "authorized" ? { outcome: "success", capture: "manual" } : { outcome },
+        );
         // No operation creates a live payment yet, so the test moves this one to the live
         // environment.
         await service.sql`update pay.payments set environment_id = ${environment_id}

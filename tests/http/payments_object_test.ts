@@ -7,9 +7,11 @@ import assert from "node:assert/strict";
 import { BASE_URL } from "../support/service/service.ts";
 import { APPROVED, card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
-const MEMBERS = "id object status amount amount_minor currency amount_refunded capability " +
-  "method_kind method customer payer description reference metadata next_action failure_code " +
-  "failure_message return_code livemode sequence created_at updated_at completed_at cancelled_at";
+const MEMBERS = "id object status amount amount_minor currency amount_refunded amount_refunding " +
+  "amount_captured amount_disputed amount_received capability method_kind method customer payer " +
+  "description reference metadata next_action return_url capture capture_before settlement " +
+  "failure_code failure_message return_code livemode sequence created_at updated_at completed_at " +
+  "cancelled_at";
 const AT = Date.parse("2026-03-04T05:06:07.089Z");
 const AT_TEXT = "2026-03-04T05:06:07.089Z";
 const PERSON = { email: "ada@example.com", name: "Ada" };
@@ -22,6 +24,10 @@ const FRESH = {
   amount_minor: 1000,
   currency: "EUR",
   amount_refunded: 0,
+  amount_refunding: 0,
+  amount_captured: 0,
+  amount_disputed: 0,
+  amount_received: null,
   capability: "card_payment",
   method_kind: "card",
   method: null,
@@ -31,6 +37,10 @@ const FRESH = {
   reference: null,
   metadata: {},
   next_action: null,
+  return_url: null,
+  capture: "automatic",
+  capture_before: null,
+  settlement: "instant",
   failure_code: null,
   failure_message: null,
   return_code: null,
@@ -41,7 +51,7 @@ const FRESH = {
   completed_at: null,
   cancelled_at: null,
 };
-const DONE = { status: "completed", sequence: 2, completed_at: AT_TEXT };
+const DONE = { status: "completed", sequence: 2, amount_captured: 1000, completed_at: AT_TEXT };
 const A = { amount: 5, currency: "usd", capability: "card_payment", customer: PERSON };
 const B = { amount_minor: 5, currency: "USD", method_kind: "card", payer: PERSON };
 const A_AND_B = { amount: 5, amount_minor: 5, currency: "USD", customer: PERSON, payer: PERSON };
@@ -81,6 +91,28 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
       type: "card",
       card: { brand: "mastercard", last4: "4444", exp_month: 12, exp_year: 2034 },
     },
+  }],
+  ["a token with manual capture", {
+    amount: 1000,
+    currency: "EUR",
+    card: { token: "pm_card_visa" },
+    capture: "manual",
+    return_url: "https://shop.example/return",
+  }, {
+    status: "authorized",
+    sequence: 2,
+    capture: "manual",
+    capture_before: "2026-03-11T05:06:07.089Z",
+    return_url: "https://shop.example/return",
+    method: {
+      type: "card",
+      card: { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2040 },
+    },
+  }],
+  ["manual settlement", { amount: 1000, currency: "EUR", ...card({}), settlement: "manual" }, {
+    ...DONE,
+    settlement: "manual",
+    method: { type: "card", card: { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 } },
   }],
   ["sepa", { amount: 1000, currency: "EUR", ...APPROVED.sepa }, {
     ...DONE,

@@ -15,8 +15,8 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-const MEMBERS = "id object payment_id payment_status amount amount_minor currency status reason " +
-  "metadata livemode created_at";
+const MEMBERS = "id object payment_id payment_status amount amount_minor currency status " +
+  "failure_code failure_message reason metadata livemode created_at updated_at";
 const AT = "2026-06-07T08:09:10.111Z";
 
 function refund(service: TestService, id: string, body?: unknown) {
@@ -50,19 +50,28 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
         amount_minor: 1000,
         currency: "USD",
         status: "completed",
+        failure_code: null,
+        failure_message: null,
         reason: null,
         metadata: {},
         livemode: false,
         created_at: AT,
+        updated_at: AT,
       });
       assert.ok(answer.headers.get("Location")?.endsWith(`${REFUNDS}/${answer.body.id}`));
       const after = await recordOf(service, payment.id);
       assert.deepEqual(changesBetween(before, after), {
-        events: ["refund.completed", "payment.refunded"],
-        sequences: [1, 2, 3, 4],
+        events: ["refund.created", "refund.completed", "payment.refunded"],
+        sequences: [1, 2, 3, 4, 5],
         ledger: ["refund available>processor 1000 USD"],
       });
-      assert.deepEqual(after.events[2]!.payload.data.object, answer.body);
+      const [created, completed] = after.events.slice(2, 4);
+      assert.deepEqual(created!.payload.data.object, {
+        ...answer.body,
+        payment_status: "completed",
+        status: "pending",
+      });
+      assert.deepEqual(completed!.payload.data.object, answer.body);
     });
   }
 });
@@ -105,7 +114,7 @@ serviceCase("POST /v1/payments/{id}/refund refunds parts to the cent", async (t,
     const answer = await refund(service, payment.id, { amount: 1 });
     assertRefused(answer, 409, "invalid_state");
     const { ledger, events } = await recordOf(service, payment.id);
-    assert.deepEqual([ledger.size, events.length], [5, 2 + 4 * 2]);
+    assert.deepEqual([ledger.size, events.length], [5, 2 + 4 * 3]);
   });
 });
 

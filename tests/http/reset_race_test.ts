@@ -48,7 +48,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
       refunds: 1,
       transfers: 0,
       ledger_entries: 4,
-      events: 4,
+      events: 5,
       webhook_deliveries: 0,
       idempotency_keys: 0,
     });
@@ -72,7 +72,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
     assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).body.amount_refunded, 100);
     const path = `/api-v1-payments/v1/refunds/${refund.body.id}`;
     assert.equal((await service.call("GET", path)).status, 200);
-    assert.deepEqual(await rowsOf(service, id), { events: 4, entries: 4 });
+    assert.deepEqual(await rowsOf(service, id), { events: 5, entries: 4 });
     const transfer = { events: 2, entries: 4 };
     assert.deepEqual(await rowsOf(service, sent.body.id), transfer);
     const replay = await service.call("POST", `${PAYMENTS}/${id}/refund`, {

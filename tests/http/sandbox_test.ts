@@ -63,6 +63,7 @@ const ROUTES: [path: string, body: unknown][] = [
     [`${SANDBOX}${version}/payments`, { amount_minor: 1, currency: "EUR", outcome: "success" }],
     [`${SANDBOX}${version}/payments/{id}/advance`, { to: "completed" }],
     [`${SANDBOX}${version}/payments/{id}/authenticate`, {}],
+    [`${SANDBOX}${version}/refunds/{id}/advance`, { to: "completed" }],
     [`${SANDBOX}${version}/transfers/{id}/advance`, { to: "completed" }],
     [`${SANDBOX}${version}/webhooks/trigger`, {
       endpoint_id: `whe_${"0".repeat(26)}`,
@@ -130,7 +131,7 @@ const FILLED = {
   payments: 10,
   refunds: 2,
   ledger_entries: 2 * (2 + 0 + 0 + 4 + 4),
-  events: 2 * (2 + 2 + 1 + 4 + 3),
+  events: 2 * (2 + 2 + 1 + 5 + 3),
   idempotency_keys: 5,
 };
 

@@ -48,6 +48,17 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/api_keys`, "starting_after", "key"],
 ];
 
+/** Tables of the operator, and those of providers, which these requests do not reach. */
+const WITHOUT_ROWS = [
+  "oracle_findings",
+  "provider_accounts",
+  "provider_calls",
+  "provider_cursors",
+  "provider_facts",
+  "provider_methods",
+  "provider_totals",
+];
+
 serviceCase("ids and rows of another environment", async (t, service) => {
   const foreign = await fill(service);
   const before = await contentOf(service, service.other.environment_id);
@@ -55,7 +66,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
 
   await t.step("every table of the other environment has rows", () => {
     const empty = Object.entries(before).filter(([, rows]) => rows.length === 0);
-    assert.deepEqual(empty.map(([table]) => table), ["oracle_findings"]);
+    assert.deepEqual(empty.map(([table]) => table).sort(), WITHOUT_ROWS);
   });
   for (const [method, path] of routes.filter(([, path]) => path.includes(":id"))) {
     for (const [prefix, id] of Object.entries(foreign)) {

@@ -7,7 +7,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { INSTRUMENTS, OUTCOMES, STATUSES } from "../../torture/payment_model.ts";
+import { INSTRUMENTS, OUTCOMES } from "../../torture/instruments.ts";
+import { STATUSES } from "../../torture/payment_model.ts";
 import { requestOf } from "../../torture/request.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -51,6 +52,7 @@ const Change = fc.oneof(
       move: fc.oneof(
         fc.constant({ do: "cancel" }),
         fc.record({ do: fc.constant("refund"), amount: fc.option(Amount) }),
+        fc.record({ do: fc.constant("capture"), amount: fc.option(Amount) }),
         fc.record({ do: fc.constant("advance"), to: fc.constantFrom(...STATUSES.slice(1)) }),
         fc.record({
           do: fc.constant("authenticate"),
@@ -59,6 +61,12 @@ const Change = fc.oneof(
       ),
     }),
   },
+  fc.record({
+    do: fc.constant("advance_refund"),
+    target: Target,
+    refund: fc.integer({ min: 0, max: 1 }),
+    to: fc.constantFrom("completed", "failed"),
+  }),
   fc.record({
     do: fc.constant("transfer"),
     amount: Amount,
@@ -181,6 +189,12 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
   }
 }
 
+/** Prefixes of the ids that do not exist, except for payments. */
+const NOBODY: Partial<Record<ChangeStep["do"], string>> = {
+  move_transfer: "tr_",
+  advance_refund: "re_",
+};
+
 async function send(
   change: ChangeStep,
   key: number | null,
@@ -188,7 +202,7 @@ async function send(
   { service, key: api_key }: Real,
 ): Promise<void> {
   const subject = model.subjectOf(change);
-  const nobody = change.do === "move_transfer" ? "tr_" : "pay_";
+  const nobody = NOBODY[change.do] ?? "pay_";
   const request = requestOf(actionOf(change), subject?.id ?? nobody + "0".repeat(26));
   const judgement = model.judge(change, key);
   const answer = await service.call(request.method, request.path, {
@@ -219,6 +233,8 @@ function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
       return { ...change, currency: "EUR" };
     case "move":
       return change.move;
+    case "advance_refund":
+      return { do: "advance_refund", which: 0, to: change.to };
     case "move_transfer":
       return change.move.do === "cancel"
         ? { do: "cancel_transfer" }
@@ -236,14 +252,23 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
   const newestFirst = <T extends { id: string }>(items: T[]) => items.toReversed();
   const payments = await get("payments?limit=100");
   assert.deepEqual(
-    payments.data.map((
-      { id, status, sequence, amount_refunded }: Record<string, unknown>,
-    ) => [id, status, sequence, amount_refunded]),
+    payments.data.map((payment: Record<string, unknown>) => [
+      payment["id"],
+      payment["status"],
+      payment["sequence"],
+      payment["amount_captured"],
+      payment["amount_refunded"],
+      payment["amount_refunding"],
+      payment["amount_disputed"],
+    ]),
     newestFirst(model.payments).map(({ id, standing }) => [
       id,
       standing.status,
       standing.sequence,
+      standing.captured,
       standing.refunded,
+      standing.refunding,
+      standing.disputed,
     ]),
   );
   const transfers = await get("transfers?limit=100");

@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../shared/core/errors.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
@@ -173,6 +174,11 @@ async function recordErrors(service: TestService): Promise<Recorded["errors"]> {
       () => inOther({ database_url: NO_DATABASE }, (other) => other.call("GET", PAYMENTS)),
     ],
     ["provider_not_configured", () => service.pay({}, { key: service.live.text })],
+    // The functions have no such variable, so they refuse the call themselves.
+    ["provider_refused", async () => {
+      await addAccount(service.sql, service.live.environment_id);
+      return service.pay({ card: { token: "pm_card_visa" } }, { key: service.live.text });
+    }],
   ];
   for (const [code, provoke] of cases) note(code, await provoke());
   assert.deepEqual(Object.keys(errors).sort(), [...ERROR_CODES].sort());

@@ -13,10 +13,11 @@ import type { Evidence } from "../../torture/evidence.ts";
 import type { Answer } from "../../torture/client_process.ts";
 import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../torture/plan.ts";
 import { changed, requestOf } from "../../torture/request.ts";
+import { StoryIds } from "../../torture/story_ids.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
-const SEED = 34;
+const SEED = 37;
 const OPERATIONS = 400;
 const TWINS = 2;
 
@@ -63,6 +64,21 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
       from pay.events e where type = 'payment.created'
         and body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
   }],
+  ["a refund has completed twice", "R2", /re_.* refund.completed, refund.completed/, (_, tx) => {
+    const mint = idMint(Date.now());
+    return tx`
+      insert into pay.events select (json_populate_record(e,
+        json_build_object('id', ${mint("evt_")}::text, 'sequence', sequence + 1000))).*
+      from pay.events e
+      where id = (select max(id) from pay.events where type = 'refund.completed')`;
+  }],
+  ["a refund has no beginning", "R2", /re_.* has the events refund.completed$/, (_, tx) => {
+    return tx`
+      delete from pay.events e using (
+        select max(id) as id from pay.refunds where status = 'completed'
+      ) r
+      where e.type = 'refund.created' and e.body::json #>> '{data,object,id}' = r.id`;
+  }],
   ["a key was not replayed", "R2", /then 201/, (run) => {
     run.replays.faults.push("operation 1: 201, then 201");
   }],
@@ -105,6 +121,27 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["a payment has a wrong status", "R5", /unlike the model/, async (run, tx) => {
     const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
     await tx`update pay.payments set status = 'completed' where id = ${id}`;
+  }],
+  ["a capture was booked twice", "R5", /unlike the model/, (run, tx) => {
+    return bookAgain(run, tx, "capture");
+  }],
+  ["a won dispute was booked twice", "R5", /unlike the model/, (run, tx) => {
+    return bookAgain(run, tx, "chargeback_reversal");
+  }],
+  ["a pending refund is not held", "R5", /unlike the model/, async (run, tx) => {
+    const [held] = await tx`
+      update pay.payments set amount_refunding = 0
+      where amount_refunding > 0 and environment_id not in (
+        select id from pay.environments where public_id = ${run.environments.resets}
+      )
+      returning id`;
+    assert.ok(held);
+  }],
+  ["a capture shows another amount", "R5", /no order explains/, (run) => {
+    alter(answerTo(run, "capture", 200), (body) => body.amount_captured++);
+  }],
+  ["a refund shows another status", "R5", /no order explains/, (run) => {
+    alter(answerTo(run, "advance_refund", 200), (body) => body.status = "pending");
   }],
   ["a payment is missing", "R5", /does not exist/, async (run, tx) => {
     const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
@@ -211,6 +248,27 @@ Deno.test("auditRun()", async (t) => {
   }
 });
 
+/** Copies a movement of a kind, as if the service had booked it twice. */
+async function bookAgain(
+  run: Evidence,
+  tx: postgres.TransactionSql,
+  kind: string,
+): Promise<void> {
+  const transaction_id = idMint(Date.now())("txn_");
+  const [copy] = await tx`
+    insert into pay.ledger_movements
+    select (json_populate_record(m, json_build_object('transaction_id', ${transaction_id}::text))).*
+    from pay.ledger_movements m
+    where transaction_id = (
+      select max(transaction_id) from pay.ledger_movements
+      where kind = ${kind} and environment_id not in (
+        select id from pay.environments where public_id = ${run.environments.resets}
+      )
+    )
+    returning 1`;
+  assert.ok(copy, `no ${kind}`);
+}
+
 /** The evidence of a run without its database. */
 type Told = Omit<Evidence, "sql" | "endpoints">;
 
@@ -231,8 +289,9 @@ async function tellPlan(service: TestService) {
   }
   const journal: Evidence["journal"] = [];
   for (const { sandbox, number: story, groups } of plan.stories) {
-    let id = "none";
+    const ids = new StoryIds();
     for (const { number: operation, action, is_changed } of groups.flat()) {
+      const id = ids.idFor(action);
       const ask = async (kind: Answer["kind"], twin: number) => {
         const planned = requestOf(action, id);
         const { method, path, body } = kind === "changed" ? changed(planned) : planned;
@@ -242,15 +301,14 @@ async function tellPlan(service: TestService) {
         });
         const is_replay = headers.has("Idempotent-Replayed");
         journal.push({ kind, operation, story, twin, status, body: text, is_replay });
-        return { status, body: JSON.parse(text) };
+        return { status, body: text };
       };
       journal.push({ kind: "send", operation, story, id });
       const { status, body } = await ask("answer", 0);
       for (let twin = 1; twin < TWINS && !isRead(action); twin++) await ask("answer", twin);
       if (is_changed && status < 300) await ask("changed", TWINS);
-      if (action.do !== "create" && action.do !== "transfer") continue;
-      id = body.error?.payment?.id ?? body.id ?? null;
-      if (id === null) break;
+      ids.learn(action, status, body);
+      if (ids.subject === null) break;
     }
   }
   await settle(service);
@@ -331,11 +389,11 @@ function lastListOfPayments(run: Evidence): Answer {
   return list;
 }
 
-/** A list of refunds that is not empty. */
+/** A list of refunds that is not empty. No refund was requested at the same time. */
 function filledListOfRefunds({ journal, plan }: Evidence): Answer {
   const lists = new Set(
     plan.stories.filter(({ sandbox }) => sandbox !== "resets")
-      .flatMap(({ groups }) => groups.flat())
+      .flatMap(({ groups }) => groups.filter(({ length }) => length === 1).flat())
       .filter(({ action }) => action.do === "list_refunds").map(({ number }) => number),
   );
   return journal.find((record): record is Answer =>

@@ -25,11 +25,13 @@ Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 t
     [...new Set(operations.map(({ action }) => action.do))].sort(),
     [
       "advance",
+      "advance_refund",
       "advance_transfer",
       "authenticate",
       "balance",
       "cancel",
       "cancel_transfer",
+      "capture",
       "create",
       "get",
       "list",

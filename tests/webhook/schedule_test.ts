@@ -111,6 +111,21 @@ Deno.test("the jobs of pg_cron", async (t) => {
         assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
       });
     }
+    for (
+      const [name, leased_until, calls] of [["that waits", null, 1], ["leased", "2999-01-01", 0]]
+    ) {
+      await t.step(`a fact of a provider ${name}: pay-relay makes ${calls} calls`, async () => {
+        await sql`delete from pay.webhook_deliveries`;
+        await sql`
+          insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+            amount_minor, currency, happened_at, received_at, body, leased_until)
+          values (${ENVIRONMENT}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(),
+            '{}', ${leased_until!})`;
+        await database.runJob("pay-relay");
+        assert.equal((await database.takeRequests()).length, calls);
+        await sql`delete from pay.provider_facts`;
+      });
+    }
     await t.step("pay-relay makes one call for a backlog", async () => {
       for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
       await database.runJob("pay-relay");

@@ -61,12 +61,15 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
       // deno-lint-ignore no-explicit-any
       const { object } = payload.data as any;
       if (event.startsWith("payment.")) assert.deepEqual(object, payment);
-      if (event === "refund.completed") {
+      if (event.startsWith("refund.")) {
         assert.deepEqual([object.object, object.payment_id, object.amount], [
           "refund",
           payment.id,
           1000,
         ]);
+        const status = event.replace("refund.", "").replace("created", "pending");
+        const code = status === "failed" ? "processing_failed" : null;
+        assert.deepEqual([object.status, object.failure_code], [status, code]);
       }
       if (["ping", "webhook_endpoint.disabled"].includes(event)) {
         assert.equal(object.id, endpoint_id);

@@ -5,7 +5,7 @@
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
 import type { OperationGroup } from "../../../shared/http/operation.ts";
-import { ACCOUNT_TABLE, CARD_TABLE } from "../test_value_tables.ts";
+import { ACCOUNT_TABLE, CARD_TABLE, TOKEN_TABLE } from "../test_value_tables.ts";
 import { componentResponses } from "./errors.ts";
 import { componentExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
@@ -97,6 +97,6 @@ export async function buildDocument(): Promise<Json> {
 async function readIntroduction(): Promise<string> {
   const text = await Deno.readTextFile(INTRODUCTION);
   if (!text.includes(TEST_VALUES)) throw new Error(`introduction.md has no ${TEST_VALUES}`);
-  const tables = [...CARD_TABLE, "", ...ACCOUNT_TABLE].join("\n");
+  const tables = [...CARD_TABLE, "", ...TOKEN_TABLE, "", ...ACCOUNT_TABLE].join("\n");
   return text.replace(TEST_VALUES, tables).trim();
 }

@@ -7,17 +7,19 @@
 import { formatTime } from "../../core/clock.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
-import type { Payment } from "../../schema/payment.ts";
+import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
   Answer,
+  CallRow,
   Change,
   MovementKind,
+  MovementRow,
   PaymentRow,
   TransferRow,
 } from "../../store/commit_rows.ts";
-import { eventRow, type RequestContext } from "./event.ts";
+import { type EventContext, eventRow } from "./event.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -36,6 +38,13 @@ const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAcco
   capture_reversal: { debit: "available", credit: "processor" },
   refund: { debit: "available", credit: "processor" },
   chargeback: { debit: "available", credit: "chargebacks" },
+  chargeback_reversal: { debit: "chargebacks", credit: "available" },
+  fee: { debit: "available", credit: "processor" },
+  fee_reversal: { debit: "processor", credit: "available" },
+  settlement: { debit: "bank", credit: "processor" },
+  settlement_reversal: { debit: "processor", credit: "bank" },
+  unmatched: { debit: "processor", credit: "unapplied" },
+  unmatched_reversal: { debit: "unapplied", credit: "processor" },
   transfer: { debit: "available", credit: "in_transit" },
   transfer_completed: { debit: "in_transit", credit: "external" },
   transfer_reversed: { debit: "in_transit", credit: "available" },
@@ -46,6 +55,7 @@ export class ChangeBuilder<T extends Subject> {
   readonly #refunds: Change["refunds"] = [];
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
+  readonly #calls: Change["calls"] = [];
   readonly #expects: Change["expects"];
   readonly #at: string;
   #subject: T;
@@ -53,9 +63,9 @@ export class ChangeBuilder<T extends Subject> {
 
   /**
    * @param subject the loaded resource, or a new one with sequence 0
-   * @param context the request; its time is the time of all rows and events
+   * @param context the origin; its time is the time of all rows and events
    */
-  constructor(subject: T, readonly context: RequestContext) {
+  constructor(subject: T, readonly context: EventContext) {
     this.#subject = subject;
     this.#at = formatTime(context.at_ms);
     this.#expects = subject.sequence === 0 ? null : standingOf(subject);
@@ -88,45 +98,67 @@ export class ChangeBuilder<T extends Subject> {
     this.#record(type, this.#body);
   }
 
-  /** Records a refund, its ledger movement and its event. Returns the refund as JSON text. */
-  refund(refund: Refund): string {
+  /**
+   * Records the present state of a refund with its event, and applies a patch to its payment.
+   * Returns the refund as JSON text.
+   */
+  addRefundEvent(type: EventTypeOf<"refund">, refund: Refund, patch: Partial<T> = {}): string {
+    this.#subject = {
+      ...this.#subject,
+      ...patch,
+      sequence: this.#subject.sequence + 1,
+      updated_at: this.#at,
+    };
+    this.#body = JSON.stringify(this.#subject);
     const body = JSON.stringify(refund);
-    const { id, payment_id, amount_minor, currency } = refund;
-    this.#refunds.push({ id, payment_id, amount_minor, currency, created_at: this.#at, body });
-    this.move("refund", amount_minor, id);
-    this.#subject = { ...this.#subject, sequence: this.#subject.sequence + 1 };
-    this.#record("refund.completed", body);
+    const { id, payment_id, status, amount_minor, currency, created_at } = refund;
+    const row = { id, payment_id, status, amount_minor, currency, created_at, body };
+    const i = this.#refunds.findIndex((earlier) => earlier.id === id);
+    if (i < 0) this.#refunds.push(row);
+    else this.#refunds[i] = row;
+    this.#record(type, body);
     return body;
   }
 
   /** Records a ledger movement, in minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
-    const { debit, credit } = MOVEMENTS[kind];
-    this.#ledger.push({
-      transaction_id: this.context.mint("txn_", ENTRIES_PER_LEG),
-      leg: 0,
-      kind,
-      subject_id: this.#subject.id,
-      refund_id,
-      debit_account: debit,
-      credit_account: credit,
+    const { id: subject_id, currency } = this.#subject;
+    this.#ledger.push(
+      movementRow({ kind, subject_id, refund_id, amount_minor, currency }, this.context),
+    );
+  }
+
+  /** Records a call of a provider about the whole resource. */
+  addCall(call: Pick<CallRow, "op"> & Partial<CallRow>): void {
+    const { id: subject_id, amount_minor, currency } = this.#subject;
+    this.#calls.push({
+      id: this.context.mint("pc_"),
+      subject_id,
+      refund_id: null,
+      method_kind: methodOf(this.#subject),
       amount_minor,
-      currency: this.#subject.currency,
-      created_at: this.#at,
+      currency,
+      request: { token: null, return_url: null },
+      decline_is_error: false,
+      lease_ms: 0,
+      delay_ms: null,
+      ...call,
     });
   }
 
-  /** Returns the finished change with its answer. */
+  /** Returns the finished change with its answer. Without an event the resource stays as it is. */
   finish(answer: Answer): Change {
     const subject = this.#subject;
+    const changed = this.#events.length > 0 ? subject.object : null;
     return {
       answer,
       expects: this.#expects,
-      payment: subject.object === "payment" ? paymentRow(subject, this.#body) : null,
-      transfer: subject.object === "transfer" ? transferRow(subject, this.#body) : null,
+      payment: changed === "payment" ? paymentRow(subject as Payment, this.#body) : null,
+      transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
       refunds: this.#refunds,
       ledger: this.#ledger,
       events: this.#events,
+      calls: this.#calls,
     };
   }
 
@@ -146,6 +178,33 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     refunds: [],
     ledger: [],
     events: [],
+    calls: [],
+  };
+}
+
+/** Returns the method of a call about a resource: it chooses the provider. */
+function methodOf(subject: Subject): MethodKind {
+  if (subject.object === "payment") return subject.method_kind;
+  if (subject.destination.type === "wallet") return "stablecoin";
+  return subject.currency === "EUR" ? "sepa" : "swift";
+}
+
+/** Makes a ledger movement with one leg. */
+export function movementRow(
+  movement: Pick<
+    MovementRow,
+    "kind" | "subject_id" | "refund_id" | "amount_minor" | "currency"
+  >,
+  context: EventContext,
+): MovementRow {
+  const { debit, credit } = MOVEMENTS[movement.kind];
+  return {
+    transaction_id: context.mint("txn_", ENTRIES_PER_LEG),
+    leg: 0,
+    ...movement,
+    debit_account: debit,
+    credit_account: credit,
+    created_at: formatTime(context.at_ms),
   };
 }
 
@@ -159,6 +218,9 @@ function paymentRow(payment: Payment, body: string): PaymentRow {
     status: payment.status,
     amount_minor: payment.amount_minor,
     amount_refunded: payment.amount_refunded,
+    amount_refunding: payment.amount_refunding,
+    amount_released: releasedAmount(payment),
+    amount_disputed: payment.amount_disputed,
     currency: payment.currency,
     method_kind: payment.method_kind,
     reference: payment.reference,
@@ -167,6 +229,11 @@ function paymentRow(payment: Payment, body: string): PaymentRow {
     updated_at: payment.updated_at,
     body,
   };
+}
+
+/** Returns the part of the authorized amount that a capture has released. */
+function releasedAmount({ amount_minor, amount_captured }: Payment): number {
+  return amount_captured === 0 ? 0 : amount_minor - amount_captured;
 }
 
 function transferRow(transfer: Transfer, body: string): TransferRow {

@@ -9,10 +9,8 @@ import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
-import type { RequestContext } from "./event.ts";
-import { type Provider, unconfiguredProvider } from "../providers/provider.ts";
 import { answerOnly, type Subject } from "./change_builder.ts";
-import { sandboxProvider } from "../providers/sandbox_provider.ts";
+import { readPayment } from "./read_resource.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
@@ -36,10 +34,10 @@ export class ChangeWriter {
    * @param decide makes the change. If it throws, the stored answer of an earlier identical request
    *   comes first: a card can have expired since then
    */
-  async create(request: ServiceRequest, decide: () => Promise<Change>): Promise<Reply> {
+  async create(request: ServiceRequest, decide: () => Change): Promise<Reply> {
     let change: Change;
     try {
-      change = await decide();
+      change = decide();
     } catch (error) {
       const kept = await this.#keptReply(request);
       if (kept) return kept;
@@ -58,7 +56,16 @@ export class ChangeWriter {
     decide: Decide<T>,
   ): Promise<Reply> {
     return this.#loop.run(request, kind, id, async ({ body }, access) => {
-      const change = await decideOrKeep(request, body, decide);
+      const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
+      let change: Change | Answer;
+      try {
+        change = await decideOrKeep(request, subject as T, body, decide);
+      } catch (error) {
+        // The request's twin can have changed the resource after the load looked for its key.
+        const kept = await this.#keptReply({ ...request, access });
+        if (kept) return kept;
+        throw error;
+      }
       if ("status" in change) return { answer: change, replayed: false };
       return replyOf(await this.#store.commit(access, change, request.idempotency));
     });
@@ -93,15 +100,15 @@ export class ChangeWriter {
   }
 }
 
-/** Returns the provider for the mode of a request. */
-export function providerOf(context: RequestContext): Provider {
-  return context.livemode ? unconfiguredProvider : sandboxProvider;
-}
-
 /** Returns the reply of a commit, or null if the change must be decided again. */
 export function replyOf(committed: Committed): Reply | null {
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
-  return { answer: committed.answer, replayed: committed.outcome === "replay" };
+  const call = committed.outcome === "committed" ? committed.call : null;
+  return {
+    answer: committed.answer,
+    replayed: committed.outcome === "replay",
+    ...(call && { call }),
+  };
 }
 
 /** Throws the 503 for a change that was not committed. Nothing was written. */
@@ -116,10 +123,10 @@ export function unavailable(): never {
  */
 async function decideOrKeep<T extends Subject>(
   request: ServiceRequest,
+  subject: T,
   body: string,
   decide: Decide<T>,
 ): Promise<Change | Answer> {
-  const subject: T = JSON.parse(body);
   let answer: Answer;
   try {
     const change = await decide(subject);

@@ -8,8 +8,8 @@ import { type IdMint, idMint, type RandomSource } from "../../core/ids.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { EventRow } from "../../store/commit_rows.ts";
 
-/** The origin of an event: a request, or the relay, which has no request id. */
-interface EventContext {
+/** The origin of an event: a request, or a worker, which has no request id. */
+export interface EventContext {
   request_id: string | null;
   idempotency_key: string | null;
   livemode: boolean;

@@ -1,6 +1,7 @@
 /** A request to the domain, and the domain's reply. */
 
 import type { Answer } from "../../store/commit_rows.ts";
+import type { ClaimedCall } from "../../store/store.ts";
 import type { Access, Idempotency } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 
@@ -16,6 +17,8 @@ export interface Reply {
   answer: Answer;
   /** True if this is the stored answer of an earlier request with the same idempotency key. */
   replayed: boolean;
+  /** The call to a provider that the request has claimed and now sends. */
+  call?: ClaimedCall;
 }
 
 /** Returns the access for later round trips, which do not count against the rate limit again. */

@@ -1,7 +1,7 @@
 /**
- * Decides the creation of a payment. The input is the body of the request and the answer of a
- * provider; the result is the change with the payment, its events and its ledger movements
- * (contract §2). Pure, except for the provider.
+ * Decides the creation of a payment. The result is the change with the payment, its events and its
+ * ledger movements (contract §2). In a sandbox the change has the whole result. With a live key it
+ * is the claim: a pending payment, and the call that the provider gets next. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -12,51 +12,84 @@ import type { Change } from "../../store/commit_rows.ts";
 import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
-import type { Authorization, Provider } from "../providers/provider.ts";
+import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
 import { addRefund } from "./refund_payment.ts";
-import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
+import {
+  authorize,
+  chargeBack,
+  complete,
+  decline,
+  declineAnswer,
+  fail,
+  requireAction,
+  sandboxAction,
+} from "./settlement.ts";
+
+/** Time after which a payment with a late answer completes in the sandbox. */
+const LATE_ANSWER_MS = 2_000;
 
 /** The input of `decideCreate` besides the body. */
 interface CreateContext extends RequestContext {
-  provider: Provider;
   /** Base URL of the functions. The URLs of next actions begin with it. */
   base_url: string;
   /** True: a decline answers 402. False: it answers 201, as the sandbox function does. */
   decline_is_error: boolean;
 }
 
-/** Decides the creation of a payment. Throws `ApiError` if the request is refused. */
-export async function decideCreate(
-  body: CreatePaymentBody,
-  context: CreateContext,
-): Promise<Change> {
-  const amount_minor = amountOf(body)!;
-  checkMode(body, context.livemode);
-  const instrument = readInstrument(body, context.livemode, context.at_ms);
-  if (body.settlement === "manual" && instrument.kind === "card") {
-    throw invalidParameter(
-      "settlement",
-      '"settlement" cannot be "manual" for a card: leave it out, or send an "iban" or a "wallet"',
-    );
-  }
-  const authorization = await context.provider.authorize({
-    amount_minor,
+/** Decides the creation of a sandbox payment. Throws `ApiError` if the request is refused. */
+export function decideCreate(body: CreatePaymentBody, context: CreateContext): Change {
+  const { change, instrument } = beginPayment(body, context);
+  const manual = body.settlement === "manual";
+  const authorization = authorizePayment({
+    amount_minor: change.subject.amount_minor,
     currency: body.currency,
     instrument,
     outcome: body.outcome ?? null,
-    manual: body.settlement === "manual",
+    manual,
   });
-  const change = new ChangeBuilder(newPayment(body, amount_minor, instrument, context), context);
-  change.addEvent("payment.created");
   settle(change, authorization, context.base_url);
+  const { status } = change.subject;
+  if (status === "processing" && !manual) {
+    change.addCall({ op: "authorize", delay_ms: LATE_ANSWER_MS });
+  }
   return change.finish(
     authorization.result === "declined" && context.decline_is_error
-      ? declineAnswer(change, authorization.code)
+      ? declineAnswer(change.subject, authorization.code, context.request_id)
       : { status: 201, body: change.body },
   );
 }
 
+/** Begins a payment: checks the body and adds `payment.created`. Throws `ApiError`. */
+export function beginPayment(
+  body: CreatePaymentBody,
+  context: RequestContext,
+): { change: PaymentChange; instrument: Instrument } {
+  checkMode(body, context.livemode);
+  const instrument = readInstrument(body, context.livemode, context.at_ms);
+  checkCapture(body, instrument);
+  const change = new ChangeBuilder(newPayment(body, instrument, context), context);
+  change.addEvent("payment.created");
+  return { change, instrument };
+}
+
+function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrument): void {
+  if (capture !== "manual") return;
+  if (kind !== "card") {
+    throw invalidParameter("capture", '"capture" can be "manual" for cards only: leave it out');
+  }
+  if (outcome === "refunded" || outcome === "chargeback") {
+    throw invalidParameter(
+      "capture",
+      `"capture" cannot be "manual" with the outcome "${outcome}", which needs a captured ` +
+        "payment: leave it out",
+    );
+  }
+}
+
 function checkMode(body: CreatePaymentBody, livemode: boolean): void {
+  if (livemode && body.return_url?.startsWith("http:")) {
+    throw invalidParameter("return_url", '"return_url" must begin with https for a live key');
+  }
   for (const field of ["outcome", "settlement"] as const) {
     if (livemode && body[field] !== undefined) {
       throw invalidParameter(field, `"${field}" is for test keys only: leave it out`);
@@ -66,10 +99,10 @@ function checkMode(body: CreatePaymentBody, livemode: boolean): void {
 
 function newPayment(
   body: CreatePaymentBody,
-  amount_minor: number,
   instrument: Instrument,
-  context: CreateContext,
+  context: RequestContext,
 ): Payment {
+  const amount_minor = amountOf(body)!;
   const person = agreedPerson(body);
   const at = formatTime(context.at_ms);
   return {
@@ -80,6 +113,10 @@ function newPayment(
     amount_minor,
     currency: body.currency,
     amount_refunded: 0,
+    amount_refunding: 0,
+    amount_captured: 0,
+    amount_disputed: 0,
+    amount_received: null,
     capability: capabilityOf(instrument.kind),
     method_kind: instrument.kind,
     method: instrument.method,
@@ -89,6 +126,10 @@ function newPayment(
     reference: body.reference ?? null,
     metadata: body.metadata ?? {},
     next_action: null,
+    return_url: body.return_url ?? null,
+    capture: body.capture ?? "automatic",
+    capture_before: null,
+    settlement: context.livemode ? null : body.settlement ?? "instant",
     failure_code: null,
     failure_message: null,
     return_code: null,
@@ -116,14 +157,17 @@ function settle(change: PaymentChange, authorization: Authorization, base_url: s
   switch (authorization.result) {
     case "pending":
       return;
+    case "processing":
+      return change.addEvent("payment.processing", { status: "processing" });
     case "requires_action":
-      return requireAction(change, base_url);
+      return requireAction(change, sandboxAction(change.subject, base_url));
     case "declined":
       return decline(change, authorization.code);
     case "failed":
       return fail(change, authorization.code, authorization.return_code ?? null);
   }
-  complete(change, authorization.tx_hash);
-  if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor, {});
+  if (change.subject.capture === "manual") return authorize(change);
+  complete(change, { tx_hash: authorization.tx_hash });
+  if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor);
   if (authorization.result === "chargeback") chargeBack(change);
 }

@@ -7,22 +7,43 @@ import { ApiError } from "../../core/errors.ts";
 import type { MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 
-/** Statuses to which `advance` can move a payment, by its current status. */
-const ADVANCES: Record<PaymentStatus, readonly PaymentStatus[]> = {
-  pending: ["requires_action", "processing", "completed", "declined", "failed", "cancelled"],
-  requires_action: ["completed", "declined", "failed"],
-  processing: ["completed", "declined", "failed"],
-  completed: ["partially_refunded", "refunded", "chargeback"],
-  partially_refunded: ["refunded", "chargeback"],
+/** Statuses that can follow each status, for some payment (contract §2). */
+const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
+  pending: [
+    "requires_action",
+    "processing",
+    "authorized",
+    "completed",
+    "declined",
+    "failed",
+    "cancelled",
+  ],
+  requires_action: [
+    "processing",
+    "authorized",
+    "completed",
+    "declined",
+    "failed",
+    "cancelled",
+  ],
+  processing: ["requires_action", "authorized", "completed", "declined", "failed", "cancelled"],
+  authorized: ["completed", "failed", "cancelled"],
+  completed: ["partially_refunded", "refunded", "chargeback", "failed"],
+  partially_refunded: ["partially_refunded", "refunded", "chargeback", "failed"],
+  // A dispute that the merchant has won gives the money back.
+  chargeback: ["completed", "partially_refunded"],
   declined: [],
   failed: [],
   cancelled: [],
   refunded: [],
-  chargeback: [],
 };
 
 /** Statuses in which a payment can be cancelled: no money has moved and none is in transit. */
-export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = ["pending", "requires_action"];
+export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = [
+  "pending",
+  "requires_action",
+  "authorized",
+];
 
 /** Rails on which the bank can return a completed payment. */
 const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
@@ -30,16 +51,53 @@ const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 /** The fields of a payment that decide its moves. */
 export type Standing = Pick<
   Payment,
-  "status" | "method_kind" | "amount_minor" | "amount_refunded"
+  | "status"
+  | "method_kind"
+  | "capture"
+  | "amount_captured"
+  | "amount_refunded"
+  | "amount_refunding"
 >;
+
+/** Reports whether a status can follow the status of the payment. */
+export function canBecome(payment: Standing, status: PaymentStatus): boolean {
+  return MOVES[payment.status].includes(status);
+}
 
 /** Returns the statuses to which `advance` can move the payment now. */
 export function advancesOf(payment: Standing): PaymentStatus[] {
-  const next = ADVANCES[payment.status].filter((status) =>
-    status !== "partially_refunded" || halfOfRest(payment) > 0
-  );
-  if (payment.status === "completed" && RETURNABLE.has(payment.method_kind)) next.push("failed");
-  return next;
+  return MOVES[payment.status].filter((next) => isAdvance(payment, next));
+}
+
+/** Reports whether an advance can move the payment to a status that can follow its own. */
+function isAdvance(payment: Standing, next: PaymentStatus): boolean {
+  const { status, capture, method_kind } = payment;
+  const is_captured = isRefundable(payment);
+  switch (next) {
+    case "authorized":
+      return capture === "manual";
+    case "completed":
+      if (status === "chargeback") return payment.amount_refunded === 0;
+      return capture === "automatic" || status === "authorized";
+    case "failed":
+      return !is_captured || RETURNABLE.has(method_kind) && payment.amount_refunding === 0;
+    case "partially_refunded":
+      return status === "chargeback"
+        ? payment.amount_refunded > 0
+        : status === "completed" && halfOfRest(payment) > 0;
+    case "refunded":
+      return payment.amount_refunding === 0;
+    case "chargeback":
+      return refundable(payment) > 0;
+    case "cancelled":
+      return status === "pending" || status === "authorized";
+    // Other moves to these are for late facts of a live provider only.
+    case "requires_action":
+    case "processing":
+      return status === "pending";
+    default:
+      return true;
+  }
 }
 
 /** Returns the statuses that can follow by any request. */
@@ -58,9 +116,9 @@ export function isRefundable(payment: Standing): boolean {
   return payment.status === "completed" || payment.status === "partially_refunded";
 }
 
-/** Returns the amount that is left to refund, in minor units. */
+/** Returns the captured amount less completed and pending refunds, in minor units. */
 export function refundable(payment: Standing): number {
-  return payment.amount_minor - payment.amount_refunded;
+  return payment.amount_captured - payment.amount_refunded - payment.amount_refunding;
 }
 
 /** Returns the amount that an advance to `partially_refunded` refunds: half of the rest. */

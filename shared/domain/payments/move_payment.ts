@@ -1,8 +1,19 @@
 /**
- * Decides the moves of an existing payment: cancel, advance and authenticate (contract §2). Pure.
+ * Decides the moves of an existing payment: capture, cancel, advance and authenticate
+ * (contract §2). Pure.
  */
 
-import type { FailureCode, MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
+import { formatAmount } from "../../core/currency.ts";
+import { invalidParameter } from "../../core/errors.ts";
+import { amountOf } from "../../schema/values.ts";
+
+import type {
+  CapturePaymentBody,
+  FailureCode,
+  MethodKind,
+  Payment,
+  PaymentStatus,
+} from "../../schema/payment.ts";
 import type { Change } from "../../store/commit_rows.ts";
 import {
   advancesOf,
@@ -16,7 +27,18 @@ import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "../providers/sandbox_provider.ts";
-import { chargeBack, complete, decline, declineAnswer, fail, requireAction } from "./settlement.ts";
+import {
+  authorize,
+  cancel,
+  chargeBack,
+  complete,
+  decline,
+  declineAnswer,
+  fail,
+  requireAction,
+  sandboxAction,
+  winDispute,
+} from "./settlement.ts";
 
 /** The failure of each rail, for an advance to `failed`. */
 const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | null }> = {
@@ -25,6 +47,35 @@ const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | 
   swift: { code: "bank_return", return_code: "R01" },
   stablecoin: { code: "onchain_reverted", return_code: null },
 };
+
+/** Decides a capture of an authorized payment, whole or in part. The rest is released. */
+export function decideCapture(
+  payment: Payment,
+  body: CapturePaymentBody,
+  context: RequestContext,
+): Change {
+  const amount_minor = captureAmount(payment, body);
+  const change = new ChangeBuilder(payment, context);
+  complete(change, { amount_minor });
+  return change.finish({ status: 200, body: change.body });
+}
+
+/** Returns the amount to capture. Throws `ApiError` if the payment does not allow the capture. */
+export function captureAmount(payment: Payment, body: CapturePaymentBody): number {
+  if (payment.status !== "authorized") {
+    throw invalidState("capture", payment, nextStatuses(payment));
+  }
+  const amount_minor = amountOf(body) ?? payment.amount_minor;
+  if (amount_minor > payment.amount_minor) {
+    throw invalidParameter(
+      body.amount_minor === undefined ? "amount" : "amount_minor",
+      `Only ${payment.amount_minor} is authorized, which is ` +
+        `${formatAmount(payment.amount_minor, payment.currency)}: send at most that amount`,
+      { amount_capturable: payment.amount_minor },
+    );
+  }
+  return amount_minor;
+}
 
 /** Decides a cancel. Throws `invalid_state` if money has moved or is in transit. */
 export function decideCancel(payment: Payment, context: RequestContext): Change {
@@ -63,20 +114,25 @@ export function decideAuthenticate(
   }
   const change = new ChangeBuilder(payment, context);
   if (result === "success") {
-    complete(change);
+    if (payment.capture === "manual") authorize(change);
+    else complete(change);
     return change.finish({ status: 200, body: change.body });
   }
   decline(change, "authentication_failed");
-  return change.finish(declineAnswer(change, "authentication_failed"));
+  return change.finish(declineAnswer(change.subject, "authentication_failed", context.request_id));
 }
 
 function advance(change: PaymentChange, to: PaymentStatus, base_url: string): void {
   const { subject: payment } = change;
   switch (to) {
+    case "authorized":
+      return authorize(change);
     case "completed":
-      return complete(change, hashOf(payment));
+      return payment.status === "chargeback"
+        ? winDispute(change)
+        : complete(change, { tx_hash: hashOf(payment) });
     case "requires_action":
-      return requireAction(change, base_url);
+      return requireAction(change, sandboxAction(payment, base_url));
     case "processing":
       return change.addEvent("payment.processing", { status: "processing" });
     case "cancelled":
@@ -84,29 +140,22 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
     case "declined":
       return decline(change, "payment_declined");
     case "failed": {
-      if (payment.status === "completed") change.move("capture_reversal", payment.amount_minor);
       const { code, return_code } = FAILURE_OF[payment.method_kind];
       return fail(change, code, return_code);
     }
     case "chargeback":
       return chargeBack(change);
     case "refunded":
-      return void addRefund(change, refundable(payment), {});
+      return addRefund(change, refundable(payment));
     case "partially_refunded":
-      return void addRefund(change, halfOfRest(payment), {});
+      return payment.status === "chargeback"
+        ? winDispute(change)
+        : addRefund(change, halfOfRest(payment));
     case "pending":
       throw new Error("no payment can be moved to pending");
     default:
       to satisfies never;
   }
-}
-
-function cancel(change: PaymentChange): void {
-  change.addEvent("payment.cancelled", {
-    status: "cancelled",
-    cancelled_at: change.at,
-    next_action: null,
-  });
 }
 
 function hashOf(payment: Payment): string | undefined {

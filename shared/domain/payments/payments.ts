@@ -6,18 +6,20 @@ import type * as z from "zod";
 import type {
   AdvancePaymentBody,
   AuthenticatePaymentBody,
+  CapturePaymentBody,
   CreatePaymentBody,
   Payment,
 } from "../../schema/payment.ts";
-import type { CreateRefundBody } from "../../schema/refund.ts";
+import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Store } from "../../store/store.ts";
-import { type ChangeWriter, providerOf, replyOf, unavailable } from "../changes/change_writer.ts";
+import { readRefund } from "../changes/read_resource.ts";
+import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
-import { decideAdvance, decideAuthenticate, decideCancel } from "./move_payment.ts";
-import { decideRefund } from "./refund_payment.ts";
-import type { Reply, ServiceRequest } from "../changes/service_request.ts";
+import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
+import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 
 /** The operations that change payments. Each throws `ApiError`. */
 export interface Payments {
@@ -26,6 +28,7 @@ export interface Payments {
     body: CreatePaymentBody,
     decline_is_error: boolean,
   ): Promise<Reply>;
+  capture(request: ServiceRequest, id: string, body: CapturePaymentBody): Promise<Reply>;
   cancel(request: ServiceRequest, id: string): Promise<Reply>;
   refund(request: ServiceRequest, id: string, body: CreateRefundBody): Promise<Reply>;
   advance(
@@ -38,36 +41,32 @@ export interface Payments {
     id: string,
     body: z.infer<typeof AuthenticatePaymentBody>,
   ): Promise<Reply>;
+  /** Moves a pending refund of the sandbox. */
+  advanceRefund(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvanceRefundBody>,
+  ): Promise<Reply>;
   reset(request: ServiceRequest): Promise<Reply>;
 }
 
+/** The operations that a provider takes part in. Live keys and sandboxes have one set each. */
+export type LivePayments = Pick<Payments, "create" | "capture" | "cancel" | "refund">;
+
 /** Creates the operations over a store. */
 export function createPayments(
-  options: { store: Store; changes: ChangeWriter; base_url: string },
+  options: { store: Store; changes: ChangeWriter; live: LivePayments; base_url: string },
 ): Payments {
-  const { store, changes, base_url } = options;
+  const { store, changes, live, base_url } = options;
   const resets = new KeyedQueue();
+  const sandbox = sandboxPayments(changes, base_url);
+  const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
-      changes.create(request, () => {
-        const { context } = request;
-        const provider = providerOf(context);
-        return decideCreate(body, { ...context, provider, base_url, decline_is_error });
-      }),
-
-    cancel: (request, id) =>
-      changes.change<Payment>(request, "payments", id, async (payment) => {
-        const change = decideCancel(payment, request.context);
-        await providerOf(request.context).cancel(payment);
-        return change;
-      }),
-
-    refund: (request, id, body) =>
-      changes.change<Payment>(request, "payments", id, async (payment) => {
-        const change = decideRefund(payment, amountOf(body), body, request.context);
-        await providerOf(request.context).refund(payment, change.refunds[0]!.amount_minor);
-        return change;
-      }),
+      of(request).create(request, body, decline_is_error),
+    capture: (request, id, body) => of(request).capture(request, id, body),
+    cancel: (request, id) => of(request).cancel(request, id),
+    refund: (request, id, body) => of(request).refund(request, id, body),
 
     advance: (request, id, { to }) =>
       changes.change<Payment>(
@@ -85,11 +84,64 @@ export function createPayments(
         (payment) => decideAuthenticate(payment, result, request.context),
       ),
 
+    async advanceRefund(request, id, { to }) {
+      const loaded = await store.load(request.access, "refunds", id, request.idempotency);
+      if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+      const access = withoutRateCount(request.access);
+      const { payment_id } = readRefund(loaded.body);
+      return await changes.change<Payment>(
+        { ...request, access },
+        "payments",
+        payment_id,
+        async (payment) => {
+          // After the payment: each change of a refund changes its payment's sequence as well.
+          const refund = await store.load(access, "refunds", id);
+          if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
+          return decideAdvanceRefund(payment, refund.body, to, request.context);
+        },
+      );
+    },
+
     // One at a time for each key: a reset that waits for running changes occupies a connection.
     reset: ({ access, idempotency }) =>
       resets.run(
         access.key_hash,
         async () => replyOf(await store.resetSandbox(access, idempotency)) ?? unavailable(),
+      ),
+  };
+}
+
+/** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
+function sandboxPayments(changes: ChangeWriter, base_url: string): LivePayments {
+  return {
+    create: (request, body, decline_is_error) =>
+      changes.create(
+        request,
+        () => decideCreate(body, { ...request.context, base_url, decline_is_error }),
+      ),
+
+    capture: (request, id, body) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideCapture(payment, body, request.context),
+      ),
+
+    cancel: (request, id) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideCancel(payment, request.context),
+      ),
+
+    refund: (request, id, body) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideRefund(payment, amountOf(body), body, request.context),
       ),
   };
 }

@@ -3,11 +3,13 @@
  * function adds one event to a change, with its ledger movement (contract §2). Pure.
  */
 
+import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
-import type { FailureCode } from "../../schema/payment.ts";
+import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
+import { isRefundable, refundable } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -22,28 +24,59 @@ export const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",
+  expired: "The payer did not pay in time",
+  underpaid: "The payer sent less than the amount",
+  provider_refused: "The provider refused the payment",
 };
 
-/** Completes the payment and captures the money in the ledger. */
-export function complete(change: PaymentChange, tx_hash?: string): void {
-  const { method, amount_minor } = change.subject;
+/** Time after which an uncaptured authorization ends (contract §2). */
+const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Holds the amount on the card. The ledger moves at the capture. In a sandbox the worker ends the
+ * authorization after the window; a live provider does that itself.
+ */
+export function authorize(change: PaymentChange): void {
+  change.addEvent("payment.authorized", {
+    status: "authorized",
+    capture_before: formatTime(change.context.at_ms + CAPTURE_WINDOW_MS),
+    next_action: null,
+  });
+  if (!change.subject.livemode) change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
+}
+
+/**
+ * Completes the payment and captures money in the ledger.
+ * @param options.amount_minor less than the amount of the payment releases the rest
+ * @param options.tx_hash of a stablecoin payment
+ */
+export function complete(
+  change: PaymentChange,
+  options: { amount_minor?: number; tx_hash?: string | undefined } = {},
+): void {
+  const { method } = change.subject;
+  const { amount_minor = change.subject.amount_minor, tx_hash } = options;
   change.move("capture", amount_minor);
   change.addEvent("payment.completed", {
     status: "completed",
+    amount_captured: amount_minor,
     completed_at: change.at,
     next_action: null,
+    capture_before: null,
     ...(tx_hash && method?.type === "stablecoin" &&
       { method: { ...method, wallet: { ...method.wallet, tx_hash } } }),
   });
 }
 
 /** Makes the payment wait for the payer's authentication. */
-export function requireAction(change: PaymentChange, base_url: string): void {
-  const url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
-  change.addEvent("payment.requires_action", {
-    status: "requires_action",
-    next_action: { type: "authenticate", url },
-  });
+export function requireAction(change: PaymentChange, next_action: NextAction): void {
+  change.addEvent("payment.requires_action", { status: "requires_action", next_action });
+}
+
+/** The next action of a sandbox payment: an authentication at the sandbox function. */
+export function sandboxAction(payment: Payment, base_url: string): NextAction {
+  const url = `${base_url}/api-v1-sandbox/payments/${payment.id}/authenticate`;
+  return { type: "authenticate", url };
 }
 
 /** Declines the payment. */
@@ -56,31 +89,53 @@ export function decline(change: PaymentChange, code: DeclineCode): void {
   });
 }
 
-/** Makes the payment fail. The caller reverses the capture of a completed payment. */
+/**
+ * Makes the payment fail. If money was captured, the bank returns it, and the ledger reverses the
+ * part that was not refunded.
+ */
 export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
+  const { subject: payment } = change;
+  const returned = isRefundable(payment) ? refundable(payment) : 0;
+  if (returned > 0) change.move("capture_reversal", returned);
   change.addEvent("payment.failed", {
     status: "failed",
     failure_code: code,
     failure_message: FAILURES[code],
     return_code,
     next_action: null,
+    capture_before: null,
   });
 }
 
-/** Charges back the amount that was not refunded. */
-export function chargeBack(change: PaymentChange): void {
-  const { amount_minor, amount_refunded } = change.subject;
-  change.move("chargeback", amount_minor - amount_refunded);
-  change.addEvent("payment.chargeback", { status: "chargeback" });
+/** Cancels a payment of which no money was taken. */
+export function cancel(change: PaymentChange): void {
+  change.addEvent("payment.cancelled", {
+    status: "cancelled",
+    cancelled_at: change.at,
+    next_action: null,
+    capture_before: null,
+  });
+}
+
+/** Charges back an amount, by default what is neither refunded nor held by a pending refund. */
+export function chargeBack(
+  change: PaymentChange,
+  amount_minor = refundable(change.subject),
+): void {
+  change.move("chargeback", amount_minor);
+  change.addEvent("payment.chargeback", { status: "chargeback", amount_disputed: amount_minor });
+}
+
+/** Gives back the amount of a dispute that the merchant has won. */
+export function winDispute(change: PaymentChange): void {
+  const { amount_disputed, amount_refunded } = change.subject;
+  change.move("chargeback_reversal", amount_disputed);
+  const status = amount_refunded > 0 ? "partially_refunded" : "completed";
+  change.addEvent(`payment.${status}`, { status, amount_disputed: 0 });
 }
 
 /** Makes the 402 of a declined payment, which contains the payment. */
-export function declineAnswer(change: PaymentChange, code: DeclineCode): Answer {
-  return {
-    status: 402,
-    body: renderError(
-      new ApiError(code, DECLINES[code], { payment: change.subject }),
-      change.context.request_id,
-    ),
-  };
+export function declineAnswer(payment: Payment, code: DeclineCode, request_id: string): Answer {
+  const error = new ApiError(code, DECLINES[code], { payment });
+  return { status: error.status, body: renderError(error, request_id) };
 }

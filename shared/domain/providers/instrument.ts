@@ -11,7 +11,8 @@ import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../cor
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
-import { type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
+import type { Complete } from "../../schema/values.ts";
+import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */
 export interface Instrument {
@@ -20,6 +21,8 @@ export interface Instrument {
   method: PaymentMethod | null;
   /** The behaviour of a test value; "approve" for other valid IBANs and wallet addresses. */
   behaviour: TestBehaviour | null;
+  /** The provider's token of a live card. */
+  token?: string;
 }
 
 /** Reads the instrument of a create. Throws `invalid_parameter` with the field at fault. */
@@ -91,10 +94,41 @@ const USE_A_TEST_CARD =
   `Use a test card number such as 4242 4242 4242 4242. ${ERROR_PAGE}#test-values lists them`;
 const EXPIRED = "The card has expired: any month in the future works for a test card";
 
-function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
-  if (livemode) {
-    throw invalidParameter("card.number", "Live keys take no card numbers: use a test key");
+/** Expiry of the cards for which test tokens stand. */
+const TOKEN_EXPIRY = { exp_month: 12, exp_year: 2040 };
+
+/** Reads the token of a card. With a live key the provider knows the card. */
+function readToken(token: string, livemode: boolean): Instrument {
+  if (livemode) return { kind: "card", method: null, behaviour: null, token };
+  const value = Object.hasOwn(TEST_TOKENS, token) ? TEST_TOKENS[token]! : null;
+  if (value === null) {
+    const known = Object.keys(TEST_TOKENS).join(", ");
+    throw invalidParameter("card.token", `"card.token" must be a test token: one of ${known}`);
   }
+  const number = normalizeCardNumber(value);
+  return {
+    kind: "card",
+    method: {
+      type: "card",
+      card: { brand: cardBrand(number), last4: number.slice(-4), ...TOKEN_EXPIRY },
+    },
+    behaviour: testCard(number)!,
+  };
+}
+
+function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
+  if (card.token !== undefined) return readToken(card.token, livemode);
+  if (livemode) {
+    throw invalidParameter(
+      "card.number",
+      'Live keys take no card numbers: send the token of the provider as "card.token"',
+    );
+  }
+  return readTestCard(card as Complete<CardInput>, at_ms);
+}
+
+/** Reads a test card. The schema has checked that a card without a token has all its members. */
+function readTestCard(card: Complete<CardInput>, at_ms: number): Instrument {
   const number = normalizeCardNumber(card.number);
   const behaviour = testCard(number);
   // The message does not repeat the number, which can be a real one.

@@ -6,30 +6,51 @@
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/canonical_json.ts";
 import type { Stablecoin } from "../../core/currency.ts";
-import { invalidParameter } from "../../core/errors.ts";
+import { type DeclineCode, invalidParameter } from "../../core/errors.ts";
 import type { Network } from "../../core/wallet_address.ts";
-import type {
-  Authorization,
-  AuthorizationRequest,
-  Capture,
-  Provider,
-  TransferRequest,
-  TransferResult,
-} from "./provider.ts";
+import type { Outcome } from "../../schema/payment.ts";
+import type { Instrument } from "./instrument.ts";
 import { OUTCOME_RESULTS, TEST_RESULTS } from "./test_values.ts";
 
 const EXPIRED_CARD =
   "This test card simulates an expired card. Use another, such as 4242 4242 4242 4242";
 
-/** The sandbox provider. It accepts all cancels and refunds; the lifecycle has checked them. */
-export const sandboxProvider: Provider = {
-  authorize,
-  cancel() {},
-  refund() {},
-  transfer,
+/** A request to authorize a payment. */
+export interface AuthorizationRequest {
+  amount_minor: number;
+  /** Upper case. */
+  currency: string;
+  instrument: Instrument;
+  /** A result that overrides the instrument. */
+  outcome: Outcome | null;
+  /** True: an asynchronous rail waits for an advance. */
+  manual: boolean;
+}
+
+/** The money has come in. An outcome can force that it goes back at once. */
+interface Capture {
+  result: "completed" | "refunded" | "chargeback";
+  /** Of a stablecoin payment. */
+  tx_hash?: string;
+}
+
+/** The answer to an authorization. */
+export type Authorization =
+  | Capture
+  | { result: "pending" }
+  /** The answer of a real provider would be unknown for now. */
+  | { result: "processing" }
+  | { result: "requires_action" }
+  | { result: "declined"; code: DeclineCode }
+  | { result: "failed"; code: "bank_return" | "onchain_reverted"; return_code?: string };
+
+/** The answer to a transfer. */
+type TransferResult = Extract<Authorization, { result: "failed" | "pending" }> | {
+  result: "completed";
 };
 
-function authorize(request: AuthorizationRequest): Authorization {
+/** Decides a payment. Throws `invalid_parameter` for a card that has expired. */
+export function authorizePayment(request: AuthorizationRequest): Authorization {
   const { instrument, outcome } = request;
   // An explicit outcome overrides every instrument (contract §2).
   if (outcome) return withHash(request, OUTCOME_RESULTS[outcome]);
@@ -41,7 +62,9 @@ function authorize(request: AuthorizationRequest): Authorization {
 }
 
 /** Decides a transfer by the test value of its destination. Other destinations complete. */
-function transfer({ instrument, manual }: TransferRequest): TransferResult {
+export function authorizeTransfer(
+  { instrument, manual }: Omit<AuthorizationRequest, "outcome">,
+): TransferResult {
   if (manual) return { result: "pending" };
   const answer = TEST_RESULTS[instrument.behaviour ?? "approve"];
   return answer.result === "failed" ? answer : { result: "completed" };

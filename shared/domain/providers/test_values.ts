@@ -19,6 +19,8 @@ export const TEST_RESULTS = {
   expired: { result: "refused", param: "card.exp_year" },
   bank_return: { result: "failed", code: "bank_return", return_code: "R01" },
   revert: { result: "failed", code: "onchain_reverted" },
+  /** The answer of the provider is late: the payment completes by itself after 2 seconds. */
+  late: { result: "processing" },
 } as const;
 
 /** The result of a payment, by the outcome that forces it. */
@@ -32,10 +34,6 @@ export const OUTCOME_RESULTS = {
 
 /** The answer of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;
-
-/** Codes with which a test value makes a create decline. */
-export const TEST_DECLINE_CODES = Object.values(TEST_RESULTS)
-  .flatMap((answer) => answer.result === "declined" ? [answer.code] : []);
 
 /** A test value, written as people read it. */
 export interface TestValue {
@@ -63,7 +61,19 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "3782 822463 10005", name: "American Express", behaviour: "approve" },
   { value: "6011 1111 1111 1117", name: "Discover", behaviour: "approve" },
   { value: "4000 0000 0000 0259", name: "For a chargeback", behaviour: "approve" },
+  { value: "4000 0000 0000 0119", name: "Late answer", behaviour: "late" },
 ];
+
+/** Test tokens of cards, with the number of the card that each stands for. */
+export const TEST_TOKENS: Readonly<Record<string, string>> = {
+  pm_card_visa: "4242 4242 4242 4242",
+  pm_card_mastercard: "5555 5555 5555 4444",
+  pm_card_amex: "3782 822463 10005",
+  pm_card_chargeDeclined: "4000 0000 0000 0002",
+  pm_card_chargeDeclinedInsufficientFunds: "4000 0000 0000 9995",
+  pm_card_authenticationRequired: "4000 0025 0000 3155",
+  pm_card_late: "4000 0000 0000 0119",
+};
 
 /** Test IBANs. Other valid IBANs are approved. */
 export const TEST_IBANS: readonly TestIban[] = [

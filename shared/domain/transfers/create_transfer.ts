@@ -1,6 +1,6 @@
 /**
  * Decides transfers: money out of the available balance (contract §3). The database compares the
- * amount with the balance at the commit. Pure, except for the provider.
+ * amount with the balance at the commit. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -12,35 +12,40 @@ import type { Change } from "../../store/commit_rows.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { checkCurrency, type Instrument, readIban, readWallet } from "../providers/instrument.ts";
 import { invalidTransferState, transferAdvances } from "../payments/lifecycle.ts";
-import type { Provider } from "../providers/provider.ts";
 import { ChangeBuilder, type TransferChange } from "../changes/change_builder.ts";
-import { transactionHash } from "../providers/sandbox_provider.ts";
+import { authorizeTransfer, transactionHash } from "../providers/sandbox_provider.ts";
 import { FAILURES } from "../payments/settlement.ts";
 
 /** Decides the creation of a transfer. Throws `ApiError` if the request is refused. */
-export async function decideTransfer(
-  body: CreateTransferBody,
-  context: RequestContext,
-  provider: Provider,
-): Promise<Change> {
-  if (context.livemode && body.settlement !== undefined) {
-    throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
-  }
-  const amount_minor = amountOf(body)!;
+export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
   const instrument = readDestination(body);
-  const settled = await provider.transfer({
+  const amount_minor = amountOf(body)!;
+  const settled = authorizeTransfer({
     amount_minor,
     currency: body.currency,
     instrument,
     manual: body.settlement === "manual",
   });
-  const transfer = newTransfer(body, amount_minor, instrument, context);
-  const change = new ChangeBuilder(transfer, context);
-  change.move("transfer", amount_minor);
-  change.addEvent("transfer.created");
+  const change = beginTransfer(body, context, instrument);
   if (settled.result === "completed") complete(change);
   if (settled.result === "failed") fail(change, settled.code, settled.return_code ?? null);
   return change.finish({ status: 201, body: change.body });
+}
+
+/** Begins a transfer: it holds its amount until it completes or fails. */
+export function beginTransfer(
+  body: CreateTransferBody,
+  context: RequestContext,
+  instrument = readDestination(body),
+): TransferChange {
+  if (context.livemode && body.settlement !== undefined) {
+    throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
+  }
+  const transfer = newTransfer(body, amountOf(body)!, instrument, context);
+  const change = new ChangeBuilder(transfer, context);
+  change.move("transfer", transfer.amount_minor);
+  change.addEvent("transfer.created");
+  return change;
 }
 
 /** Decides a cancel. Throws `invalid_state` unless the transfer is pending. */
@@ -70,7 +75,11 @@ export function decideAdvanceTransfer(
   return change.finish({ status: 200, body: change.body });
 }
 
-function complete(change: TransferChange): void {
+/**
+ * Completes the transfer: the money has left.
+ * @param tx_hash of a transfer to a wallet; by default the simulated one of the sandbox
+ */
+export function complete(change: TransferChange, tx_hash?: string): void {
   const { amount_minor, currency, destination } = change.subject;
   change.move("transfer_completed", amount_minor);
   change.addEvent("transfer.completed", {
@@ -81,7 +90,7 @@ function complete(change: TransferChange): void {
         ...destination,
         wallet: {
           ...destination.wallet,
-          tx_hash: transactionHash(amount_minor, currency, destination.wallet),
+          tx_hash: tx_hash ?? transactionHash(amount_minor, currency, destination.wallet),
         },
       },
     }),
@@ -89,7 +98,7 @@ function complete(change: TransferChange): void {
 }
 
 /** Makes the transfer fail, and moves the money back to the available balance. */
-function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
+export function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
   change.move("transfer_reversed", change.subject.amount_minor);
   change.addEvent("transfer.failed", {
     status: "failed",
@@ -128,6 +137,7 @@ function newTransfer(
   };
 }
 
+/** Reads the destination of a transfer. Throws `invalid_parameter`. */
 function readDestination({ destination, currency }: CreateTransferBody): Instrument {
   const { iban, wallet } = destination;
   if (iban && wallet) {

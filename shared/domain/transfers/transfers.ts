@@ -3,7 +3,7 @@
  */
 
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
-import { type ChangeWriter, providerOf } from "../changes/change_writer.ts";
+import type { ChangeWriter } from "../changes/change_writer.ts";
 import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
@@ -14,14 +14,16 @@ export interface Transfers {
   advance(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
 }
 
+/** The operations of live keys, whose transfers a provider makes. */
+export type LiveTransfers = Pick<Transfers, "create">;
+
 /** Creates the operations over a writer of changes. */
-export function createTransfers(changes: ChangeWriter): Transfers {
+export function createTransfers(changes: ChangeWriter, live: LiveTransfers): Transfers {
   return {
     create: (request, body) =>
-      changes.create(
-        request,
-        () => decideTransfer(body, request.context, providerOf(request.context)),
-      ),
+      request.context.livemode
+        ? live.create(request, body)
+        : changes.create(request, () => decideTransfer(body, request.context)),
 
     cancel: (request, id) =>
       changes.change<Transfer>(

@@ -15,6 +15,7 @@ import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "../changes/event.ts";
+import { readPayment } from "../changes/read_resource.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
@@ -53,7 +54,7 @@ export function createTrigger(options: {
     const paid = await store.load(counted, "payments", body.payment_id)
       .catch(missing('No payment has the id in "payment_id"'));
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
-    const payment: Payment = JSON.parse(paid.body);
+    const payment = readPayment(paid.body);
 
     const event = eventRow({
       type: body.event,
@@ -132,7 +133,14 @@ function objectOf(
 ): string {
   if (type.startsWith("payment.")) return payment_body;
   if (type === "ping" || type.startsWith("webhook_endpoint.")) return endpoint_body;
-  if (type.startsWith("refund.")) return JSON.stringify(sampleRefund(payment, context));
+  if (type.startsWith("refund.")) {
+    const status = type === "refund.created"
+      ? "pending"
+      : type === "refund.failed"
+      ? "failed"
+      : "completed";
+    return JSON.stringify(sampleRefund(payment, status, context));
+  }
   throw invalidParameter(
     "event",
     "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",

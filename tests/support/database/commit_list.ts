@@ -7,9 +7,10 @@ import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
+import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
 import { decideCreate } from "../../../shared/domain/payments/create_payment.ts";
+import { complete } from "../../../shared/domain/payments/settlement.ts";
 import { decideRefund } from "../../../shared/domain/payments/refund_payment.ts";
-import { sandboxProvider } from "../../../shared/domain/providers/sandbox_provider.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
@@ -44,11 +45,10 @@ function newContext() {
   return { ...context, request_id: mint("req_") };
 }
 
-/** Decides a new payment of 1000 that is completed. */
-export function created(): Promise<Change> {
-  return decideCreate({ amount: 1000, currency: "EUR", outcome: "success" }, {
+/** Decides a new payment of 1000, which is completed by default. */
+export function created(outcome: "success" | "pending" = "success"): Change {
+  return decideCreate({ amount: 1000, currency: "EUR", outcome }, {
     ...newContext(),
-    provider: sandboxProvider,
     base_url: "http://localhost",
     decline_is_error: true,
   });
@@ -57,6 +57,13 @@ export function created(): Promise<Change> {
 /** Decides a refund of a payment. */
 export function refunded(payment: Payment, amount_minor = 10): Change {
   return decideRefund(payment, amount_minor, {}, newContext());
+}
+
+/** Decides the completion of a pending payment. */
+export function completed(payment: Payment): Change {
+  const change = new ChangeBuilder(payment, newContext());
+  complete(change);
+  return change.finish({ status: 201, body: change.body });
 }
 
 /** Commits a list in one statement. Returns the outcomes in the order of the list. */
@@ -88,6 +95,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
     remaining: number | null;
     status: number | null;
     body: string | null;
+    detail: string | null;
   }[];
 }
 

@@ -5,7 +5,7 @@ import { codeTexts, tableRows } from "./readme_document.ts";
 import type { LocalStart } from "../local/local_start.ts";
 
 /** The tables, by their first header cells. */
-export const VALUE_TABLES = ["Card", "IBAN or wallet", "`outcome`"];
+export const VALUE_TABLES = ["Card", "Token", "IBAN or wallet", "`outcome`"];
 
 /** A row of a table of test values: the request, and HTTP status, payment status and code. */
 interface ValueCase {
@@ -17,7 +17,8 @@ interface ValueCase {
 /** Every row of the tables; the code after "error" decides the HTTP status. */
 export function valueCases(errors: string): ValueCase[] {
   return VALUE_TABLES.flatMap((header) =>
-    tableRows(errors, header).map(([value, result]) => {
+    tableRows(errors, header).map((cells) => {
+      const [value, result] = [cells[0], cells.at(-1)];
       const name = codeTexts(value!)[0]!;
       const [, error] = /error `(\w+)`/.exec(result!) ?? [];
       const [status, code = ""] = result!.startsWith("no payment")
@@ -34,6 +35,7 @@ function bodyOf(header: string, value: string): Record<string, unknown> {
     const cvc = value.startsWith("37") ? "1234" : "123";
     return { card: { number: value, exp_month: 12, exp_year: 2034, cvc } };
   }
+  if (header === "Token") return { card: { token: value } };
   if (header === "`outcome`") return { outcome: value };
   return value.startsWith("0x") ? { wallet: value } : { iban: value };
 }

@@ -7,7 +7,7 @@ import { formatTime } from "../../../shared/core/clock.ts";
 import { ApiError } from "../../../shared/core/errors.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import type { decideCancel } from "../../../shared/domain/payments/move_payment.ts";
-import type { Payment } from "../../../shared/schema/payment.ts";
+import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 
 export const MADE_AT = "2026-01-02T03:04:05.006Z";
@@ -28,16 +28,32 @@ export function requestContext(livemode = false): Parameters<typeof decideCancel
   return context;
 }
 
-/** Returns a card payment of 1000 EUR cents, with these members in place of its own. */
+/** Statuses of a payment whose money was taken. */
+const TAKEN: readonly PaymentStatus[] = [
+  "completed",
+  "partially_refunded",
+  "refunded",
+  "chargeback",
+];
+
+/**
+ * Returns a card payment of 1000 EUR cents, with these members in place of its own. By default the
+ * whole amount is captured if the status says that money was taken.
+ */
 export function paymentWith(members: Partial<Payment>): Payment {
+  const { amount_minor = 1000, status = "pending" } = members;
   return {
     id: `pay_${"2".repeat(26)}`,
     object: "payment",
     status: "pending",
-    amount: members.amount_minor ?? 1000,
-    amount_minor: 1000,
+    amount: amount_minor,
+    amount_minor,
     currency: "EUR",
     amount_refunded: 0,
+    amount_refunding: 0,
+    amount_captured: TAKEN.includes(status) ? amount_minor : 0,
+    amount_disputed: 0,
+    amount_received: null,
     capability: "card_payment",
     method_kind: "card",
     method: null,
@@ -47,6 +63,10 @@ export function paymentWith(members: Partial<Payment>): Payment {
     reference: null,
     metadata: {},
     next_action: null,
+    return_url: null,
+    capture: "automatic",
+    capture_before: null,
+    settlement: "instant",
     failure_code: null,
     failure_message: null,
     return_code: null,
@@ -68,7 +88,7 @@ export function summaryOf({ events, ledger, refunds }: Change) {
       `${movement.kind} ${movement.debit_account}>${movement.credit_account} ` +
       movement.amount_minor
     ),
-    refunds: refunds.map(({ amount_minor }) => amount_minor),
+    refunds: refunds.map(({ status, amount_minor }) => `${status} ${amount_minor}`),
   };
 }
 

@@ -34,6 +34,13 @@ function refunding(body: Record<string, unknown>): [string, Make] {
   }];
 }
 
+function capturing(body: Record<string, unknown>): [string, Make] {
+  return [`the capture ${JSON.stringify(body)} of 1000`, async (service) => {
+    const { id } = await paymentIn(service, "authorized");
+    return service.call("POST", `${PAYMENTS}/${id}/capture`, { body });
+  }];
+}
+
 function transferring(destination: unknown, currency = "EUR"): [string, Make] {
   return [
     JSON.stringify({ destination, currency }),
@@ -88,6 +95,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     creating('{"amount": 12345678901234567890, "currency": "EUR"}'),
     refunding({ amount: 19.99 }),
     refunding({ amount: 1001 }),
+    capturing({ amount: 1001 }),
   ]],
   ["Instruments", [
     paying({ card: { ...APPROVED_CARD, number: "4111 1111 1111 1111" } }),
@@ -100,13 +108,22 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
       ({ pay, live }) => pay({ card: APPROVED_CARD }, { key: live.text }),
     ],
     [
+      '{"return_url": "http://localhost/"} with a live key',
+      ({ pay, live }) => pay({ return_url: "http://localhost/" }, { key: live.text }),
+    ],
+    [
       '{"outcome": "success"} with a live key',
       ({ pay, live }) => pay({ outcome: "success" }, { key: live.text }),
     ],
     paying({ card: APPROVED_CARD, iban: "DE89370400440532013000" }),
     paying({ card: APPROVED_CARD, method_kind: "sepa" }),
     paying({ capability: "card_payment", method_kind: "sepa" }),
-    paying({ card: APPROVED_CARD, settlement: "manual" }),
+    paying({ card: {} }),
+    paying({ return_url: "http://shop.example/return" }),
+    paying({ card: { token: "pm_card_unknown" } }),
+    paying({ card: { ...APPROVED_CARD, token: "pm_card_visa" } }),
+    paying({ iban: "DE89370400440532013000", capture: "manual" }),
+    paying({ outcome: "refunded", capture: "manual" }),
     paying({ iban: "DE89370400440532013001" }),
     paying({ iban: { iban: "DE89" } }),
     paying({ iban: "DE89370400440532013000", currency: "USD", method_kind: "sepa" }),
@@ -281,6 +298,22 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
       const { id } = await paymentIn(service, "declined");
       return service.call("POST", `${SANDBOX}/payments/${id}/advance`, {
         body: { to: "completed" },
+      });
+    }],
+    ["a capture of a completed payment", async (service) => {
+      const { id } = await paymentIn(service, "completed");
+      return service.call("POST", `${PAYMENTS}/${id}/capture`);
+    }],
+    ["a refund beside a pending refund of the whole", async (service) => {
+      const { body } = await service.pay({ card: APPROVED_CARD, settlement: "manual" });
+      await service.call("POST", `${PAYMENTS}/${body.id}/refund`);
+      return service.call("POST", `${PAYMENTS}/${body.id}/refund`);
+    }],
+    ["an advance of a completed refund", async (service) => {
+      const { id } = await paymentIn(service, "completed");
+      const { body } = await service.call("POST", `${PAYMENTS}/${id}/refund`);
+      return service.call("POST", `${SANDBOX}/refunds/${body.id}/advance`, {
+        body: { to: "failed" },
       });
     }],
     ["a transfer of more than the balance", ({ call }) =>

@@ -20,6 +20,7 @@ export interface WrongValue {
 const SOUND: Readonly<Record<string, unknown>> = {
   currency: "EUR",
   number: "4242 4242 4242 4242",
+  exp_month: 12,
   exp_year: 2034,
   cvc: "123",
   iban: "DE89 3704 0044 0532 0130 00",
@@ -154,7 +155,9 @@ function soundObject(schema: z.ZodType, path: readonly Step[]): unknown {
     const member = memberOf(schema, name)!;
     const is_on_path = path[0] === name && path.length > 1;
     const is_amount = name === "amount" && path[0] !== "amount_minor";
-    if (isOptional(member) && !is_on_path && !is_amount) continue;
+    // A token replaces the other members of a card.
+    const is_omitted = isOptional(member) || path[0] === "token";
+    if (is_omitted && !is_on_path && !is_amount) continue;
     object[name] = is_on_path
       ? soundObject(member, path.slice(1))
       : SOUND[name] ?? soundScalar(member);

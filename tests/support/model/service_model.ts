@@ -1,19 +1,23 @@
 /**
  * A model of one sandbox as the contract describes it, in memory and in virtual time. It gives the
- * expected answer to each step and the expected state after it. torture/payment_model.ts has the
- * transitions of payments and transfers; this module has keys, balances, retention and reset. It
- * shares no code with the product.
+ * expected answer to each step and the expected state after it. torture/payment_model.ts
+ * and torture/transfer_model.ts have the transitions; this module has keys, balances, retention and
+ * reset. It shares no code with the product.
  */
 
 import {
+  availableOf,
   expectCreate,
   expectMove,
+  type Move,
+  nameNewestRefund,
+  type Standing,
+} from "../../../torture/payment_model.ts";
+import {
   expectTransfer,
   expectTransferMove,
-  type Move,
-  type Standing,
   type TransferStanding,
-} from "../../../torture/payment_model.ts";
+} from "../../../torture/transfer_model.ts";
 
 const HOUR_MS = 3_600_000;
 /** Lifetime of idempotency keys, from the first request (interface §8). */
@@ -30,7 +34,9 @@ export type ChangeStep =
     amount: number;
     is_sandbox: boolean;
   }
-  | { do: "move"; target: number; move: Move }
+  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" }> }
+  /** `refund` counts back from the newest requested refund of the payment. */
+  | { do: "advance_refund"; target: number; refund: number; to: "completed" | "failed" }
   | { do: "transfer"; amount: number; destination: "approved" | "returned"; is_manual: boolean }
   | {
     do: "move_transfer";
@@ -84,8 +90,12 @@ export class ServiceModel {
     this.now_ms = now_ms;
   }
 
-  /** The payment or transfer that a step is about; undefined when there is none. */
-  subjectOf(change: ChangeStep): Made<unknown> | undefined {
+  /** The payment, transfer or refund that a step is about; undefined when there is none. */
+  subjectOf(change: ChangeStep): { id: string } | undefined {
+    if (change.do === "advance_refund") {
+      const id = this.#refundOf(change);
+      return id === undefined ? undefined : { id };
+    }
     if (change.do === "move") return newest(this.payments, change.target);
     if (change.do === "move_transfer") return newest(this.transfers, change.target);
     return undefined;
@@ -138,22 +148,23 @@ export class ServiceModel {
       case "create": {
         const { instrument, outcome, amount, is_sandbox } = change;
         const { http, code, next, events } = expectCreate(instrument, outcome, amount, is_sandbox);
+        if (http === 400) return { http, code, replays: null, standing: null, happen: () => {} };
         const happen = ({ id }: { id: string }) => {
           this.payments.push({ id, at_ms, standing: next, events: dated(events) });
-          this.available += heldBy(next);
+          this.available += availableOf(next);
         };
         return { http, code, replays: null, standing: next, happen };
       }
       case "move": {
         const payment = newest(this.payments, change.target);
-        if (payment === undefined) return NOT_FOUND;
-        const { http, code, next, events } = expectMove(payment.standing, change.move);
-        const happen = () => {
-          this.available += heldBy(next) - heldBy(payment.standing);
-          payment.standing = next;
-          payment.events.push(...dated(events));
-        };
-        return { http, code, replays: null, standing: next, happen };
+        return payment === undefined ? NOT_FOUND : this.#judgeMove(payment, change.move);
+      }
+      case "advance_refund": {
+        const { target, to } = change;
+        const payment = newest(this.payments, target);
+        const id = this.#refundOf(change);
+        if (payment === undefined || id === undefined) return NOT_FOUND;
+        return this.#judgeMove(payment, { do: "advance_refund", id, to });
       }
       case "transfer": {
         const { amount, destination, is_manual } = change;
@@ -181,6 +192,23 @@ export class ServiceModel {
       }
     }
   }
+
+  #judgeMove(payment: Made<Standing>, move: Move): Judgement {
+    const at_ms = this.now_ms;
+    const { http, code, next, events } = expectMove(payment.standing, move);
+    const happen = ({ id }: { id: string }) => {
+      this.available += availableOf(next) - availableOf(payment.standing);
+      payment.standing = move.do === "refund" && http === 201 ? nameNewestRefund(next, id) : next;
+      payment.events.push(...events.map((type) => ({ type, at_ms })));
+    };
+    return { http, code, replays: null, standing: next, happen };
+  }
+
+  /** Id of the refund of a step; undefined when there is none. */
+  #refundOf({ target, refund }: Extract<ChangeStep, { do: "advance_refund" }>): string | undefined {
+    const refunds = newest(this.payments, target)?.standing.refunds ?? [];
+    return refunds.flatMap(({ id }) => id ?? []).at(-1 - refund);
+  }
 }
 
 const NOT_FOUND: Judgement = {
@@ -193,11 +221,6 @@ const NOT_FOUND: Judgement = {
 
 function newest<T>(made: Made<T>[], target: number): Made<T> | undefined {
   return made[made.length - 1 - target];
-}
-
-/** The amount that a payment adds to the available balance. */
-function heldBy({ status, amount, refunded }: Standing): number {
-  return status === "completed" || status === "partially_refunded" ? amount - refunded : 0;
 }
 
 /** The amount that a transfer takes from the available balance. */

@@ -21,6 +21,24 @@ const refund = (amount: number | null): ChangeStep => ({
 });
 const send = (change: ChangeStep, key: number | null = null): Step => ({ do: "send", change, key });
 
+const made = (instrument: string): ChangeStep => ({ ...paid, instrument } as ChangeStep);
+const capture = (amount: number | null): ChangeStep => ({
+  do: "move",
+  target: 0,
+  move: { do: "capture", amount },
+});
+const advance = (to: string): ChangeStep => ({
+  do: "move",
+  target: 0,
+  move: { do: "advance", to },
+});
+const endRefund = (refund: number, to: "completed" | "failed"): ChangeStep => ({
+  do: "advance_refund",
+  target: 0,
+  refund,
+  to,
+});
+
 /** The cases. The test runs each in its own sandbox and then compares the whole state. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
@@ -66,5 +84,48 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   [
     "a reset forgets keys, and what is made anew under one is kept",
     [send(paid, 0), { do: "reset" }, send(paid, 0), send(paid, 0)],
+  ],
+  [
+    "capture a part, then the rest",
+    [send(made("card_captured_later")), send(capture(4)), send(capture(6))],
+  ],
+  [
+    "capture a cent more than was authorized, then all",
+    [send(made("card_captured_later")), send(capture(11)), send(capture(null))],
+  ],
+  [
+    "refund a cent more than a captured part, then the part",
+    [send(made("card_captured_later")), send(capture(4)), send(refund(5)), send(refund(4))],
+  ],
+  [
+    "a pending refund holds its amount until it fails",
+    [
+      send(made("card_refunds_wait")),
+      send(refund(6)),
+      send(refund(5)),
+      send(refund(4)),
+      send(refund(null)),
+      send(endRefund(1, "failed")),
+      send(endRefund(1, "completed")),
+      send(endRefund(0, "completed")),
+      send(refund(6)),
+      send(endRefund(0, "completed")),
+    ],
+  ],
+  [
+    "a pending refund completes while its payment is charged back, and the dispute is won",
+    [
+      send(made("card_refunds_wait")),
+      send(refund(4)),
+      send(advance("chargeback")),
+      send(endRefund(0, "completed")),
+      send(advance("completed")),
+      send(advance("partially_refunded")),
+      send(endRefund(0, "completed")),
+    ],
+  ],
+  [
+    "a bank returns a payment of which a part was refunded",
+    [send(made("sepa")), send(refund(4)), send(advance("failed")), send(refund(1))],
   ],
 ];

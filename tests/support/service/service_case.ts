@@ -69,10 +69,14 @@ export function advance(
 }
 
 /** For each status, the requests that bring a payment of 1000 to it. */
-const ROUTES: Record<PaymentStatus, { outcome: string; then?: string; refund?: number }> = {
+const ROUTES: Record<
+  PaymentStatus,
+  { outcome: string; capture?: string; then?: string; refund?: number }
+> = {
   pending: { outcome: "pending" },
   requires_action: { outcome: "pending", then: "requires_action" },
   processing: { outcome: "pending", then: "processing" },
+  authorized: { outcome: "success", capture: "manual" },
   completed: { outcome: "success" },
   declined: { outcome: "declined" },
   failed: { outcome: "pending", then: "failed" },
@@ -90,8 +94,8 @@ export async function paymentIn(
   body: Record<string, unknown> = {},
   // deno-lint-ignore no-explicit-any
 ): Promise<any> {
-  const { outcome, then, refund } = ROUTES[status as PaymentStatus];
-  const made = await service.make({ ...body, outcome });
+  const { then, refund, ...options } = ROUTES[status as PaymentStatus];
+  const made = await service.make({ ...body, ...options });
   assert.equal(made.status, 201, made.text);
   const { id } = made.body;
   if (then) assert.equal((await advance(service, id, then)).status, 200);

@@ -19,6 +19,7 @@ const STATUSES: [status: string, moves: string[]][] = [
   ["pending", []],
   ["requires_action", ["requires_action"]],
   ["processing", ["processing"]],
+  ["authorized", ["authorized"]],
   ["completed", ["completed"]],
   ["declined", ["declined"]],
   ["failed", ["failed"]],
@@ -154,15 +155,19 @@ async function fillPayments(
   );
   for (const method of PENDING) {
     for (const [status, moves] of STATUSES) {
+      const capture = status === "authorized" ? { capture: "manual" } : {};
+      // Only a card can be authorized before its capture.
+      if (status === "authorized" && method["method_kind"] !== "card") continue;
       const { id } = await service.done("POST", PAYMENTS, {
         key,
-        body: { amount: 1999, reference: `order-${status}`, ...method },
+        body: { amount: 1999, reference: `order-${status}`, ...method, ...capture },
       });
       for (const to of moves) {
         await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body: { to } });
       }
     }
   }
+  await fillPendingRefunds(service, key);
   const { id } = await service.done("POST", PAYMENTS, {
     key,
     body: { amount: 100_000, ...CARD, metadata: { text: 'ü \\ " $rows$ \u2028' } },
@@ -178,6 +183,25 @@ async function fillPayments(
   const { data } = await service.done("GET", `${API}/webhook_deliveries?limit=1`, { key });
   await service.done("POST", `${API}/webhook_deliveries/${data[0].id}/redeliver`, { key });
   return id;
+}
+
+/** Makes a payment that is captured in part, with a refund in each status, and then charged back. */
+async function fillPendingRefunds(service: FixtureService, key: string): Promise<void> {
+  const { id } = await service.done("POST", PAYMENTS, {
+    key,
+    body: { amount: 2000, ...CARD, capture: "manual", settlement: "manual" },
+  });
+  await service.done("POST", `${PAYMENTS}/${id}/capture`, { key, body: { amount: 1500 } });
+  for (const to of [null, "completed", "failed"]) {
+    const refund = await service.done("POST", `${PAYMENTS}/${id}/refund`, {
+      key,
+      body: { amount: 300 },
+    });
+    if (to === null) continue;
+    await service.done("POST", `${SANDBOX}/refunds/${refund.id}/advance`, { key, body: { to } });
+  }
+  const body = { to: "chargeback" };
+  await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body });
 }
 
 async function fillTransfers(service: FixtureService, key: string): Promise<void> {

@@ -6,6 +6,7 @@ import { checkBooks } from "../../../scripts/operator/check_books.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import type { Fixture } from "./fixture.ts";
 import { type FixtureService, openFixtureService } from "./fixture_service.ts";
+import { checkOldPayments } from "./old_payments.ts";
 
 const API = "/api-v1-payments/v1";
 /** The test works this long after the fixture was made, by the clock of the service. */
@@ -34,6 +35,7 @@ export async function checkUpgraded(
     await t.step("a request that was answered is replayed", () => checkReplays(service, fixture));
     await t.step("a refund of an old payment moves money", () => checkRefund(service, fixture));
     await t.step("a waiting delivery arrives", () => checkDelivery(service, fixture));
+    await checkOldPayments(t, service, fixture, LATER_MS);
     await t.step("the books are still right", () => checkBooksOf(service, []));
   } finally {
     await service.close();

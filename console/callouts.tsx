@@ -1,0 +1,111 @@
+/** The decision that a payment waits for, with the buttons that make it. */
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { advancesOf } from "../shared/domain/payments/lifecycle.ts";
+import type { Payment } from "../shared/schema/payment.ts";
+import { useAction } from "./action.ts";
+import { CaptureDialog } from "./amount_dialogs.tsx";
+import { call } from "./calls.ts";
+import { FailureNotice } from "./notice.tsx";
+import { Money, Time } from "./text.tsx";
+
+/** The decision. Renders nothing if the payment waits for none. */
+export function PaymentCallout({ payment }: { payment: Payment }) {
+  switch (payment.status) {
+    case "requires_action":
+      return <AuthenticationCallout payment={payment} />;
+    case "authorized":
+      return <CaptureCallout payment={payment} />;
+    case "chargeback":
+      return <DisputeCallout payment={payment} />;
+    default:
+      return null;
+  }
+}
+
+function Callout({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="card callout" aria-labelledby="callout">
+      <h2 id="callout">{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** The buttons that answer 3-D Secure for the payer. */
+function AuthenticationCallout({ payment }: { payment: Payment }) {
+  const { failure, running, run } = useAction();
+  const then = payment.capture === "manual" ? "authorized" : "completed";
+  const answer = (result: "success" | "failure") =>
+    run(
+      call("sandbox", "authenticate", payment.id, { result }),
+      `Authenticated: the payment is ${then}.`,
+    );
+  return (
+    <Callout title="3-D Secure is waiting">
+      <p>
+        The payer’s bank asks the payer to authenticate. In the sandbox you answer for the payer.
+      </p>
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={running}
+          onClick={() => answer("success")}
+        >
+          Authenticate
+        </button>
+        <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
+          Fail authentication
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} />}
+    </Callout>
+  );
+}
+
+/** The button that captures an authorized payment. */
+function CaptureCallout({ payment }: { payment: Payment }) {
+  const [capturing, setCapturing] = useState(false);
+  const { amount_minor, currency, capture_before } = payment;
+  return (
+    <Callout title="The payment waits for its capture">
+      <p>
+        The issuer holds <Money amount_minor={amount_minor} currency={currency} />{" "}
+        on the card. Capture the amount, or a part of it, before{" "}
+        {capture_before && <Time at={capture_before} />}. Otherwise the service cancels the payment.
+      </p>
+      <div class="actions">
+        <button type="button" class="primary" onClick={() => setCapturing(true)}>Capture…</button>
+      </div>
+      {capturing && <CaptureDialog payment={payment} close={() => setCapturing(false)} />}
+    </Callout>
+  );
+}
+
+/** The button that decides a dispute for the merchant. */
+function DisputeCallout({ payment }: { payment: Payment }) {
+  const { failure, running, run } = useAction();
+  const [to] = advancesOf(payment);
+  return (
+    <Callout title="The payer disputes the payment">
+      <p>
+        The payer’s bank has taken back{" "}
+        <Money amount_minor={payment.amount_disputed} currency={payment.currency} />. If you win the
+        dispute, the money comes back. In the sandbox you decide the dispute.
+      </p>
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={running}
+          onClick={() => run(call("sandbox", "advance", payment.id, { to: to! }), "Dispute won.")}
+        >
+          Win the dispute
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} />}
+    </Callout>
+  );
+}

@@ -1,0 +1,285 @@
+/** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
+
+import { STABLECOINS } from "../shared/core/currency.ts";
+import { METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
+import {
+  OUTCOME_RESULTS,
+  TEST_CARDS,
+  TEST_IBANS,
+  TEST_RESULTS,
+  TEST_TOKENS,
+  TEST_WALLETS,
+  type TestValue,
+} from "../shared/domain/providers/test_values.ts";
+import { type Draft, kindOf } from "./create_body.ts";
+import { Choices, SelectField, TextField } from "./form.tsx";
+import { label, METHOD_NAMES } from "./words.ts";
+
+/** Method kinds, to be picked. */
+const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
+
+/** A value to be picked, with the result that a payment with it has. */
+interface Tile {
+  value: string;
+  name: string;
+  result: string;
+}
+
+const OUTCOME_TILES = OUTCOMES.map((value) => ({
+  value,
+  name: label(value),
+  result: OUTCOME_RESULTS[value].result,
+}));
+
+const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
+  ...tileOf(TEST_CARDS.find(({ value }) => value === number)!),
+  value: token,
+}));
+
+/** A change of some fields. */
+export type ChangeDraft = (change: Partial<Draft>) => void;
+
+/** The fields of the chosen instrument, with the capture and the settlement. */
+export function InstrumentFields(props: { draft: Draft; change: ChangeDraft }) {
+  return (
+    <>
+      <ChosenInstrument {...props} />
+      <div class="row">
+        {kindOf(props.draft) === "card" && <Capture {...props} />}
+        <Settlement {...props} />
+      </div>
+    </>
+  );
+}
+
+function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft }) {
+  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
+  switch (draft.instrument) {
+    case "card":
+      return (
+        <>
+          <Values
+            label="Test cards"
+            name="card"
+            values={TEST_CARDS.map(tileOf)}
+            value={draft.card_number}
+            pick={({ value }) =>
+              change({ card_number: value, cvc: value.startsWith("37") ? "1234" : "123" })}
+          />
+          <div class="row">
+            <TextField
+              label="Card number"
+              class="wide"
+              params={["card.number"]}
+              value={draft.card_number}
+              set={set("card_number")}
+              inputMode="numeric"
+              mono
+            />
+            <TextField
+              label="Month"
+              class="tiny"
+              params={["card.exp_month"]}
+              value={draft.exp_month}
+              set={set("exp_month")}
+              inputMode="numeric"
+            />
+            <TextField
+              label="Year"
+              class="tiny"
+              params={["card.exp_year"]}
+              value={draft.exp_year}
+              set={set("exp_year")}
+              inputMode="numeric"
+            />
+            <TextField
+              label="CVC"
+              class="tiny"
+              params={["card.cvc"]}
+              value={draft.cvc}
+              set={set("cvc")}
+              inputMode="numeric"
+            />
+          </div>
+        </>
+      );
+    case "token":
+      return (
+        <>
+          <Values
+            label="Test tokens"
+            name="token"
+            values={TOKEN_TILES}
+            value={draft.token}
+            pick={({ value }) => change({ token: value })}
+          />
+          <TextField
+            label="Token"
+            params={["card.token"]}
+            value={draft.token}
+            set={set("token")}
+            hint="In a shop, the provider’s form in the browser makes the token"
+            mono
+          />
+        </>
+      );
+    case "iban":
+      return (
+        <>
+          <Values
+            label="Test IBANs"
+            name="iban"
+            values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
+            value={draft.iban}
+            pick={({ value, rail }) =>
+              change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
+          />
+          <div class="row">
+            <TextField
+              label="IBAN"
+              class="wide"
+              params={["iban"]}
+              value={draft.iban}
+              set={set("iban")}
+              mono
+            />
+            <SelectField
+              label="Rail"
+              params={["method_kind", "capability"]}
+              value={draft.rail}
+              set={set("rail")}
+              options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
+            />
+          </div>
+        </>
+      );
+    case "wallet":
+      return (
+        <>
+          <Values
+            label="Test wallets"
+            name="wallet"
+            values={TEST_WALLETS.map(tileOf)}
+            value={draft.address}
+            pick={({ value }) => change({ address: value })}
+          />
+          <TextField
+            label="Address"
+            params={["wallet.address", "wallet"]}
+            value={draft.address}
+            set={set("address")}
+            mono
+          />
+          <div class="row">
+            <SelectField
+              label="Network"
+              params={["wallet.network"]}
+              value={draft.network}
+              set={set("network")}
+              options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+            />
+            <SelectField
+              label="Asset"
+              params={["wallet.asset"]}
+              value={draft.asset}
+              set={set("asset")}
+              options={[
+                ["", "From the currency"],
+                ...STABLECOINS.map((coin) => [coin, coin] as const),
+              ]}
+            />
+          </div>
+        </>
+      );
+    case "outcome":
+      return (
+        <>
+          <Values
+            label="Outcomes"
+            name="outcome"
+            values={OUTCOME_TILES}
+            value={draft.outcome}
+            pick={({ value }) => change({ outcome: value })}
+          />
+          <SelectField
+            label="Rail"
+            params={["method_kind", "capability", "outcome"]}
+            value={draft.method_kind}
+            set={set("method_kind")}
+            options={RAILS}
+            hint="The sandbox function creates the payment and answers 201 for every outcome."
+          />
+        </>
+      );
+  }
+}
+
+function Capture({ draft, change }: { draft: Draft; change: ChangeDraft }) {
+  return (
+    <SelectField
+      label="Capture"
+      params={["capture"]}
+      value={draft.capture}
+      set={(capture) => change({ capture })}
+      options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
+    />
+  );
+}
+
+function Settlement({ draft, change }: { draft: Draft; change: ChangeDraft }) {
+  const manual = kindOf(draft) === "card"
+    ? "Manual: refunds wait until you advance them"
+    : "Manual: pending until you advance it";
+  return (
+    <SelectField
+      label="Settlement"
+      params={["settlement"]}
+      value={draft.settlement}
+      set={(settlement) => change({ settlement })}
+      options={[["", "Instant"], ["manual", manual]]}
+    />
+  );
+}
+
+function tileOf({ value, name, behaviour }: TestValue): Tile {
+  return { value, name, result: TEST_RESULTS[behaviour].result };
+}
+
+/** A choice of test values. The user can change the chosen value in the fields below. */
+function Values<V extends Tile>(props: {
+  label: string;
+  name: string;
+  values: readonly V[];
+  value: string;
+  pick: (value: V) => void;
+}) {
+  return (
+    <Choices
+      label={props.label}
+      name={props.name}
+      class="tiles"
+      value={props.value}
+      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
+      options={props.values.map(({ value, name, result }) => ({
+        value,
+        label: (
+          <>
+            <span class="tile-name">{name}</span>
+            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
+            <span class="tile-result">{label(result)}</span>
+          </>
+        ),
+      }))}
+    />
+  );
+}
+
+/** A long number, shortened to its first and last characters. The start of a token is cut. */
+function shortValue(value: string): string {
+  if (value in TEST_TOKENS) return value.replace("pm_card_", "…");
+  return value.startsWith("0x")
+    ? `${value.slice(0, 6)}…${value.slice(-4)}`
+    : /^\d/.test(value)
+    ? `···· ${value.slice(-5).trim().slice(-4)}`
+    : `${value.slice(0, 4)} ···· ${value.replaceAll(" ", "").slice(-4)}`;
+}

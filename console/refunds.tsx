@@ -1,0 +1,91 @@
+/** The refunds of a payment, with the buttons that decide a pending one. */
+
+import type { Refund } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { useAction } from "./action.ts";
+import { call } from "./calls.ts";
+import { useLive } from "./live.ts";
+import { formatMinor } from "./money.ts";
+import { Cut, Empty, FailureNotice, Reading } from "./notice.tsx";
+import { Id, Money, Status, Time } from "./text.tsx";
+
+/** The refunds, newest first. */
+export function Refunds({ payment_id }: { payment_id: string }) {
+  const live = useLive(call("payments", "listRefunds", payment_id, { limit: MAX_PAGE }));
+  return (
+    <>
+      <Reading label="refunds" live={live} rows={1}>
+        {({ data }) =>
+          data.length === 0 ? <Empty title="No refunds" /> : <RefundList refunds={data} />}
+      </Reading>
+      {live.data && <Cut page={live.data} />}
+    </>
+  );
+}
+
+function RefundList({ refunds }: { refunds: readonly Refund[] }) {
+  const { failure, running, run } = useAction();
+  return (
+    <>
+      <ul class="records" aria-label="Refunds">
+        {refunds.map((refund) => (
+          <li key={refund.id}>
+            <div class="record">
+              <Status of={refund.status} />
+              <Money
+                class="strong"
+                amount_minor={refund.amount_minor}
+                currency={refund.currency}
+              />
+              {refund.reason && <span class="quiet">{refund.reason.replaceAll("_", " ")}</span>}
+              {refund.failure_code && <code>{refund.failure_code}</code>}
+              {refund.status === "pending" && (
+                <Decision refund={refund} running={running} run={run} />
+              )}
+            </div>
+            <div class="record-line">
+              <Id id={refund.id} />
+              <Time at={refund.created_at} />
+            </div>
+          </li>
+        ))}
+      </ul>
+      {failure && <FailureNotice failure={failure} />}
+    </>
+  );
+}
+
+/** The buttons that decide a pending refund, as the provider would. */
+function Decision(
+  props: { refund: Refund } & Pick<ReturnType<typeof useAction>, "running" | "run">,
+) {
+  const { refund: { id, amount_minor, currency }, running, run } = props;
+  const name = `the refund of ${formatMinor(amount_minor, currency)} ${currency}`;
+  return (
+    <div class="record-buttons">
+      <button
+        type="button"
+        class="small"
+        aria-label={`Complete ${name}`}
+        aria-disabled={running}
+        onClick={() =>
+          run(call("sandbox", "advanceRefund", id, { to: "completed" }), "Refund completed.")}
+      >
+        Complete
+      </button>
+      <button
+        type="button"
+        class="small"
+        aria-label={`Fail ${name}`}
+        aria-disabled={running}
+        onClick={() =>
+          run(
+            call("sandbox", "advanceRefund", id, { to: "failed" }),
+            "Refund failed: its amount can be refunded again.",
+          )}
+      >
+        Fail
+      </button>
+    </div>
+  );
+}

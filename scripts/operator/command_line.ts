@@ -1,0 +1,55 @@
+/** The output and the errors of the operator's commands. */
+
+import postgres from "postgres";
+import { SettingsError } from "../data_dir/settings.ts";
+import { MigrationError } from "../schema/migrate.ts";
+
+/** Codes with which the database refuses a command. */
+export const SQLSTATE = {
+  foreign_key_violation: "23503",
+  unique_violation: "23505",
+  check_violation: "23514",
+  insufficient_privilege: "42501",
+  program_limit_exceeded: "54000",
+} as const;
+
+/** Invalid arguments. The message names the argument at fault. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** A command that failed. The message is complete for the operator. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+}
+
+/** Prints a text to standard output. */
+export function print(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(text));
+}
+
+/** Prints a line to standard error. */
+export function printMessage(line: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+}
+
+/** Prints an error for the operator. Returns the exit code: 2 for invalid arguments, or else 1. */
+export function reportFailure(error: unknown): number {
+  printMessage(describe(error));
+  return error instanceof UsageError ? 2 : 1;
+}
+
+/** Returns the SQLSTATE of an error of the database. */
+export function sqlstateOf(error: unknown): string | undefined {
+  return error instanceof postgres.PostgresError ? error.code : undefined;
+}
+
+function describe(error: unknown): string {
+  if (sqlstateOf(error) === SQLSTATE.insufficient_privilege) {
+    return "The user of DATABASE_URL lacks the privilege: it must be a member of pay_operator";
+  }
+  const is_complete = error instanceof CommandError || error instanceof UsageError ||
+    error instanceof SettingsError || error instanceof MigrationError;
+  if (is_complete) return error.message;
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}

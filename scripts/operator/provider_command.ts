@@ -1,0 +1,183 @@
+/**
+ * Parses and checks the arguments of `deno task providers`, before the command opens a database.
+ * Every error message names the argument at fault. A secret is given by the name of its variable,
+ * so no secret gets on a command line.
+ */
+
+import { parseArgs } from "node:util";
+import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
+import { isId } from "../../shared/core/ids.ts";
+import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
+import { UsageError } from "./command_line.ts";
+import { DEMO_ACCOUNT } from "./demo_account.ts";
+
+/** A kind of payment method. */
+type MethodKind = typeof METHOD_KINDS[number];
+
+/** The parsed command. */
+export type ProviderCommand =
+  | { action: "help" }
+  | { action: "list" }
+  | {
+    action: "add";
+    /** The account's live environment gets the provider. */
+    account: string;
+    connector: string;
+    method_kinds: MethodKind[];
+    settings: Record<string, string>;
+    /** Name of the variable with the API secret. */
+    secret_name: string | null;
+    /** Names of the variables with the secrets that sign notifications. */
+    notification_secret_names: string[];
+    is_json: boolean;
+  }
+  | { action: "test" | "disable"; id: string };
+
+/** Connectors that an account can have, as in `provider_accounts_connector_known`. */
+const CONNECTORS = ["stripe", "evm", "bank"];
+/** The names of variables that an account can name, as in `provider_accounts_secret_name_form`. */
+const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
+/** Two during a rotation. */
+const MAX_NOTIFICATION_SECRETS = 2;
+
+/** The usage text, for `--help` and after an unknown command. */
+export const PROVIDER_USAGE = `Usage: deno task providers <command>
+
+  add                      Add an account at a provider. It takes the live payments
+                           and transfers of its methods from now on.
+    --connector NAME       ${CONNECTORS.join(", ")}.
+    --methods KIND,...     Kinds of payment methods: ${METHOD_KINDS.join(", ")}.
+    --account NAME         Account whose live environment it serves (default: demo).
+    --secret NAME          Name of the variable with the API secret.
+    --notification-secret NAME
+                           Name of the variable with the secret that signs
+                           notifications. Give it twice during a rotation.
+    --set NAME=VALUE       A setting of the connector. Repeat it for others.
+    --json                 Print {id, notifications_url} as JSON.
+  list                     List all accounts.
+  test pac_...             Make a harmless call and print the provider's answer.
+  disable pac_...          Take no new payments and transfers, and refuse
+                           notifications. Refunds of its payments still work.
+
+Names of variables begin with PROVIDER_. The functions read the variables; test
+reads them in its own environment. The command uses the database of
+DATABASE_URL, or else the embedded server of DATA_DIR. If that server is not
+running, it runs until the command is done.
+`;
+
+const ADD_OPTIONS = {
+  connector: { type: "string" },
+  methods: { type: "string" },
+  account: { type: "string" },
+  secret: { type: "string" },
+  "notification-secret": { type: "string", multiple: true },
+  set: { type: "string", multiple: true },
+  json: { type: "boolean" },
+} as const;
+const ACTIONS = ["add", "list", "test", "disable"];
+
+/**
+ * Parses the arguments.
+ * @throws {UsageError} if an argument is invalid
+ */
+export function readProviderCommand(args: readonly string[]): ProviderCommand {
+  const [action, ...rest] = args;
+  if (action === undefined || args.includes("--help") || action === "help") {
+    return { action: "help" };
+  }
+  if (!ACTIONS.includes(action)) {
+    throw new UsageError(`Unknown command "${action}"\n\n${PROVIDER_USAGE}`);
+  }
+  try {
+    if (action === "add") return readAdd(rest);
+    const { positionals } = parseArgs({
+      args: rest,
+      allowPositionals: action !== "list",
+      strict: true,
+    });
+    return action === "list"
+      ? { action }
+      : { action: action as "test" | "disable", id: readId(positionals) };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`providers ${action}: ${(error as Error).message}`);
+  }
+}
+
+function readAdd(args: string[]): ProviderCommand {
+  const { values } = parseArgs({ args, options: ADD_OPTIONS, strict: true });
+  const { connector, methods, account = DEMO_ACCOUNT, secret } = values;
+  if (connector === undefined || !CONNECTORS.includes(connector)) {
+    throw new UsageError(
+      connector === undefined
+        ? `--connector is required: ${CONNECTORS.join(", ")}`
+        : `--connector "${connector}" is unknown: choose from ${CONNECTORS.join(", ")}`,
+    );
+  }
+  const name = account.trim();
+  if (name === "" || name.length > MAX_KEY_NAME) {
+    throw new UsageError(`--account "${account}" must have 1 to ${MAX_KEY_NAME} characters`);
+  }
+  return {
+    action: "add",
+    account: name,
+    connector,
+    method_kinds: readMethods(methods),
+    settings: readSettings(values.set ?? []),
+    secret_name: secret === undefined ? null : readSecretName("--secret", secret),
+    notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
+    is_json: values.json === true,
+  };
+}
+
+function readMethods(text: string | undefined): MethodKind[] {
+  if (text === undefined) {
+    throw new UsageError(`--methods is required: ${METHOD_KINDS.join(", ")}`);
+  }
+  const kinds = [...new Set(text.split(",").map((kind) => kind.trim()))];
+  const known: readonly string[] = METHOD_KINDS;
+  const unknown = kinds.filter((kind) => !known.includes(kind));
+  if (unknown.length === 0) return kinds as MethodKind[];
+  throw new UsageError(
+    `--methods "${unknown.join(",")}" is unknown: choose from ${METHOD_KINDS.join(", ")}`,
+  );
+}
+
+function readSettings(pairs: readonly string[]): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const pair of pairs) {
+    const [, name, value] = /^([a-z][A-Za-z0-9_.]{0,59})=(.+)$/s.exec(pair) ?? [];
+    if (name === undefined || value === undefined) {
+      throw new UsageError("--set must look like name=value, such as base_url=http://127.0.0.1:1");
+    }
+    if (Object.hasOwn(settings, name)) throw new UsageError(`--set has "${name}" twice`);
+    settings[name] = value;
+  }
+  return settings;
+}
+
+function readNotificationSecrets(names: readonly string[]): string[] {
+  if (names.length > MAX_NOTIFICATION_SECRETS) {
+    throw new UsageError(`--notification-secret can be given ${MAX_NOTIFICATION_SECRETS} times`);
+  }
+  return names.map((name) => readSecretName("--notification-secret", name));
+}
+
+function readSecretName(flag: string, text: string): string {
+  if (SECRET_NAME.test(text)) return text;
+  // The argument is not repeated, because it can be the secret itself.
+  throw new UsageError(
+    `${flag} must be the name of a variable, not its value: PROVIDER_ and up to 60 upper-case ` +
+      "letters, digits and _",
+  );
+}
+
+function readId(positionals: readonly string[]): string {
+  const [id, ...more] = positionals;
+  if (id === undefined) throw new UsageError("The id of the account is missing: pac_...");
+  if (more.length > 0) {
+    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one account`);
+  }
+  if (isId("pac_", id)) return id;
+  throw new UsageError("The argument is not the id of an account: an id begins with pac_");
+}

@@ -1,0 +1,214 @@
+/**
+ * `deno task providers` adds, lists, tests and disables accounts at payment providers, for the
+ * operator. The database stores the names of the variables with the secrets, never the secrets.
+ *
+ * provider_command.ts parses the arguments, operator_database.ts opens the database.
+ */
+
+import type postgres from "postgres";
+import { fileURLToPath } from "node:url";
+import { findConnector } from "../../shared/connectors/connectors.ts";
+import { ApiError } from "../../shared/core/errors.ts";
+import { idMint } from "../../shared/core/ids.ts";
+import type { Connector } from "../../shared/domain/providers/connector.ts";
+import { readBaseUrl } from "../data_dir/credentials.ts";
+import { readSettings, type Settings } from "../data_dir/settings.ts";
+import {
+  CommandError,
+  print,
+  printMessage,
+  reportFailure,
+  SQLSTATE,
+  sqlstateOf,
+} from "./command_line.ts";
+import { openOperatorDatabase } from "./operator_database.ts";
+import { PROVIDER_USAGE, type ProviderCommand, readProviderCommand } from "./provider_command.ts";
+import { type ListedAccount, renderAccounts } from "./provider_table.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+/** Deadline of the call of `test`. */
+const TEST_DEADLINE_MS = 10_000;
+
+/** The surroundings of a command. Tests pass connectors of their own. */
+interface Surroundings {
+  sql: postgres.Sql;
+  findConnector: (name: string) => Connector | null;
+  env: (name: string) => string | undefined;
+  /** Base URL of the functions. Throws `CommandError` if it is not known. */
+  baseUrl: () => Promise<string>;
+  /** Prints a text to standard output. */
+  print: (text: string) => void;
+  /** Prints a line to standard error. */
+  printMessage: (line: string) => void;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
+    const command = readProviderCommand(args);
+    if (command.action === "help") {
+      print(PROVIDER_USAGE);
+      return 0;
+    }
+    const settings = readSettings(env, PROJECT_DIR);
+    const database = await openOperatorDatabase(settings, printMessage);
+    try {
+      const baseUrl = () => findBaseUrl(env, settings);
+      const { sql } = database;
+      const output = { print, printMessage };
+      await runProviderCommand(command, { sql, findConnector, env, baseUrl, ...output });
+    } finally {
+      await database.close();
+    }
+    return 0;
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+/** Runs a command. Throws `CommandError`. */
+export async function runProviderCommand(
+  command: Exclude<ProviderCommand, { action: "help" }>,
+  surroundings: Surroundings,
+): Promise<void> {
+  switch (command.action) {
+    case "list":
+      return surroundings.print(renderAccounts(await listAccounts(surroundings.sql)));
+    case "add":
+      return await addAccount(command, surroundings);
+    case "test":
+      return await testAccount(command.id, surroundings);
+    case "disable":
+      return await disableAccount(command.id, surroundings);
+  }
+}
+
+async function addAccount(
+  command: ProviderCommand & { action: "add" },
+  { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
+): Promise<void> {
+  const { account, connector: name, method_kinds, settings } = command;
+  checkConnector(connectorOf(findConnector, name), command);
+  const base_url = await baseUrl();
+  const environment_id = await findLiveEnvironment(sql, account);
+  const id = idMint(Date.now())("pac_");
+  try {
+    await sql`select pay.add_provider_account(
+      p_id => ${id}, p_environment_id => ${environment_id}, p_connector => ${name},
+      p_method_kinds => ${method_kinds}::text[], p_settings => ${JSON.stringify(settings)},
+      p_secret_name => ${command.secret_name},
+      p_notification_secret_names => ${command.notification_secret_names}::text[])`;
+  } catch (error) {
+    if (sqlstateOf(error) !== SQLSTATE.unique_violation) throw error;
+    const others = (await listAccounts(sql)).filter((other) =>
+      other.environment_id === environment_id &&
+      other.method_kinds.some((kind) => (method_kinds as string[]).includes(kind))
+    );
+    const taken = others.map((other) => `${other.id} serves ${other.method_kinds.join(", ")}`);
+    throw new CommandError(
+      `Cannot add an account for --methods ${method_kinds.join(",")}: ${taken.join("; ")}. ` +
+        "Disable it first",
+    );
+  }
+  const notifications_url = `${base_url}/api-v1-payments/providers/${id}/notifications`;
+  if (command.is_json) return print(`${JSON.stringify({ id, notifications_url })}\n`);
+  print(`${id}\n`);
+  printMessage(`Added ${id} to the live environment of "${account}".`);
+  printMessage(`The provider must send notifications to ${notifications_url}`);
+}
+
+/** Checks the methods and settings of a new account. */
+function checkConnector(
+  connector: Connector,
+  { method_kinds, settings }: ProviderCommand & { action: "add" },
+): void {
+  const unserved = method_kinds.filter((kind) => !connector.method_kinds.includes(kind));
+  if (unserved.length > 0) {
+    throw new CommandError(
+      `--methods "${unserved.join(",")}" is not served by --connector ${connector.name}, which ` +
+        `serves ${connector.method_kinds.join(", ")}`,
+    );
+  }
+  try {
+    connector.checkSettings(settings);
+  } catch (error) {
+    if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
+    throw error;
+  }
+}
+
+async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<string> {
+  const [found] = await sql<{ id: string | null }[]>`
+    select pay.find_environment(p_account => ${account}, p_livemode => true) as id`;
+  if (found!.id !== null) return found!.id;
+  throw new CommandError(
+    `--account "${account}" has no live environment: create one with ` +
+      `deno task keys create --mode live --account ${JSON.stringify(account)}`,
+  );
+}
+
+async function testAccount(
+  id: string,
+  { sql, findConnector, env, print }: Surroundings,
+): Promise<void> {
+  const { environment_id, connector: name, settings, ...account } = await findAccount(sql, id);
+  const connector = connectorOf(findConnector, name);
+  const secretOf = (name: string) => {
+    const secret = env(name);
+    if (secret !== undefined) return secret;
+    throw new CommandError(
+      `Cannot test ${id}: the variable ${name} is not set here. Set it as the functions have it`,
+    );
+  };
+  const secret = account.secret_name === null ? null : secretOf(account.secret_name);
+  const notification_secrets = account.notification_secret_names.map(secretOf);
+  const tested = { id, environment_id, connector: name, settings, secret, notification_secrets };
+  const signal = AbortSignal.timeout(TEST_DEADLINE_MS);
+  const line = await connector.test(tested, signal).catch((error) => {
+    throw new CommandError(`${id} does not work: ${error.message}`);
+  });
+  print(`${line}\n`);
+}
+
+async function disableAccount(id: string, { sql, printMessage }: Surroundings): Promise<void> {
+  const account = await findAccount(sql, id);
+  const [row] = await sql`select pay.disable_provider_account(p_id => ${id}) as done`;
+  if (!row!.done) throw new CommandError(`Cannot disable ${id}: it is disabled already`);
+  const methods = account.method_kinds.join(", ");
+  printMessage(`Disabled ${id}. No account of "${account.account}" serves ${methods} now`);
+}
+
+async function listAccounts(sql: postgres.Sql): Promise<ListedAccount[]> {
+  return await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
+}
+
+async function findAccount(sql: postgres.Sql, id: string): Promise<ListedAccount> {
+  const account = (await listAccounts(sql)).find((account) => account.id === id);
+  if (account === undefined) throw new CommandError(`${id}: no such account`);
+  return account;
+}
+
+function connectorOf(findConnector: Surroundings["findConnector"], name: string): Connector {
+  const connector = findConnector(name);
+  if (connector === null) {
+    throw new CommandError(`The connector "${name}" is not part of this version`);
+  }
+  return connector;
+}
+
+/** The base URL as the functions read it, or that of the last local start. */
+async function findBaseUrl(
+  env: Surroundings["env"],
+  { data_dir, database_url }: Settings,
+): Promise<string> {
+  const project_url = env("SUPABASE_URL");
+  const base_url = env("PUBLIC_BASE_URL") ?? (project_url && `${project_url}/functions/v1`) ??
+    (database_url === null ? await readBaseUrl(data_dir) : null);
+  if (base_url) return base_url.replace(/\/$/, "");
+  throw new CommandError(
+    "Set PUBLIC_BASE_URL to the public URL of the functions: the provider sends notifications to it",
+  );
+}

@@ -1,0 +1,46 @@
+/**
+ * `deno task reconcile [URL]` compares the books with those of the providers: it prints every
+ * finding of the oracles of calls, facts and daily totals. Without a URL it uses the database of
+ * DATABASE_URL, or else the embedded server of DATA_DIR.
+ *
+ * Exit codes: 0 no difference, 1 differences, 2 the books could not be read.
+ */
+
+import { fileURLToPath } from "node:url";
+import { print, printMessage } from "./command_line.ts";
+import { openOperatorDatabase } from "./operator_database.ts";
+import { readSettings } from "../data_dir/settings.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A row of `pay.reconcile`. */
+interface Difference {
+  oracle: string;
+  environment_id: string;
+  subject_id: string;
+  detail: string;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    if (args.length > 1) throw new Error("Usage: deno task reconcile [URL]");
+    const env = (name: string) =>
+      name === "DATABASE_URL" ? args[0] ?? Deno.env.get(name) : Deno.env.get(name);
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
+    try {
+      const differences = await database.sql<Difference[]>`select * from pay.reconcile()`;
+      for (const { oracle, environment_id, subject_id, detail } of differences) {
+        print(`${oracle} ${environment_id} ${subject_id}: ${detail}\n`);
+      }
+      if (differences.length === 0) print("The books agree with those of the providers\n");
+      return differences.length === 0 ? 0 : 1;
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    printMessage(error instanceof Error ? error.message : String(error));
+    return 2;
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * One request to Stripe and its answer: form encoding, headers, a limit on the answer, and the
+ * difference between an answer and no usable answer. This module never repeats a request and knows
+ * no operation. Messages and results contain no secret. Source: docs.stripe.com/api.
+ */
+
+import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
+import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
+
+/** Most bytes of an answer. A page of 100 events has about 400 kB. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
+
+/** A secret that a header can carry: printable, without spaces. */
+const SECRET = /^[!-~]{1,500}$/;
+
+/** Names and values of a form or a query, in order. */
+export type StripeFields = readonly (readonly [name: string, value: string])[];
+
+/** A request. */
+export interface StripeRequest {
+  method: "GET" | "POST";
+  /** Such as `/v1/payment_intents`. */
+  path: string;
+  fields: StripeFields;
+  /** For POST: Stripe's idempotency key. */
+  key?: string;
+}
+
+/** An answer with a JSON object. */
+export interface StripeAnswer {
+  status: number;
+  body: Record<string, unknown>;
+  /** Stripe answers from its memory of the key. */
+  replayed: boolean;
+}
+
+/** No usable answer: the request may have worked. */
+export interface StripeUnknown {
+  unknown: UnknownReason;
+  /** False: Stripe would only replay this answer. */
+  may_repeat: boolean;
+}
+
+/** Sends one request. Never throws. `signal` is the only deadline. */
+export async function callStripe(
+  account: ProviderAccount,
+  request: StripeRequest,
+  signal: AbortSignal,
+): Promise<StripeAnswer | StripeUnknown> {
+  if (account.secret === null || !SECRET.test(account.secret)) return unknown("unauthorized");
+  try {
+    const { url, init } = fetchInput(account, account.secret, request);
+    const response = await fetch(url, { ...init, signal });
+    return await readAnswer(response);
+  } catch {
+    return unknown(signal.aborted ? "timeout" : "connection");
+  }
+}
+
+/** Reports whether a request has no usable answer. */
+export function isUnknown(answer: object): answer is StripeUnknown {
+  return "unknown" in answer;
+}
+
+function fetchInput(account: ProviderAccount, secret: string, request: StripeRequest) {
+  const { base_url, connected_account } = readStripeSettings(account.settings);
+  const form = new URLSearchParams(request.fields.map(([name, value]) => [name, value])).toString();
+  const headers = new Headers({
+    "Authorization": `Bearer ${secret}`,
+    "Stripe-Version": STRIPE_VERSION,
+  });
+  if (connected_account !== null) headers.set("Stripe-Account", connected_account);
+  if (request.key !== undefined) headers.set("Idempotency-Key", request.key);
+  const url = base_url + request.path;
+  // A redirect would send the secret to another address.
+  const common = { method: request.method, headers, redirect: "error" } as const;
+  if (request.method === "GET") return { url: form === "" ? url : `${url}?${form}`, init: common };
+  headers.set("Content-Type", "application/x-www-form-urlencoded");
+  return { url, init: { ...common, body: form } };
+}
+
+async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnknown> {
+  const { status } = response;
+  const replayed = response.headers.get("idempotent-replayed") === "true";
+  const text = await readText(response);
+  // Stripe also keeps a 500 under its key: a repeated request would get the same one.
+  if (status >= 500 || status === 424) return unknown("server_error", !replayed);
+  if (status === 429) return unknown("rate_limited");
+  if (status === 409) return unknown("in_progress");
+  if (status === 401 || status === 403) return unknown("unauthorized");
+  const body = text === null ? null : parseObject(text);
+  return body === null ? unknown("garbage") : { status, body, replayed };
+}
+
+/** Returns null if the body is too long or not UTF-8. Throws if the connection breaks. */
+async function readText(response: Response): Promise<string | null> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let length = 0;
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    // Leaving the loop cancels the stream.
+    if (length > ANSWER_BYTES_MAX) return null;
+    const part = decoded(decoder, chunk);
+    if (part === null) return null;
+    text += part;
+  }
+  const rest = decoded(decoder);
+  return rest === null ? null : text + rest;
+}
+
+/** Decodes the next bytes, or the end. Returns null if they are not UTF-8. */
+function decoded(decoder: TextDecoder, bytes?: Uint8Array): string | null {
+  try {
+    return bytes ? decoder.decode(bytes, { stream: true }) : decoder.decode();
+  } catch {
+    return null;
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const is_object = typeof value === "object" && value !== null && !Array.isArray(value);
+    return is_object ? value as Record<string, unknown> : null;
+  } catch {
+    return null;
+  }
+}
+
+function unknown(reason: UnknownReason, may_repeat = true): StripeUnknown {
+  return { unknown: reason, may_repeat };
+}

@@ -1,0 +1,183 @@
+/**
+ * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
+ * client of the few endpoints (ADR 0043). It keeps no state and repeats no request. Only an answer
+ * that certainly is Stripe's answer to this call becomes a fact or a refusal; every other one is
+ * `unknown`.
+ */
+
+import { type Clock, systemClock } from "../../core/clock.ts";
+import type {
+  Connector,
+  Fact,
+  ProviderAccount,
+  ProviderCall,
+  ProviderReply,
+} from "../../domain/providers/connector.ts";
+import { callStripe, isUnknown } from "./stripe_call.ts";
+import { readErrorAnswer } from "./stripe_errors.ts";
+import { readNotificationBody } from "./stripe_events.ts";
+import { type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
+import { findListed } from "./stripe_lists.ts";
+import { PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
+import { pollStripe, readTotals } from "./stripe_poll.ts";
+import { EXPAND_CHARGE, requestOf } from "./stripe_requests.ts";
+import { readStripeSettings } from "./stripe_settings.ts";
+import { requireSignature } from "./stripe_signature.ts";
+import { testAccount } from "./stripe_test_call.ts";
+
+/**
+ * Times after the claim in which a look expects the payment, in seconds: at first around the claim,
+ * then for the day in which a call is repeated. Clocks differ by less than five minutes.
+ */
+const LOOK_WINDOWS = [[-300, 900], [900, 86_400]] as const;
+
+const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
+const ABSENT = { absent: true } as const;
+
+/** Makes the connector. */
+export function stripeConnector(clock: Clock = systemClock): Connector {
+  return {
+    name: "stripe",
+    method_kinds: ["card"],
+    checkSettings: (settings) => void readStripeSettings(settings),
+    send,
+    look,
+    poll: (account, cursor, signal) => pollStripe(account, cursor, clock(), signal),
+    // deno-lint-ignore require-await -- a refusal must be a rejection
+    readNotification: async (account, raw, headers, at_ms) => {
+      const { notification_secrets } = account;
+      requireSignature(raw, headers.get("stripe-signature"), notification_secrets, at_ms);
+      const { connected_account } = readStripeSettings(account.settings);
+      return readNotificationBody(account.id, raw, connected_account);
+    },
+    totals: readTotals,
+    test: testAccount,
+  };
+}
+
+async function send(
+  account: ProviderAccount,
+  call: ProviderCall,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const request = requestOf(account.environment_id, call);
+  if ("refused" in request) return request;
+  const answer = await callStripe(account, request, signal);
+  if (isUnknown(answer)) return answer;
+  if (answer.status === 200) {
+    const reply = call.op === "refund"
+      ? refundReply(account, call, answer.body)
+      : intentReply(account, call, answer.body);
+    return "absent" in reply ? GARBAGE : reply;
+  }
+  const reading = readErrorAnswer(call.op, answer);
+  if ("intent" in reading) return intentReply(account, call, reading.intent, reading.error);
+  if (!("look" in reading)) return reading;
+  const present = await look(account, call, signal);
+  if (!("absent" in present)) return present;
+  const message = "The payment at Stripe is in a state that does not allow this";
+  return { refused: "provider_refused", message };
+}
+
+async function look(
+  account: ProviderAccount,
+  call: ProviderCall,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const payment = call.provider_reference;
+  if (call.op === "refund") {
+    return payment === null ? ABSENT : await lookForRefund(account, call, payment, signal);
+  }
+  if (payment !== null) return await lookAtIntent(account, call, payment, signal);
+  return call.op === "authorize" ? await lookForIntent(account, call, signal) : ABSENT;
+}
+
+async function lookAtIntent(
+  account: ProviderAccount,
+  call: ProviderCall,
+  payment: string,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const path = `/v1/payment_intents/${encodeURIComponent(payment)}`;
+  const answer = await callStripe(
+    account,
+    { method: "GET", path, fields: [EXPAND_CHARGE] },
+    signal,
+  );
+  if (isUnknown(answer)) return answer;
+  // Stripe has answered with this id before, so a 404 comes from another account or program.
+  return answer.status === 200 ? intentReply(account, call, answer.body) : GARBAGE;
+}
+
+async function lookForIntent(
+  account: ProviderAccount,
+  call: ProviderCall,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const claimed = Math.floor(call.created_at_ms / 1000);
+  for (const [from, to] of LOOK_WINDOWS) {
+    const fields = [
+      ["created[gte]", String(claimed + from)],
+      ["created[lt]", String(claimed + to)],
+      ["expand[]", `data.${EXPAND_CHARGE[1]}`],
+    ] as const;
+    const path = "/v1/payment_intents";
+    const found = await findListed(account, path, fields, namesCall(call), signal);
+    if (found === null) continue;
+    return isUnknown(found) ? found : intentReply(account, call, found);
+  }
+  return ABSENT;
+}
+
+async function lookForRefund(
+  account: ProviderAccount,
+  call: ProviderCall,
+  payment: string,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const fields = [
+    ["payment_intent", payment],
+    ["expand[]", "data.balance_transaction"],
+    ["expand[]", "data.failure_balance_transaction"],
+  ] as const;
+  const found = await findListed(account, "/v1/refunds", fields, namesCall(call), signal);
+  if (found === null) return ABSENT;
+  return isUnknown(found) ? found : refundReply(account, call, found);
+}
+
+/** Matches an object whose metadata name the call. */
+function namesCall(call: ProviderCall) {
+  return ({ metadata }: Record<string, unknown>): boolean =>
+    (metadata as Record<string, unknown> | null | undefined)?.call === call.id;
+}
+
+/** The reply of a payment. A capture or a cancel leaves no trace until the payment has ended. */
+function intentReply(
+  account: ProviderAccount,
+  call: ProviderCall,
+  object: unknown,
+  error: StripeError | null = null,
+): ProviderReply {
+  const read = PaymentIntent.safeParse(object);
+  if (!read.success) return GARBAGE;
+  const { id, status, metadata } = read.data;
+  if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
+  if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
+  if (call.op !== "authorize" && status !== "succeeded" && status !== "canceled") return ABSENT;
+  return replyOf(intentFacts(sourceOf(account), read.data, error));
+}
+
+function refundReply(account: ProviderAccount, call: ProviderCall, object: unknown): ProviderReply {
+  const read = StripeRefund.safeParse(object);
+  if (!read.success || read.data.metadata?.call !== call.id) return GARBAGE;
+  return replyOf(refundFacts(sourceOf(account), read.data));
+}
+
+function replyOf([first, ...others]: Fact[]): ProviderReply {
+  return first === undefined ? GARBAGE : { facts: [first, ...others] };
+}
+
+function sourceOf(account: ProviderAccount): FactSource {
+  const livemode = /^[a-z]+_live_/.test(account.secret ?? "");
+  return { account_id: account.id, livemode, event_seconds: null };
+}

@@ -1,0 +1,112 @@
+/**
+ * Stripe's error codes in our words: the reason of a decline, and the reply to a refused call.
+ * Pure. Sources: docs.stripe.com/declines/codes, /error-codes, /error-low-level.
+ */
+
+import type { DeclineCode } from "../../core/errors.ts";
+import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
+import type { StripeAnswer, StripeUnknown } from "./stripe_call.ts";
+import { expandedOf, StripeError } from "./stripe_objects.ts";
+
+/** Most characters of Stripe's own message that a reply contains. */
+const MESSAGE_CHARACTERS_MAX = 200;
+
+/**
+ * Decline codes with a code of their own; every other one is `payment_declined`. A payer must not
+ * learn that a card is reported lost or stolen, so these are not in the table.
+ */
+const DECLINES: ReadonlyMap<string, DeclineCode> = new Map([
+  ["insufficient_funds", "insufficient_funds"],
+  ["withdrawal_count_limit_exceeded", "insufficient_funds"],
+  ["card_velocity_exceeded", "insufficient_funds"],
+  ["authentication_required", "authentication_failed"],
+  ["authentication_not_handled", "authentication_failed"],
+  ["payment_intent_authentication_failure", "authentication_failed"],
+  ["mobile_device_authentication_required", "authentication_failed"],
+  ["fraudulent", "aml_blocked"],
+  ["merchant_blacklist", "aml_blocked"],
+]);
+
+/** Codes that mean: the payment is in another state, such as after a click in the dashboard. */
+const OTHER_STATE = [
+  "payment_intent_unexpected_state",
+  "charge_already_captured",
+  "charge_expired_for_capture",
+];
+
+/** Our field for a parameter at fault, by its name at Stripe. */
+const PARAMETERS: ReadonlyMap<string, string> = new Map([
+  ["payment_method", "card.token"],
+  ["amount", "amount"],
+  ["amount_to_capture", "amount"],
+  ["currency", "currency"],
+  ["return_url", "return_url"],
+]);
+
+/** Our field at fault, by Stripe's code, where the error names no parameter. */
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ["payment_method_unexpected_state", "card.token"],
+  ["amount_too_small", "amount"],
+  ["amount_too_large", "amount"],
+]);
+
+/** Returns the reason of a decline. */
+export function declineCodeOf(
+  error: Pick<StripeError, "code" | "decline_code">,
+  /** `outcome.type` of the charge, if it is known. */
+  outcome_type?: string | null,
+): DeclineCode {
+  if (outcome_type === "blocked") return "aml_blocked";
+  return DECLINES.get(error.decline_code ?? "") ?? DECLINES.get(error.code ?? "") ??
+    "payment_declined";
+}
+
+/** A reply to an answer other than 200, or a wish to look at the payment first. */
+type ErrorReading =
+  | StripeUnknown
+  | Extract<ProviderReply, { refused: unknown }>
+  /** The call changes nothing in the present state of the payment. */
+  | { look: true }
+  /** The payment as the error shows it, and the error. */
+  | { intent: unknown; error: StripeError };
+
+/** Reads an answer whose status is not 200. */
+export function readErrorAnswer(op: ProviderOp, answer: StripeAnswer): ErrorReading {
+  const error = expandedOf(StripeError, answer.body.error);
+  if (error === null || ![400, 402, 404].includes(answer.status)) {
+    return { unknown: "garbage", may_repeat: true };
+  }
+  // The key belongs to another request, so nobody knows the result of this one by asking again.
+  if (error.type === "idempotency_error") {
+    return { unknown: "idempotency_conflict", may_repeat: false };
+  }
+  if (error.type === "api_error") return { unknown: "server_error", may_repeat: !answer.replayed };
+  if (error.code === "lock_timeout" || error.code === "rate_limit") {
+    return { unknown: "rate_limited", may_repeat: true };
+  }
+  if (op === "authorize" && error.payment_intent) return { intent: error.payment_intent, error };
+  // Stripe names the payment of every decline. Only a look can find the payment of this one.
+  if (op === "authorize" && error.type === "card_error") {
+    return { unknown: "garbage", may_repeat: false };
+  }
+  const is_move = op === "capture" || op === "cancel";
+  if (is_move && (error.type === "card_error" || OTHER_STATE.includes(error.code ?? ""))) {
+    return { look: true };
+  }
+  return refusal(op, error);
+}
+
+function refusal(op: ProviderOp, error: StripeError): ErrorReading {
+  const param = PARAMETERS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
+  const message = shortened(error.message ?? error.code ?? error.type);
+  // The caller has sent none of these fields with a refund or a cancel.
+  if (param === undefined || op === "refund" || op === "cancel") {
+    return { refused: "provider_refused", message };
+  }
+  return { refused: "invalid_parameter", message, param };
+}
+
+/** Stripe's message in one short line. */
+function shortened(message: string): string {
+  return message.replace(/[\p{C}\s]+/gu, " ").trim().slice(0, MESSAGE_CHARACTERS_MAX);
+}

@@ -1,0 +1,104 @@
+/**
+ * Stripe's events as facts: the types that this connector reads, and the check of a notification's
+ * body. Pure.
+ */
+
+import { invalidParameter } from "../../core/errors.ts";
+import type { Fact } from "../../domain/providers/connector.ts";
+import {
+  disputeFacts,
+  type FactSource,
+  intentFacts,
+  payoutFacts,
+  refundFacts,
+} from "./stripe_facts.ts";
+import { Dispute, PaymentIntent, Payout, StripeEvent, StripeRefund } from "./stripe_objects.ts";
+
+/** Returns the facts of an object, or null if it does not fit. */
+type ObjectReader = (source: FactSource, object: unknown) => Fact[] | null;
+
+const intent: ObjectReader = (source, object) => {
+  const read = PaymentIntent.safeParse(object);
+  return read.success ? intentFacts(source, read.data) : null;
+};
+const refund: ObjectReader = (source, object) => {
+  const read = StripeRefund.safeParse(object);
+  return read.success ? refundFacts(source, read.data) : null;
+};
+const dispute: ObjectReader = (source, object) => {
+  const read = Dispute.safeParse(object);
+  return read.success ? disputeFacts(source, read.data) : null;
+};
+const payout: ObjectReader = (source, object) => {
+  const read = Payout.safeParse(object);
+  return read.success ? payoutFacts(source, read.data) : null;
+};
+
+/**
+ * The readers of events, by type. `charge.refunded` is left out, because its amounts are sums.
+ * `charge.updated` is left out, because it has only the id of the movement with the fee: a poll
+ * reads the movements themselves.
+ */
+const READERS: ReadonlyMap<string, ObjectReader> = new Map([
+  ["payment_intent.succeeded", intent],
+  ["payment_intent.payment_failed", intent],
+  ["payment_intent.requires_action", intent],
+  ["payment_intent.processing", intent],
+  ["payment_intent.canceled", intent],
+  ["payment_intent.amount_capturable_updated", intent],
+  ["refund.created", refund],
+  ["refund.updated", refund],
+  ["refund.failed", refund],
+  ["charge.dispute.created", dispute],
+  ["charge.dispute.updated", dispute],
+  ["charge.dispute.closed", dispute],
+  ["charge.dispute.funds_withdrawn", dispute],
+  ["charge.dispute.funds_reinstated", dispute],
+  ["payout.paid", payout],
+  ["payout.failed", payout],
+]);
+
+/** The types of events that give facts, for a poll and for the settings of a webhook endpoint. */
+export const STRIPE_EVENT_TYPES: readonly string[] = [...READERS.keys()];
+
+/** Returns the facts of an event: none for other types, null if its object does not fit. */
+export function eventFacts(account_id: string, event: StripeEvent): Fact[] | null {
+  const { livemode, created: event_seconds } = event;
+  const read = READERS.get(event.type);
+  return read ? read({ account_id, livemode, event_seconds }, event.data.object) : [];
+}
+
+/**
+ * Reads the body of a notification whose signature is checked.
+ *
+ * @param connected_account of the settings: an event of another account is refused
+ * @throws {ApiError} `invalid_parameter`
+ */
+export function readNotificationBody(
+  account_id: string,
+  raw: Uint8Array,
+  connected_account: string | null,
+): Fact[] {
+  const read = StripeEvent.safeParse(parseJson(raw));
+  if (!read.success) throw invalidParameter("body", "must be an event of Stripe as JSON");
+  const event = read.data;
+  if ((event.account ?? null) !== connected_account) {
+    throw invalidParameter(
+      "account",
+      "names another account: connected_account of this provider account must have the same id",
+    );
+  }
+  const facts = eventFacts(account_id, event);
+  if (facts === null) {
+    throw invalidParameter("data.object", "does not fit the type of the event");
+  }
+  return facts;
+}
+
+function parseJson(raw: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(raw));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Lists of Stripe: a page, all pages, and the first match. Lists are newest first. Unlike Stripe's
+ * search, they show an object as soon as it exists.
+ */
+
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import { callStripe, isUnknown, type StripeFields, type StripeUnknown } from "./stripe_call.ts";
+import { StripePage } from "./stripe_objects.ts";
+
+/** Objects of a page: the most that Stripe gives. */
+const PAGE_LENGTH = 100;
+
+/** An object of a list. Its members are not checked yet. */
+type Listed = Record<string, unknown>;
+
+/** A page of a list. */
+interface ListPage {
+  objects: Listed[];
+  /** The id that continues the list with older objects; null at its end. */
+  after: string | null;
+}
+
+/** Reads the page of a list that follows the object `after`. Never throws. */
+export async function readPage(
+  account: ProviderAccount,
+  path: string,
+  fields: StripeFields,
+  after: string | null,
+  signal: AbortSignal,
+): Promise<ListPage | StripeUnknown> {
+  const paging: [string, string][] = [["limit", String(PAGE_LENGTH)]];
+  if (after !== null) paging.push(["starting_after", after]);
+  const request = { method: "GET", path, fields: [...fields, ...paging] } as const;
+  const answer = await callStripe(account, request, signal);
+  if (isUnknown(answer)) return answer;
+  const page = StripePage.safeParse(answer.body);
+  if (answer.status !== 200 || !page.success) return { unknown: "garbage", may_repeat: true };
+  const { data, has_more } = page.data;
+  const last = data.at(-1)?.id;
+  if (!has_more) return { objects: data, after: null };
+  // A page that cannot be continued, or that repeats itself, would hide the rest.
+  if (typeof last !== "string" || last === after) return { unknown: "garbage", may_repeat: true };
+  return { objects: data, after: last };
+}
+
+/** Yields the pages of a list. Ends with the reason if a page cannot be read. */
+export async function* readPages(
+  account: ProviderAccount,
+  path: string,
+  fields: StripeFields,
+  signal: AbortSignal,
+): AsyncGenerator<Listed[], StripeUnknown | null> {
+  let after: string | null = null;
+  do {
+    const page: ListPage | StripeUnknown = await readPage(account, path, fields, after, signal);
+    if (isUnknown(page)) return page;
+    yield page.objects;
+    after = page.after;
+  } while (after !== null);
+  return null;
+}
+
+/** Returns the first object of a list that matches; null if none does. Never throws. */
+export async function findListed(
+  account: ProviderAccount,
+  path: string,
+  fields: StripeFields,
+  matches: (object: Listed) => boolean,
+  signal: AbortSignal,
+): Promise<Listed | null | StripeUnknown> {
+  const pages = readPages(account, path, fields, signal);
+  let page = await pages.next();
+  for (; !page.done; page = await pages.next()) {
+    const found = page.value.find(matches);
+    if (found !== undefined) return found;
+  }
+  return page.value;
+}

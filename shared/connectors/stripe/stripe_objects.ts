@@ -1,0 +1,170 @@
+/**
+ * The members of Stripe's objects that this connector reads. An answer that does not fit is treated
+ * as no answer. Objects inside of others, such as the charge of a payment, are read apart: if one
+ * does not fit, the outer object still counts. `tests/connectors/stripe_types_test.ts`
+ * compares the shapes with the types of the npm package.
+ */
+
+import * as z from "zod";
+
+/** The end of the year 9999, the last time of RFC 3339. */
+const LAST_SECONDS = 253_402_300_799;
+
+const Amount = z.number().int();
+const Seconds = z.number().int().min(0).max(LAST_SECONDS);
+const Currency = z.string().regex(/^[a-z]{3,5}$/);
+const Metadata = z.record(z.string(), z.string()).nullish();
+/** Another object: its id, or the object where the request asked to expand it. */
+const Other = z.unknown().optional();
+
+const id = (pattern: RegExp) => z.string().max(200).regex(pattern);
+
+/** The parts of a card that answers show. */
+const Card = z.object({
+  brand: z.string().nullish(),
+  last4: z.string().nullish(),
+  exp_month: z.number().int(),
+  exp_year: z.number().int(),
+});
+
+/** A payment method, such as the card behind a token. */
+export const PaymentMethod = z.object({
+  object: z.literal("payment_method"),
+  card: Card.nullish(),
+});
+
+/** The error of a refused request, and of the last attempt of a payment. */
+export const StripeError = z.object({
+  type: z.string(),
+  code: z.string().nullish(),
+  decline_code: z.string().nullish(),
+  param: z.string().nullish(),
+  message: z.string().nullish(),
+  payment_intent: Other,
+  payment_method: Other,
+});
+export type StripeError = z.infer<typeof StripeError>;
+
+/** A payment. */
+export const PaymentIntent = z.object({
+  id: id(/^pi_[A-Za-z0-9_]+$/),
+  object: z.literal("payment_intent"),
+  amount: Amount,
+  amount_capturable: Amount,
+  amount_received: Amount,
+  capture_method: z.string(),
+  created: Seconds,
+  canceled_at: Seconds.nullish(),
+  currency: Currency,
+  last_payment_error: StripeError.nullish(),
+  latest_charge: Other,
+  livemode: z.boolean(),
+  metadata: Metadata,
+  next_action: z.object({
+    type: z.string(),
+    redirect_to_url: z.object({ url: z.string().nullish() }).nullish(),
+  }).nullish(),
+  payment_method: Other,
+  status: z.string(),
+});
+export type PaymentIntent = z.infer<typeof PaymentIntent>;
+
+/** A charge: the movement of a payment. */
+export const Charge = z.object({
+  id: id(/^(?:ch|py)_[A-Za-z0-9_]+$/),
+  object: z.literal("charge"),
+  balance_transaction: Other,
+  created: Seconds,
+  livemode: z.boolean(),
+  metadata: Metadata,
+  outcome: z.object({ type: z.string().nullish() }).nullish(),
+  payment_intent: Other,
+  payment_method_details: z.object({ card: Card.nullish() }).nullish(),
+});
+export type Charge = z.infer<typeof Charge>;
+
+/** A movement of the balance at Stripe. */
+export const BalanceTransaction = z.object({
+  id: id(/^txn_[A-Za-z0-9_]+$/),
+  object: z.literal("balance_transaction"),
+  amount: Amount,
+  created: Seconds,
+  currency: Currency,
+  fee: Amount,
+  net: Amount,
+  source: Other,
+});
+export type BalanceTransaction = z.infer<typeof BalanceTransaction>;
+
+/** A refund. It has no `livemode`. */
+export const StripeRefund = z.object({
+  id: id(/^(?:re|pyr)_[A-Za-z0-9_]+$/),
+  object: z.literal("refund"),
+  amount: Amount,
+  balance_transaction: Other,
+  created: Seconds,
+  currency: Currency,
+  failure_balance_transaction: Other,
+  metadata: Metadata,
+  payment_intent: Other,
+  status: z.string().nullish(),
+});
+export type StripeRefund = z.infer<typeof StripeRefund>;
+
+/** A dispute. */
+export const Dispute = z.object({
+  id: id(/^(?:du|dp)_[A-Za-z0-9_]+$/),
+  object: z.literal("dispute"),
+  amount: Amount,
+  balance_transactions: z.array(BalanceTransaction),
+  created: Seconds,
+  currency: Currency,
+  livemode: z.boolean(),
+  payment_intent: Other,
+  status: z.string(),
+});
+export type Dispute = z.infer<typeof Dispute>;
+
+/** A payout to the merchant's bank account. */
+export const Payout = z.object({
+  id: id(/^po_[A-Za-z0-9_]+$/),
+  object: z.literal("payout"),
+  amount: Amount,
+  created: Seconds,
+  currency: Currency,
+  livemode: z.boolean(),
+  status: z.string(),
+});
+export type Payout = z.infer<typeof Payout>;
+
+/** An event. */
+export const StripeEvent = z.object({
+  id: id(/^evt_[A-Za-z0-9_]+$/),
+  object: z.literal("event"),
+  account: z.string().nullish(),
+  created: Seconds,
+  data: z.object({ object: z.record(z.string(), z.unknown()) }),
+  livemode: z.boolean(),
+  type: z.string(),
+});
+export type StripeEvent = z.infer<typeof StripeEvent>;
+
+/** A page of a list. */
+export const StripePage = z.object({
+  object: z.literal("list"),
+  data: z.array(z.record(z.string(), z.unknown())),
+  has_more: z.boolean(),
+});
+
+/** Returns the id of another object, expanded or not. Returns null if there is none. */
+export function idOf(other: unknown): string | null {
+  if (typeof other === "string") return other;
+  const expanded = z.object({ id: z.string() }).safeParse(other);
+  return expanded.success ? expanded.data.id : null;
+}
+
+/** Reads another object. Returns null if it is not expanded or does not fit. */
+export function expandedOf<T>(schema: z.ZodType<T>, other: unknown): T | null {
+  const read = schema.safeParse(other);
+  return read.success ? read.data : null;
+}

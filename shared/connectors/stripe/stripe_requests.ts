@@ -1,0 +1,88 @@
+/** The requests of calls (send) and the matching of their answers with the call. Pure. */
+
+import type { ProviderCall, ProviderReply } from "../../domain/providers/connector.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { StripeFields, StripeRequest } from "./stripe_call.ts";
+import { toStripeAmount } from "./stripe_amount.ts";
+
+/** Answers show a payment with its charge and the movement with the fee. */
+export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
+
+/** The terms of a payment. Payments of older releases do not have them. */
+interface PaymentTerms {
+  capture?: "automatic" | "manual";
+  return_url?: string | null;
+}
+
+type Refusal = Extract<ProviderReply, { refused: unknown }>;
+
+/** Returns the request of a call, or the reason why this connector cannot send it. */
+export function requestOf(environment_id: string, call: ProviderCall): StripeRequest | Refusal {
+  const amount = toStripeAmount(call.amount_minor, call.currency);
+  if (amount === null && call.op !== "cancel") {
+    const message = `Stripe cannot represent this amount in ${call.currency}`;
+    return { refused: "invalid_parameter", message, param: "currency" };
+  }
+  const post = (path: string, fields: StripeFields): StripeRequest => {
+    return { method: "POST", path, fields, key: call.id };
+  };
+  if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
+  if (call.op === "transfer" || call.op === "expire") {
+    return refusal("An account at Stripe makes payments and refunds only");
+  }
+  const payment = call.provider_reference;
+  if (payment === null) return refusal("The payment has no reference at Stripe");
+  switch (call.op) {
+    case "capture":
+      return post(`/v1/payment_intents/${encodeURIComponent(payment)}/capture`, [
+        ["amount_to_capture", String(amount)],
+        EXPAND_CHARGE,
+      ]);
+    case "cancel":
+      return post(`/v1/payment_intents/${encodeURIComponent(payment)}/cancel`, [EXPAND_CHARGE]);
+    case "refund":
+      return post("/v1/refunds", [
+        ["payment_intent", payment],
+        ["amount", String(amount)],
+        ...metadataFields(environment_id, call),
+        ["metadata[refund]", call.refund?.id ?? ""],
+        ["expand[]", "balance_transaction"],
+      ]);
+  }
+}
+
+function authorization(
+  environment_id: string,
+  call: ProviderCall,
+  amount: string,
+): [path: string, fields: StripeFields] {
+  const { capture = "automatic", return_url = null } = call.subject as Payment & PaymentTerms;
+  return ["/v1/payment_intents", [
+    ["amount", amount],
+    ["currency", call.currency.toLowerCase()],
+    ["payment_method", call.instrument?.token ?? ""],
+    ["allowed_payment_method_types[]", "card"],
+    ["confirm", "true"],
+    // The default, `automatic_async`, answers before the fee is known.
+    ["capture_method", capture],
+    // Without an address to come back to, nobody could finish a challenge: the bank's wish for
+    // one is a decline then.
+    return_url === null ? ["error_on_requires_action", "true"] : ["return_url", return_url],
+    ...metadataFields(environment_id, call),
+    // The payment method shows the card while a challenge waits, when there is no charge.
+    ["expand[0]", EXPAND_CHARGE[1]],
+    ["expand[1]", "payment_method"],
+  ]];
+}
+
+function metadataFields(environment_id: string, call: ProviderCall): StripeFields {
+  return [
+    ["metadata[payment]", call.subject.id],
+    ["metadata[call]", call.id],
+    ["metadata[environment]", environment_id],
+  ];
+}
+
+function refusal(message: string): Refusal {
+  return { refused: "provider_refused", message };
+}

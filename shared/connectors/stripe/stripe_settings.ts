@@ -1,0 +1,64 @@
+/**
+ * Settings of an account at Stripe: the address of the API, and a connected account. They are
+ * checked when an account is added, and again for each request.
+ */
+
+import { invalidParameter } from "../../core/errors.ts";
+
+/** The version of Stripe's API that requests name: the one of the npm package 23.1.0 (ADR 0043). */
+export const STRIPE_VERSION = "2026-10-28.endive";
+
+const STRIPE_URL = "https://api.stripe.com";
+/** Hosts of a program on the same machine, as `URL` writes them. */
+const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"];
+const CONNECTED_ACCOUNT = /^acct_[A-Za-z0-9]{1,64}$/;
+
+/** The settings, with defaults. */
+interface StripeSettings {
+  /** Without a slash at its end. */
+  base_url: string;
+  /** `acct_…`: requests act for this connected account. */
+  connected_account: string | null;
+}
+
+/**
+ * Reads the settings of an account.
+ *
+ * @throws {ApiError} `invalid_parameter` with the name of the setting
+ */
+export function readStripeSettings(settings: Readonly<Record<string, string>>): StripeSettings {
+  for (const name of Object.keys(settings)) {
+    if (name !== "base_url" && name !== "connected_account") {
+      throw invalidParameter(
+        name,
+        "is not a setting of stripe: the settings are base_url and connected_account",
+      );
+    }
+  }
+  const { base_url = STRIPE_URL, connected_account = null } = settings;
+  if (connected_account !== null && !CONNECTED_ACCOUNT.test(connected_account)) {
+    throw invalidParameter(
+      "connected_account",
+      'must be the id of a connected account, such as "acct_1032D82eZvKYlo2C"',
+    );
+  }
+  return { base_url: readBaseUrl(base_url), connected_account };
+}
+
+/** The secret is sent to this address, so no other host than Stripe's is accepted. */
+function readBaseUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const is_loopback = url !== null && ["http:", "https:"].includes(url.protocol) &&
+    LOOPBACK_HOSTS.includes(url.hostname);
+  // The origin drops user names, paths and queries, so the comparison refuses them.
+  if (
+    url === null || !(url.origin === STRIPE_URL || is_loopback) || url.href !== `${url.origin}/`
+  ) {
+    throw invalidParameter(
+      "base_url",
+      `must be ${STRIPE_URL}, or the origin of a program on this machine, ` +
+        'such as "http://127.0.0.1:12111"',
+    );
+  }
+  return url.origin;
+}

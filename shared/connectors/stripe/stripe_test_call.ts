@@ -1,0 +1,78 @@
+/** The harmless call that shows the operator whether an account works. */
+
+import * as z from "zod";
+import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
+import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
+import { expandedOf, StripePage } from "./stripe_objects.ts";
+import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
+
+/** Reasons for people. */
+const REASONS: Partial<Record<UnknownReason, string>> = {
+  timeout: "Stripe did not answer in time",
+  connection: "no connection to Stripe",
+  server_error: "Stripe answers with an error of its own",
+  rate_limited: "Stripe limits the rate of requests",
+};
+
+const Account = z.object({ object: z.literal("account"), id: z.string() });
+const Balance = z.object({ object: z.literal("balance") });
+const Endpoint = z.object({ url: z.string(), api_version: z.string().nullish() });
+
+/**
+ * Reads the account, or its balance if the key may not read accounts.
+ *
+ * @returns a line for the operator
+ * @throws {Error} with a message for people
+ */
+export async function testAccount(account: ProviderAccount, signal: AbortSignal): Promise<string> {
+  if (account.secret === null) throw new Error("The variable that holds the secret is not set");
+  const { connected_account } = readStripeSettings(account.settings);
+  const get = async (path: string, fields: StripeFields = []) => {
+    const answer = await callStripe(account, { method: "GET", path, fields }, signal);
+    return isUnknown(answer) || answer.status === 200 ? answer : null;
+  };
+  const mode = /^[a-z]+_live_/.test(account.secret) ? "live" : "test";
+  let answer = await get("/v1/account");
+  // A restricted key can lack the permission to read the account.
+  if (answer !== null && isUnknown(answer) && answer.unknown === "unauthorized") {
+    answer = await get("/v1/balance");
+  }
+  if (answer !== null && isUnknown(answer)) {
+    const reason = answer.unknown === "unauthorized"
+      ? "Stripe refuses the secret, or the secret lacks the permission to read the balance"
+      : REASONS[answer.unknown] ?? "this address does not answer like Stripe";
+    throw new Error(`The test call failed: ${reason}`);
+  }
+  const read = expandedOf(Account, answer?.body);
+  if (read === null && expandedOf(Balance, answer?.body) === null) {
+    throw new Error("The test call failed: this address does not answer like Stripe");
+  }
+  if (read !== null && connected_account !== null && read.id !== connected_account) {
+    throw new Error("The test call failed: Stripe answers for another connected account");
+  }
+  const version = await endpointVersion(account, signal);
+  const warning = version === null || version === STRIPE_VERSION
+    ? ""
+    : `. Its webhook endpoint has version ${version}: create it with version ${STRIPE_VERSION}`;
+  return `Stripe answers for ${read?.id ?? "this account"} in ${mode} mode${warning}`;
+}
+
+/** The version of notifications: Stripe uses the one of the webhook endpoint, not ours. */
+async function endpointVersion(
+  account: ProviderAccount,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const answer = await callStripe(account, {
+    method: "GET",
+    path: "/v1/webhook_endpoints",
+    fields: [["limit", "100"]],
+  }, signal);
+  const page = isUnknown(answer) ? null : expandedOf(StripePage, answer.body);
+  for (const object of page?.data ?? []) {
+    const endpoint = expandedOf(Endpoint, object);
+    if (endpoint?.url.includes(`/providers/${account.id}/notifications`)) {
+      return endpoint.api_version ?? "of the account";
+    }
+  }
+  return null;
+}

@@ -1,0 +1,271 @@
+/**
+ * Decides what the reply of a provider to a call changes, and what the request answers
+ * (architecture §7). Pure.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type { Answer } from "../../store/commit_rows.ts";
+import type { CallResult, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import { ChangeBuilder } from "../changes/change_builder.ts";
+import { renderError } from "../changes/error_body.ts";
+import type { EventContext } from "../changes/event.ts";
+import { failRefund } from "../payments/refund_payment.ts";
+import { declineAnswer, fail } from "../payments/settlement.ts";
+import { fail as failTransfer } from "../transfers/create_transfer.ts";
+import type { Fact, ProviderCall, ProviderReply } from "../providers/connector.ts";
+import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
+import { applyFact, changeOf, type Effect, type FactChange } from "./apply_fact.ts";
+import { applyTransferFact } from "./apply_transfer_fact.ts";
+
+/** A call with the parts that only the service needs. */
+export interface OwnCall extends ProviderCall {
+  environment_id: string;
+  /** Number of the attempt whose reply it is, from 1. */
+  attempt: number;
+  /** False: the provider would only replay its first answer, so the service looks instead. */
+  may_repeat: boolean;
+  request_id: string;
+  /** True: a decline answers 402. */
+  decline_is_error: boolean;
+}
+
+/** The record to write for a reply, and the answer of the request. */
+interface Result {
+  record: ProviderRecord;
+  answer: Answer;
+}
+
+/** Delays before each further attempt. After the last one the service asks hourly. */
+const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
+const LAST_DELAY_MS = 3_600_000;
+/** Time for which providers keep idempotency keys, less an hour (Stripe: 24 hours). */
+export const KEY_RETENTION_MS = 23 * 3_600_000;
+/** Age after which a call that the provider does not know needs the operator. */
+const ABSENT_AFTER_MS = 3_600_000;
+/** Age after which every call without a result needs the operator. */
+const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
+
+/** Decides the result of a reply. */
+export function decideResult(call: OwnCall, reply: ProviderReply, context: EventContext): Result {
+  if ("facts" in reply) return decideFacts(call, reply.facts, context);
+  if ("refused" in reply) return decideRefusal(call, reply, context);
+  if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
+  return decideUnknown(call, reply.unknown, reply.may_repeat, context);
+}
+
+/** Applies a fact to the payment or transfer of a call. */
+export function applyToSubject(
+  subject: Payment | Transfer,
+  refund: Refund | null,
+  fact: Fact,
+  context: EventContext,
+): Effect {
+  return subject.object === "payment"
+    ? applyFact({ payment: subject, refund }, fact, context)
+    : applyTransferFact(subject, fact, context);
+}
+
+/** Makes the record of an effect of one fact. */
+export function recordOf(
+  environment_id: string,
+  fact: Fact,
+  effect: Effect,
+): ProviderRecord {
+  const change = effect.outcome === "applied" ? effect.change : null;
+  return {
+    environment_id,
+    call_id: null,
+    call: null,
+    facts: [handled(fact, effect)],
+    change,
+    answer: null,
+  };
+}
+
+function handled(fact: Fact, effect: Effect): HandledFact {
+  const found = effect.outcome === "finding" || effect.outcome === "applied"
+    ? effect.finding
+    : null;
+  return {
+    ...fact,
+    outcome: effect.outcome === "wait" ? null : effect.outcome,
+    finding: found,
+    booked_minor: effect.outcome === "applied" ? effect.change.booked_minor : 0,
+  };
+}
+
+function decideFacts(
+  call: OwnCall,
+  [fact, ...others]: readonly [Fact, ...Fact[]],
+  context: EventContext,
+): Result {
+  const effect = applyToSubject(call.subject, call.refund, fact, context);
+  if (effect.outcome === "finding") {
+    const { record, answer } = decideUnknown(call, effect.finding, false, context, true);
+    return { record: { ...record, facts: [handled(fact, effect), ...unhandled(others)] }, answer };
+  }
+  const change = effect.outcome === "applied" ? effect.change : null;
+  const subject = change?.subject ?? call.subject;
+  const answer = answerOf(call, subject, change?.refund_body ?? null);
+  return {
+    record: {
+      ...recordOf(call.environment_id, fact, effect),
+      call_id: call.id,
+      call: {
+        state: "settled",
+        ...(fact.provider_reference !== null &&
+          { provider_reference: fact.provider_reference }),
+        last_reply: fact.state,
+      },
+      facts: [handled(fact, effect), ...unhandled(others)],
+      answer,
+    },
+    answer,
+  };
+}
+
+/** Facts that the worker applies later. */
+function unhandled(facts: readonly Fact[]): HandledFact[] {
+  return facts.map((fact) => ({ ...fact, outcome: null, finding: null, booked_minor: 0 }));
+}
+
+/**
+ * Decides about a call whose result is not known: the service asks again or looks.
+ * @param is_over true: the operator decides, because asking again would not help
+ */
+function decideUnknown(
+  call: OwnCall,
+  reason: string,
+  may_repeat: boolean,
+  context: EventContext,
+  is_over = false,
+): Result {
+  const age_ms = context.at_ms - call.created_at_ms;
+  const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
+  const result: CallResult = {
+    last_reply: reason.slice(0, 200),
+    may_repeat: may_repeat && call.may_repeat,
+    ...(is_over || is_absent || age_ms > GIVE_UP_AFTER_MS ? { state: "operator" } : {
+      state: "pending",
+      next_attempt_at: formatTime(
+        context.at_ms + (RETRY_DELAYS_MS[call.attempt - 1] ?? LAST_DELAY_MS),
+      ),
+    }),
+  };
+  const { subject } = call;
+  const builder = subject.object === "payment" && subject.status === "pending"
+    ? new ChangeBuilder(subject, context)
+    : null;
+  builder?.addEvent("payment.processing", { status: "processing" });
+  const answer = answerOf(call, builder?.subject ?? subject, null);
+  return {
+    record: {
+      environment_id: call.environment_id,
+      call_id: call.id,
+      call: result,
+      facts: [],
+      change: builder?.finish(answer) ?? null,
+      answer,
+    },
+    answer,
+  };
+}
+
+/** Decides about a call that the provider has refused: nothing has happened there. */
+function decideRefusal(
+  call: OwnCall,
+  reply: Extract<ProviderReply, { refused: unknown }>,
+  context: EventContext,
+): Result {
+  const { subject, refund } = call;
+  const is_new = call.op === "authorize" || call.op === "transfer";
+  const effect = failSubject(call, context);
+  const changed = effect?.subject ?? subject;
+  const refund_body = effect?.refund_body ?? null;
+  const is_error = refund === null && (call.decline_is_error || !is_new);
+  const answer = is_error
+    ? refusalAnswer(call, reply, changed)
+    : answerOf(call, changed, refund_body);
+  return {
+    record: {
+      environment_id: call.environment_id,
+      call_id: call.id,
+      call: {
+        state: "settled",
+        last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, 200),
+      },
+      facts: [],
+      change: effect,
+      answer,
+    },
+    answer,
+  };
+}
+
+/** Makes the subject of a refused call fail. Null if it stays as it is. */
+function failSubject(call: OwnCall, context: EventContext): FactChange | null {
+  const { subject, refund, op } = call;
+  if (subject.object === "transfer") {
+    if (subject.status !== "pending") return null;
+    const builder = new ChangeBuilder(subject, context);
+    failTransfer(builder, "provider_refused", null);
+    return changeOf(builder);
+  }
+  const builder = new ChangeBuilder(subject, context);
+  if (refund) {
+    if (refund.status !== "pending") return null;
+    const refund_body = failRefund(builder, refund, "provider_refused");
+    return changeOf(builder, refund_body);
+  }
+  if (op !== "authorize" || subject.amount_captured > 0 || !canBecome(subject, "failed")) {
+    return null;
+  }
+  fail(builder, "provider_refused", null);
+  return changeOf(builder);
+}
+
+function refusalAnswer(
+  call: OwnCall,
+  { refused, message, param }: Extract<ProviderReply, { refused: unknown }>,
+  subject: Payment | Transfer,
+): Answer {
+  const error = new ApiError(refused, message, {
+    ...(param !== undefined && { param }),
+    [subject.object]: subject,
+  });
+  return { status: error.status, body: renderError(error, call.request_id) };
+}
+
+/** Makes the answer of the request that made the call. */
+function answerOf(
+  call: OwnCall,
+  subject: Payment | Transfer,
+  refund_body: string | null,
+): Answer {
+  if (call.refund) return { status: 201, body: refund_body ?? JSON.stringify(call.refund) };
+  if (subject.object === "payment" && subject.status === "declined" && call.decline_is_error) {
+    return declineAnswer(subject, subject.failure_code as DeclineCode, call.request_id);
+  }
+  if (subject.object === "payment" && isMissed(call, subject)) {
+    const error = invalidState(call.op, subject, nextStatuses(subject));
+    return { status: error.status, body: renderError(error, call.request_id) };
+  }
+  const is_new = call.op === "authorize" || call.op === "transfer";
+  return { status: is_new ? 201 : 200, body: JSON.stringify(subject) };
+}
+
+/** Reports whether the payment has ended at the provider before the capture or cancel came. */
+function isMissed({ op }: OwnCall, { status, amount_captured }: Payment): boolean {
+  const is_over = status === "cancelled" || status === "failed" || status === "declined";
+  if (op === "capture") return amount_captured === 0 && is_over;
+  return op === "cancel" && (amount_captured > 0 || is_over && status !== "cancelled");
+}
+
+/** Makes the answer of a request whose call somebody else has settled. */
+export function currentAnswer(call: OwnCall): Answer {
+  return answerOf(call, call.subject, null);
+}

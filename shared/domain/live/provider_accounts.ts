@@ -1,0 +1,89 @@
+/**
+ * The accounts at providers as connectors need them: with the secrets that the stored account only
+ * names (security §2, provider secrets).
+ */
+
+import { isLoopback } from "../../core/loopback.ts";
+import type { Connector, Fact, ProviderAccount } from "../providers/connector.ts";
+import type { StoredAccount } from "../../store/provider_rows.ts";
+
+/** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
+type SecretReader = (name: string) => string | undefined;
+
+/** Finds the connector of an account, or null. */
+type ConnectorFinder = (name: string) => Connector | null;
+
+/** An account that is ready for calls, with its connector. */
+export interface ReadyAccount {
+  account: ProviderAccount;
+  connector: Connector;
+}
+
+/** The name of a variable with a secret. No other variable can be read. */
+const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
+
+/** Completes stored accounts with their secrets and connectors. */
+export class ProviderAccounts {
+  readonly #find: ConnectorFinder;
+  readonly #read: SecretReader;
+  readonly #is_local: boolean;
+
+  /** @param is_local true: a provider may run on the own machine */
+  constructor(find: ConnectorFinder, read: SecretReader, is_local: boolean) {
+    this.#find = find;
+    this.#read = read;
+    this.#is_local = is_local;
+  }
+
+  /**
+   * Returns the account with its secrets. Returns words for the operator if the account cannot be
+   * used: then nothing may be sent.
+   */
+  open(stored: StoredAccount): ReadyAccount | string {
+    const connector = this.#find(stored.connector);
+    if (!connector) return `there is no connector "${stored.connector}"`;
+    if (isOnLoopback(stored) && !this.#is_local) {
+      return '"base_url" on the own machine is for a local start only';
+    }
+    const { secret_name, notification_secret_names, ...account } = stored;
+    const secret = secret_name === null ? null : this.#secret(secret_name);
+    if (secret_name !== null && secret === null) return `the variable ${secret_name} is not set`;
+    if (secret === null && connector.name !== "sandbox") return "the account names no secret";
+    if (secret !== null && /\s/.test(secret)) return `the variable ${secret_name} has a space`;
+    return {
+      connector,
+      account: {
+        ...account,
+        secret,
+        notification_secrets: notification_secret_names
+          .flatMap((name) => this.#secret(name) ?? []),
+      },
+    };
+  }
+
+  #secret(name: string): string | null {
+    return SECRET_NAME.test(name) ? this.#read(name) || null : null;
+  }
+}
+
+/** Facts of one reply, or of one notification. */
+type Facts = { facts: readonly [Fact, ...Fact[]] };
+
+/**
+ * Returns the facts in the mode of our payment if the provider runs on the own machine: such a
+ * provider is a double, whose objects have any mode.
+ */
+export function inOurMode(
+  account: Pick<StoredAccount, "settings">,
+  { facts: [first, ...others] }: Facts,
+  livemode: boolean,
+): Facts {
+  if (!isOnLoopback(account)) return { facts: [first, ...others] };
+  const ours = (fact: Fact): Fact => ({ ...fact, livemode });
+  return { facts: [ours(first), ...others.map(ours)] };
+}
+
+function isOnLoopback({ settings }: Pick<StoredAccount, "settings">): boolean {
+  const url = settings.base_url === undefined ? null : URL.parse(settings.base_url);
+  return url !== null && isLoopback(url.hostname);
+}

@@ -1,0 +1,121 @@
+/**
+ * The interface between the live flow and the connectors of providers (architecture §7). A call is
+ * committed before it is sent, and its id is the provider's idempotency key. Every result is a
+ * fact from one of four sources: the answer of a call, a notification, a poll or a look.
+ */
+
+import type { MethodKind, Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type { ProviderOp } from "../../store/provider_call.ts";
+import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
+
+export type { ProviderOp } from "../../store/provider_call.ts";
+export type { Fact, FactOp, FactState, ProviderTotal } from "../../store/provider_rows.ts";
+
+/** An account at a provider, which the operator has configured. */
+export interface ProviderAccount {
+  /** `pac_…` */
+  id: string;
+  environment_id: string;
+  connector: string;
+  /** Settings of the connector, such as `base_url`. */
+  settings: Readonly<Record<string, string>>;
+  /** The provider's API secret; null if its variable is not set. */
+  secret: string | null;
+  /** Secrets that sign notifications: two during a rotation. Empty: all notifications are refused. */
+  notification_secrets: readonly string[];
+}
+
+/** The instrument of a live payment: a reference that the provider made, never a card number. */
+interface LiveInstrument {
+  token: string;
+}
+
+/** A call to a provider. */
+export interface ProviderCall {
+  /** `pc_…`, the provider's idempotency key. */
+  id: string;
+  op: ProviderOp;
+  /** The payment or transfer as of the claim. */
+  subject: Payment | Transfer;
+  /** The refund of `op: "refund"`. */
+  refund: Refund | null;
+  /** The amount to authorize, capture, refund or transfer, in minor units of `currency`. */
+  amount_minor: number;
+  /** Upper case. */
+  currency: string;
+  /** The instrument of `op: "authorize"`. */
+  instrument: LiveInstrument | null;
+  /** The provider's id of the payment; null until the provider has answered. */
+  provider_reference: string | null;
+  /** The time of the claim. */
+  created_at_ms: number;
+}
+
+/** Why the result of a call is unknown. */
+export type UnknownReason =
+  | "timeout"
+  | "connection"
+  | "server_error"
+  | "garbage"
+  | "in_progress"
+  | "rate_limited"
+  /** The secret is missing, or the provider refuses it. */
+  | "unauthorized"
+  /** The provider has answered another request under this idempotency key. */
+  | "idempotency_conflict";
+
+/** A provider's reply to a call. */
+export type ProviderReply =
+  /** The first fact is about the call itself. Others, such as a fee, can follow. */
+  | { facts: readonly [Fact, ...Fact[]] }
+  /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
+  | { unknown: UnknownReason; may_repeat: boolean }
+  /** The provider refused the call, and nothing has happened. `param` is our field at fault. */
+  | {
+    refused: "provider_refused" | "invalid_parameter";
+    message: string;
+    param?: string;
+    /** For the operator, if the message is not enough. */
+    reason?: string;
+  }
+  /** A look found no trace of the call. */
+  | { absent: true };
+
+/** A connector of one kind of provider. It keeps no state, and no method repeats a request. */
+export interface Connector {
+  readonly name: string;
+  readonly method_kinds: readonly MethodKind[];
+  /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
+  checkSettings(settings: Readonly<Record<string, string>>): void;
+  /** Sends a call with its id as the idempotency key. Never throws. */
+  send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
+  look(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  /** Reads facts after a cursor; null begins at the present. Throws if the provider fails. */
+  poll(
+    account: ProviderAccount,
+    cursor: unknown,
+    signal: AbortSignal,
+  ): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }>;
+  /**
+   * Reads a notification. Throws `ApiError`: `unauthorized` unless one of the secrets has signed
+   * it, `invalid_parameter` for a body that is not a notification.
+   */
+  readNotification(
+    account: ProviderAccount,
+    raw: Uint8Array,
+    headers: Headers,
+    at_ms: number,
+  ): Promise<Fact[]>;
+  /** Reads the movements from `from` (inclusive) to `to`. Throws if the provider fails. */
+  totals(
+    account: ProviderAccount,
+    from_ms: number,
+    to_ms: number,
+    signal: AbortSignal,
+  ): Promise<ProviderTotal[]>;
+  /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
+  test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
+}

@@ -1,0 +1,67 @@
+/**
+ * The route of providers' notifications (architecture §7). It takes no API key: the connector
+ * checks the signature over the raw body, and the answer is 200 only after the facts are stored. The
+ * worker applies them.
+ */
+
+import type { Context, Hono } from "hono";
+import { ApiError } from "../core/errors.ts";
+import { rateLimited } from "../store/outcome.ts";
+import { AddressLimit } from "./address_limit.ts";
+import { addressOf } from "./api_key_header.ts";
+import { inBackground } from "./background.ts";
+import type { Dependencies } from "./dependencies.ts";
+import { PAYMENTS_FUNCTION } from "./operation.ts";
+import { readRaw } from "./request_body.ts";
+import type { Env } from "./request_state.ts";
+
+/** Bytes of a notification. */
+const MAX_NOTIFICATION_BYTES = 256 * 1024;
+/** The form of an account's id. No other text reaches the database. */
+const ACCOUNT_ID = /^pac_[0-9a-z]{26}$/;
+
+/** Adds `POST /providers/{pac_…}/notifications`. */
+export function serveNotifications(app: Hono<Env>, deps: Dependencies): void {
+  const limit = deps.rate_limits === null ? null : new AddressLimit();
+  const path = `/${PAYMENTS_FUNCTION}/providers/:id/notifications`;
+  app.post(path, async (c) => {
+    c.get("state").route = path;
+    const { at_ms } = c.get("state");
+    const address = addressOf(c.req.header("X-Forwarded-For"), c.env);
+    const refuse = limit?.admit(address, undefined, at_ms);
+    if (refuse === null) throw rateLimited();
+    try {
+      return await receive(c, deps);
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) refuse?.("refused");
+      throw error;
+    }
+  });
+}
+
+async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
+  const { provider_store, provider_accounts, provider_worker } = deps;
+  const raw = await readRaw(c.req.raw, MAX_NOTIFICATION_BYTES);
+  const id = c.req.param("id") ?? "";
+  const stored = ACCOUNT_ID.test(id) ? await provider_store.readAccount(id) : null;
+  const ready = stored && provider_accounts.open(stored);
+  if (!ready || typeof ready === "string") throw unsigned();
+  const { at_ms } = c.get("state");
+  const facts = await ready.connector.readNotification(
+    ready.account,
+    raw,
+    c.req.raw.headers,
+    at_ms,
+  );
+  if (facts.length > 0) await provider_store.storeFacts(id, facts);
+  inBackground(provider_worker.nudge());
+  return c.json({ received: true });
+}
+
+/** Makes the answer for an unknown account, which is that for a wrong signature. */
+function unsigned(): ApiError {
+  return new ApiError(
+    "unauthorized",
+    "No enabled provider account with this id has signed the notification",
+  );
+}

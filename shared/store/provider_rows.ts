@@ -1,0 +1,174 @@
+/**
+ * The rows of the live flow: calls to providers, the facts that providers report, and the records
+ * of their results. Connectors make facts, the domain decides records, and provider_store.ts passes
+ * them on.
+ */
+
+import type { DeclineCode } from "../core/errors.ts";
+import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
+import type { Answer, ChangedRows } from "./commit_rows.ts";
+import type { CallRequest, ProviderOp } from "./provider_call.ts";
+
+/** States that a fact reports. */
+export type FactState =
+  | "pending"
+  | "requires_action"
+  | "authorized"
+  | "succeeded"
+  | "declined"
+  | "failed"
+  | "cancelled"
+  | "returned"
+  | "disputed"
+  | "dispute_won"
+  | "dispute_lost"
+  | "reorged";
+
+/** The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. */
+export type FactOp = ProviderOp | "dispute" | "fee" | "payout";
+
+/** A report of a provider: something has happened. */
+export interface Fact {
+  account_id: string;
+  /** Object and state at the provider, such as `pi_1:succeeded`: unique in the account. */
+  reference: string;
+  op: FactOp;
+  state: FactState;
+  /** Our payment or transfer, if the provider's object names it. */
+  subject_id: string | null;
+  /** Our refund, if the provider's object names it. */
+  refund_id: string | null;
+  /** The provider's id of the payment or transfer. It finds the subject if `subject_id` is null. */
+  provider_reference: string | null;
+  amount_minor: number;
+  /** Upper case. */
+  currency: string;
+  /** The time at the provider, RFC 3339. */
+  at: string;
+  /** False: the provider's object belongs to a test mode and moves no money. */
+  livemode: boolean;
+  /** The reason of a decline. */
+  decline_code?: DeclineCode;
+  /** The reason of a failure. */
+  failure_code?: FailureCode;
+  /** The transaction on chain. */
+  tx_hash?: string;
+  /** The bank's code of a return, such as `R01`. */
+  return_code?: string;
+  /** The card behind the token, for a payment by card. */
+  card?: ShownCard;
+  /** The next step of the payer, for `requires_action`. */
+  next_action?: NextAction;
+}
+
+/** Movements of one day at the provider, in one currency. */
+export interface ProviderTotal {
+  /** Upper case. */
+  currency: string;
+  /** Sum of all balance movements in minor units, after fees; payouts count as negative. */
+  net_minor: number;
+}
+
+/** An account at a provider, with the names of its secrets. */
+export interface StoredAccount {
+  /** `pac_…`, or `sandbox` in a test environment. */
+  id: string;
+  environment_id: string;
+  connector: string;
+  settings: Record<string, string>;
+  /** Name of the variable with the API secret. */
+  secret_name: string | null;
+  /** Names of the variables with the secrets that sign notifications, newest first. */
+  notification_secret_names: string[];
+}
+
+/** A stored call. Times are RFC 3339. */
+export interface StoredCall {
+  id: string;
+  op: ProviderOp;
+  subject_id: string;
+  refund_id: string | null;
+  amount_minor: number;
+  currency: string;
+  request: CallRequest;
+  state: "pending" | "settled" | "operator";
+  /** Number of leases, with this one. */
+  attempts: number;
+  created_at: string;
+  first_sent_at: string | null;
+  /** False: only look. */
+  may_repeat: boolean;
+  provider_reference: string | null;
+  /** The request that made the call. */
+  api_key_id: string;
+  idempotency_key: string | null;
+  request_id: string;
+  decline_is_error: boolean;
+}
+
+/** The result of an attempt. A member that is absent stays as it is. The lease ends. */
+export interface CallResult {
+  /** `operator`: the service gives up, and the operator decides. */
+  state?: StoredCall["state"];
+  /** RFC 3339. Of a pending call. */
+  next_attempt_at?: string;
+  provider_reference?: string | null;
+  /** For the operator. */
+  last_reply?: string;
+  may_repeat?: boolean;
+}
+
+/** A fact with the outcome that a record gives it. */
+export type HandledFact = Fact & {
+  /** `unmatched`: there is no such payment or transfer. Null: the worker handles it later. */
+  outcome: "applied" | "ignored" | "finding" | "unmatched" | null;
+  /** The reason of a finding, for the operator. */
+  finding: string | null;
+  /** The signed change of the balance at the provider that the ledger books for this fact. */
+  booked_minor: number;
+};
+
+/** A result to record: of a call, of facts, or of both. */
+export interface ProviderRecord {
+  environment_id: string;
+  /** The call with this result; null if there is none. */
+  call_id: string | null;
+  call: CallResult | null;
+  facts: readonly HandledFact[];
+  /** The payment or transfer that changes, and its new rows; null if nothing changes. */
+  change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
+  /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
+  answer: Answer | null;
+}
+
+/** The outcome of a record. */
+export interface RecordOutcome {
+  /**
+   * `stale`: the payment or transfer has changed; load and decide again. `known`: the call is
+   * settled, or a fact to apply is applied already. Both have changed nothing.
+   */
+  outcome: "recorded" | "stale" | "known";
+  /** True if the call of the record is settled now, by this record or by another. */
+  is_settled: boolean;
+}
+
+/** Work that a worker has claimed. Bodies are JSON text. */
+export interface ProviderWork {
+  /** `call`: send it, or look if it may not be repeated. `totals`: read those of `day`. */
+  kind: "call" | "fact" | "look" | "poll" | "totals";
+  environment_id: string;
+  livemode: boolean;
+  account: StoredAccount;
+  /** The call to send or to look at; for a fact the newest call of its kind, or null. */
+  call: StoredCall | null;
+  /** The fact to handle. */
+  fact: Fact | null;
+  /** The payment or transfer; null if there is none. */
+  subject_body: string | null;
+  subject_sequence: number | null;
+  refund_body: string | null;
+  /** Where a poll begins; null: at the present. */
+  cursor: unknown;
+  /** `YYYY-MM-DD`, in UTC. */
+  day: string | null;
+}

@@ -1,0 +1,167 @@
+/**
+ * The store of the live flow: results of calls, facts of providers, and the work of the provider
+ * worker. Each call runs one entry function in one round trip (supabase/schemas/provider_*.sql).
+ * No call takes an API key, because the key of a request can be revoked before its result arrives.
+ */
+
+import { formatTime } from "../core/clock.ts";
+import { changeParameters } from "./commit_statement.ts";
+import { type Database, toApiError } from "./database.ts";
+import { RecordQueue } from "./record_queue.ts";
+import type {
+  CallResult,
+  Fact,
+  ProviderRecord,
+  ProviderTotal,
+  ProviderWork,
+  RecordOutcome,
+  StoredAccount,
+  StoredCall,
+} from "./provider_rows.ts";
+
+/** The store of the live flow. Each method throws `ApiError`. */
+export interface ProviderStore {
+  /**
+   * Writes each record whole or not at all. A list is one transaction; single records share one.
+   */
+  record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
+  /** Notes replies that change nothing but their calls. */
+  noteCalls(calls: readonly (CallResult & { environment_id: string; id: string })[]): Promise<void>;
+  /** Stores the facts of an account that are new, for the worker. Returns their number. */
+  storeFacts(account_id: string, facts: readonly Fact[]): Promise<number>;
+  /** Stores where the next poll begins. `is_done`: the provider has no more facts at present. */
+  saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
+  /** Stores the totals of a day (`YYYY-MM-DD`). */
+  storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
+  /** Claims due work. Another worker can claim it after `lease_ms`. */
+  claimWork(limit: number, lease_ms: number, at_ms: number): Promise<ProviderWork[]>;
+  /** Reads a payment or transfer as it is now, with a refund, or null. */
+  readSubject(
+    environment_id: string,
+    subject_id: string,
+    refund_id: string | null,
+  ): Promise<{ subject_body: string; refund_body: string | null } | null>;
+  /** Returns an account, also a disabled one, or null. */
+  readAccount(id: string): Promise<StoredAccount | null>;
+}
+
+const RECORD = `select * from pay.record(
+  p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
+const NOTE = `select pay.note_calls(p_calls => $1::text)`;
+const STORE_FACTS =
+  `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
+const SAVE_CURSOR = `select pay.save_cursor(
+  p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
+const STORE_TOTALS = `select pay.store_totals(
+  p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
+const CLAIM = `select w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
+    w.fact::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text
+  from pay.claim_provider_work(
+    p_limit => $1::int, p_lease_ms => $2::int, p_at => $3::text::timestamptz) w`;
+const READ_SUBJECT = `select * from pay.read_provider_subject(
+  p_environment_id => $1::text, p_subject_id => $2::text, p_refund_id => $3::text)`;
+const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
+
+/** The rows of a record that changes nothing. */
+const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [] };
+
+/**
+ * Creates the store over one database.
+ * @param on_due called after a record that made webhook deliveries due
+ */
+export function createProviderStore(
+  database: Database,
+  on_due: () => void = () => {},
+): ProviderStore {
+  async function send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
+    type Row = RecordOutcome & { n: number; deliveries: string };
+    const rows = await database.attempt<Row>(RECORD, [
+      JSON.stringify(records.map(recordParameter)),
+      ...changeParameters(records.map(({ change }) => change ?? NO_ROWS)),
+    ]);
+    if (rows.some(({ deliveries }) => Number(deliveries) > 0)) on_due();
+    const outcomes: RecordOutcome[] = [];
+    for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
+    return outcomes;
+  }
+  const queue = new RecordQueue(send);
+
+  return {
+    async record(records) {
+      // A list has an order, which a single record does not need.
+      if (records.length === 1) return [await queue.add(records[0]!)];
+      return await send(records).catch((error) => {
+        throw toApiError(error);
+      });
+    },
+
+    async noteCalls(calls) {
+      await database.query(NOTE, [JSON.stringify(calls)]);
+    },
+
+    async storeFacts(account_id, facts) {
+      const parameters = [account_id, JSON.stringify(facts)];
+      const [row] = await database.query<{ stored: number }>(STORE_FACTS, parameters);
+      return row!.stored;
+    },
+
+    async saveCursor(account_id, cursor, is_done) {
+      await database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
+    },
+
+    async storeTotals(account_id, day, totals) {
+      await database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
+    },
+
+    async claimWork(limit, lease_ms, at_ms) {
+      const rows = await database.query<WorkRow>(CLAIM, [limit, lease_ms, formatTime(at_ms)]);
+      return rows.map((row) => ({
+        ...row,
+        account: JSON.parse(row.account),
+        call: parseOrNull<StoredCall>(row.call),
+        fact: parseOrNull<Fact>(row.fact),
+        cursor: parseOrNull(row.cursor),
+      }));
+    },
+
+    async readSubject(environment_id, subject_id, refund_id) {
+      type Row = { subject_body: string; refund_body: string | null };
+      const parameters = [environment_id, subject_id, refund_id];
+      const [row] = await database.query<Row>(READ_SUBJECT, parameters);
+      return row ?? null;
+    },
+
+    async readAccount(id) {
+      const [row] = await database.query<{ account: string | null }>(READ_ACCOUNT, [id]);
+      return parseOrNull<StoredAccount>(row!.account);
+    },
+  };
+}
+
+/** A row of `pay.claim_provider_work`, with JSON as text. */
+type WorkRow = Omit<ProviderWork, "account" | "call" | "fact" | "cursor"> & {
+  account: string;
+  call: string | null;
+  fact: string | null;
+  cursor: string | null;
+};
+
+function recordParameter(record: ProviderRecord, index: number) {
+  const { environment_id, call_id, call, facts, change, answer } = record;
+  return {
+    n: index + 1,
+    environment_id,
+    call_id,
+    call,
+    facts,
+    expects_id: change?.expects?.id ?? null,
+    expects_sequence: change?.expects?.sequence ?? null,
+    status: answer?.status ?? null,
+    body: answer?.body ?? null,
+  };
+}
+
+function parseOrNull<T>(text: string | null): T | null {
+  return text === null ? null : JSON.parse(text);
+}

@@ -1,0 +1,74 @@
+-- Purpose: the columns and constraints for manual capture, pending refunds, disputes and fees.
+--
+-- Each default is right for every row of release 1.0.0, so only payments that were charged back are
+-- rewritten. The captured amount of a payment is amount_minor - amount_released once its money has
+-- moved.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+alter table pay.payments
+  add column amount_released bigint not null default 0,
+  add column amount_refunding bigint not null default 0,
+  add column amount_disputed bigint not null default 0,
+  drop constraint payments_status_known,
+  drop constraint payments_amount_refunded_in_range,
+  drop constraint payments_refunded_agrees_with_status;
+comment on column pay.payments.amount_released is 'The part of an authorized amount that the capture has released, minor units.';
+comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
+comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
+
+select pg_catalog.set_config('pay.worker', 'on', true);
+update pay.payments set amount_disputed = amount_minor - amount_refunded where status = 'chargeback';
+
+alter table pay.payments
+  add constraint payments_status_known check (status in (
+    'pending', 'requires_action', 'processing', 'authorized', 'completed', 'declined', 'failed',
+    'cancelled', 'partially_refunded', 'refunded', 'chargeback'
+  )),
+  add constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1),
+  add constraint payments_refunds_in_range check (
+    amount_refunded >= 0 and amount_refunding >= 0
+    and amount_refunded + amount_refunding <= amount_minor - amount_released
+  ),
+  add constraint payments_money_agrees_with_status check (
+    case
+      when status in ('completed', 'partially_refunded', 'refunded') then amount_disputed = 0
+      when status = 'chargeback' then amount_disputed > 0
+      else amount_refunding = 0 and amount_disputed = 0
+    end
+    and case status
+      when 'partially_refunded'
+        then amount_refunded between 1 and amount_minor - amount_released - 1
+      when 'refunded' then amount_refunded = amount_minor - amount_released
+      -- A bank can return a payment of which a part was refunded.
+      when 'chargeback' then amount_refunded < amount_minor
+      when 'failed' then amount_refunded < amount_minor
+      else amount_refunded = 0
+    end
+  );
+
+alter table pay.refunds
+  add column status text collate "C" not null default 'completed',
+  add constraint refunds_status_known check (status in ('pending', 'completed', 'failed'));
+comment on table pay.refunds is 'Money given back on a payment.';
+comment on column pay.refunds.status is 'Status, as in answers.';
+
+alter table pay.ledger_movements
+  drop constraint ledger_movements_kind_known,
+  drop constraint ledger_movements_accounts_known,
+  add constraint ledger_movements_kind_known check (
+    kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'chargeback_reversal',
+      'fee', 'fee_reversal', 'settlement', 'settlement_reversal', 'unmatched', 'unmatched_reversal',
+      'transfer', 'transfer_completed', 'transfer_reversed')
+  ),
+  add constraint ledger_movements_accounts_known check (
+    debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external', 'bank',
+      'unapplied')
+    and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external',
+      'bank', 'unapplied')
+  );
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

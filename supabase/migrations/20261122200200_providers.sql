@@ -1,0 +1,315 @@
+-- Purpose: live providers: the accounts that the operator configures, the calls that the service
+-- sends to them, and the facts that they report.
+--
+-- The service commits a call before it sends it, and the id of the call is the provider's
+-- idempotency key. It stores a fact before it applies it. The reference of a fact is unique within
+-- its account, so no fact is applied twice.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.provider_accounts (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  connector text collate "C" not null,
+  settings jsonb not null,
+  secret_name text collate "C",
+  notification_secret_names text[] not null,
+  status text collate "C" not null,
+  created_at timestamptz not null,
+  disabled_at timestamptz,
+  constraint provider_accounts_pkey primary key (environment_id, id),
+  constraint provider_accounts_connector_known check (connector in ('stripe', 'evm', 'bank')),
+  constraint provider_accounts_secret_name_form check (secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'),
+  -- Two during a rotation.
+  constraint provider_accounts_notification_secret_names_form check (
+    notification_secret_names::text
+      ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'
+  ),
+  constraint provider_accounts_status_known check (status in ('enabled', 'disabled')),
+  constraint provider_accounts_disabled_has_time check (
+    (status = 'disabled') = (disabled_at is not null)
+  )
+);
+comment on table pay.provider_accounts is 'An account at a provider, which the operator has configured.';
+comment on column pay.provider_accounts.environment_id is 'The live environment of the account.';
+comment on column pay.provider_accounts.id is 'The id (pac_…). It is part of the address for notifications.';
+comment on column pay.provider_accounts.connector is 'The code that speaks to the provider.';
+comment on column pay.provider_accounts.settings is 'Settings of the connector, such as base_url. No secrets.';
+comment on column pay.provider_accounts.secret_name is 'The name of the variable with the API secret. The database never gets its value.';
+comment on column pay.provider_accounts.notification_secret_names is 'The names of the variables with the secrets that sign notifications, newest first.';
+comment on column pay.provider_accounts.status is 'enabled, or disabled: the account takes no new payments and transfers.';
+comment on column pay.provider_accounts.created_at is 'Time of creation.';
+comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
+
+-- Finds the account of a notification, whose path names no environment.
+create index provider_accounts_id on pay.provider_accounts (id);
+
+create table pay.provider_methods (
+  environment_id text collate "C" not null,
+  method_kind text collate "C" not null,
+  account_id text collate "C" not null,
+  -- One account for each kind.
+  constraint provider_methods_pkey primary key (environment_id, method_kind),
+  constraint provider_methods_kind_known check (
+    method_kind in ('card', 'sepa', 'swift', 'stablecoin')
+  ),
+  constraint provider_methods_account_fkey foreign key (environment_id, account_id)
+    references pay.provider_accounts (environment_id, id)
+);
+comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
+comment on column pay.provider_methods.environment_id is 'The environment of the account.';
+comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in answers.';
+comment on column pay.provider_methods.account_id is 'The account.';
+
+create table pay.provider_calls (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account_id text collate "C" not null,
+  connector text collate "C" not null,
+  op text collate "C" not null,
+  subject_id text collate "C" not null,
+  refund_id text collate "C",
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  request jsonb not null,
+  state text collate "C" not null,
+  attempts integer not null,
+  created_at timestamptz not null,
+  first_sent_at timestamptz,
+  next_attempt_at timestamptz,
+  leased_until timestamptz,
+  next_look_at timestamptz,
+  settled_at timestamptz,
+  may_repeat boolean not null,
+  provider_reference text collate "C",
+  last_reply text,
+  api_key_id text collate "C" not null,
+  idempotency_key text collate "C",
+  request_id text collate "C" not null,
+  decline_is_error boolean not null,
+  constraint provider_calls_pkey primary key (environment_id, id),
+  constraint provider_calls_op_known check (
+    op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire')
+  ),
+  constraint provider_calls_refund_has_id check ((op = 'refund') = (refund_id is not null)),
+  constraint provider_calls_amount_minor_positive check (amount_minor > 0),
+  constraint provider_calls_state_known check (state in ('pending', 'settled', 'operator')),
+  constraint provider_calls_pending_has_next check (
+    (state = 'pending') = (next_attempt_at is not null)
+    and (state = 'pending' or leased_until is null)
+  ),
+  constraint provider_calls_settled_has_time check (
+    (state = 'settled') = (settled_at is not null)
+  )
+);
+comment on table pay.provider_calls is 'A call to a provider, committed before it is sent.';
+comment on column pay.provider_calls.environment_id is 'The environment of the row.';
+comment on column pay.provider_calls.id is 'The id (pc_…), which is the provider''s idempotency key.';
+comment on column pay.provider_calls.account_id is 'The account that gets the call; "sandbox" in a test environment.';
+comment on column pay.provider_calls.connector is 'The connector of the account; "sandbox" in a test environment.';
+comment on column pay.provider_calls.op is 'The operation that the service asks for.';
+comment on column pay.provider_calls.subject_id is 'The payment or transfer.';
+comment on column pay.provider_calls.refund_id is 'The refund of op refund; null for other operations.';
+comment on column pay.provider_calls.amount_minor is 'The amount of the operation in minor units.';
+comment on column pay.provider_calls.currency is 'ISO 4217 code.';
+comment on column pay.provider_calls.request is 'The rest of the request, such as the token and the return URL. Never a card number.';
+comment on column pay.provider_calls.state is 'pending, settled, or operator: the result is unknown and the service has given up.';
+comment on column pay.provider_calls.attempts is 'How often the call was leased to be sent.';
+comment on column pay.provider_calls.created_at is 'Time of the claim.';
+comment on column pay.provider_calls.first_sent_at is 'Time of the first lease; null: never sent.';
+comment on column pay.provider_calls.next_attempt_at is 'When the worker sends or looks again; null unless pending.';
+comment on column pay.provider_calls.leased_until is 'End of the lease of the request or worker that sends the call; null: nobody sends it.';
+comment on column pay.provider_calls.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
+comment on column pay.provider_calls.settled_at is 'Time at which the result was recorded.';
+comment on column pay.provider_calls.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
+comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
+comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
+comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores.';
+comment on column pay.provider_calls.request_id is 'The request.';
+comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+
+-- Each of these operations depends on the result of the one before, so only one is pending.
+create unique index provider_calls_exclusive on pay.provider_calls (environment_id, subject_id)
+  where state = 'pending' and op in ('authorize', 'capture', 'cancel');
+
+-- The worker finds due calls.
+create index provider_calls_due on pay.provider_calls (next_attempt_at) where state = 'pending';
+
+-- The worker finds the objects to look at.
+create index provider_calls_look on pay.provider_calls (next_look_at)
+  where next_look_at is not null;
+
+-- pay.health and the oracles find calls without a result.
+create index provider_calls_unsettled on pay.provider_calls (created_at) where state <> 'settled';
+
+-- Finds the calls of a payment or transfer.
+create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
+
+-- Finds the subject of a fact that names only the provider's object.
+create index provider_calls_reference on pay.provider_calls (provider_reference, account_id)
+  where provider_reference is not null;
+
+create table pay.provider_facts (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  reference text collate "C" not null,
+  op text collate "C" not null,
+  state text collate "C" not null,
+  subject_id text collate "C",
+  refund_id text collate "C",
+  provider_reference text collate "C",
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  happened_at timestamptz not null,
+  received_at timestamptz not null,
+  body jsonb not null,
+  leased_until timestamptz,
+  outcome text collate "C",
+  finding text,
+  handled_at timestamptz,
+  booked_minor bigint not null default 0,
+  constraint provider_facts_pkey primary key (environment_id, account_id, reference),
+  constraint provider_facts_outcome_known check (
+    outcome in ('applied', 'ignored', 'finding', 'unmatched')
+  ),
+  constraint provider_facts_handled_has_time check (
+    (outcome is null) = (handled_at is null)
+  ),
+  constraint provider_facts_finding_has_text check (
+    case outcome
+      when 'finding' then finding is not null
+      when 'unmatched' then true
+      when 'applied' then true
+      else finding is null
+    end
+  ),
+  constraint provider_facts_booked_when_applied check (
+    booked_minor = 0 or (outcome is not null and outcome = 'applied')
+  )
+);
+comment on table pay.provider_facts is 'A report of a provider, stored before it is applied.';
+comment on column pay.provider_facts.environment_id is 'The environment of the account.';
+comment on column pay.provider_facts.account_id is 'The account that reported it; "sandbox" in a test environment.';
+comment on column pay.provider_facts.reference is 'Object and state at the provider: unique in the account.';
+comment on column pay.provider_facts.op is 'The kind of the fact: an operation, dispute, fee or payout.';
+comment on column pay.provider_facts.state is 'The state that the fact reports.';
+comment on column pay.provider_facts.subject_id is 'The payment or transfer; null: unknown, or a payout.';
+comment on column pay.provider_facts.refund_id is 'The refund; null for other facts.';
+comment on column pay.provider_facts.provider_reference is 'The provider''s id of the payment or transfer.';
+comment on column pay.provider_facts.amount_minor is 'Amount in minor units.';
+comment on column pay.provider_facts.currency is 'ISO 4217 code.';
+comment on column pay.provider_facts.happened_at is 'The time at the provider.';
+comment on column pay.provider_facts.received_at is 'The time at which the fact was first stored.';
+comment on column pay.provider_facts.body is 'The whole fact.';
+comment on column pay.provider_facts.leased_until is 'End of the lease of the worker that handles it; null: nobody does.';
+comment on column pay.provider_facts.outcome is 'applied, ignored (it changes nothing), finding, unmatched (no such subject), or null: not handled yet.';
+comment on column pay.provider_facts.finding is 'The reason of a finding, for the operator.';
+comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
+comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
+
+-- The worker finds the facts to handle, and the oracles those that nobody handles.
+create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
+
+-- pay.health and the oracles find facts for the operator.
+create index provider_facts_reported on pay.provider_facts (outcome, received_at)
+  where outcome in ('finding', 'unmatched') or finding is not null;
+
+-- A call that learns the provider's id of its payment finds the facts that came before it.
+create index provider_facts_unmatched
+  on pay.provider_facts (provider_reference, account_id, environment_id)
+  where outcome = 'unmatched';
+
+-- Finds the facts of a payment or transfer.
+create index provider_facts_subject on pay.provider_facts (subject_id, environment_id);
+
+-- Retention finds the old facts of sandboxes.
+create index provider_facts_received on pay.provider_facts (environment_id, received_at);
+
+create table pay.provider_cursors (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  cursor jsonb,
+  polled_at timestamptz,
+  totals_day date,
+  leased_until timestamptz,
+  constraint provider_cursors_pkey primary key (environment_id, account_id)
+);
+comment on table pay.provider_cursors is 'How far the worker has read an account.';
+comment on column pay.provider_cursors.environment_id is 'The environment of the account.';
+comment on column pay.provider_cursors.account_id is 'The account.';
+comment on column pay.provider_cursors.cursor is 'Where the next poll begins, in the form of the connector; null: at the present.';
+comment on column pay.provider_cursors.polled_at is 'Time of the last complete poll; null: none.';
+comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
+comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
+
+create table pay.provider_totals (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  day date not null,
+  currency text collate "C" not null,
+  provider_minor bigint not null,
+  read_at timestamptz not null,
+  constraint provider_totals_pkey primary key (environment_id, account_id, day, currency)
+);
+comment on table pay.provider_totals is 'The movements of a day at a provider, in one currency.';
+comment on column pay.provider_totals.environment_id is 'The environment of the account.';
+comment on column pay.provider_totals.account_id is 'The account.';
+comment on column pay.provider_totals.day is 'The day in UTC.';
+comment on column pay.provider_totals.currency is 'ISO 4217 code.';
+comment on column pay.provider_totals.provider_minor is 'Sum of all movements of the balance in minor units, after fees; payouts are negative.';
+comment on column pay.provider_totals.read_at is 'Time at which the worker read it.';
+
+-- A piece of work for the worker (pay.claim_provider_work).
+create type pay.provider_work as (
+  kind text,
+  environment_id text collate "C",
+  livemode boolean,
+  account json,
+  call json,
+  fact json,
+  subject_body text,
+  subject_sequence integer,
+  refund_body text,
+  cursor json,
+  day date
+);
+comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
+comment on column pay.provider_work.kind is 'call, fact, look, poll or totals.';
+comment on column pay.provider_work.environment_id is 'The environment of the account.';
+comment on column pay.provider_work.livemode is 'The mode of the environment.';
+comment on column pay.provider_work.account is 'The account, with the names of its secrets.';
+comment on column pay.provider_work.call is 'The call to send or to look at; for a fact the call that it can settle, or null.';
+comment on column pay.provider_work.fact is 'The fact to handle.';
+comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
+comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
+comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';
+comment on column pay.provider_work.cursor is 'Where a poll begins.';
+comment on column pay.provider_work.day is 'The day whose totals to read.';
+
+-- The policies are those of the other tables of tenants (20261120000950_policies.sql).
+do $policies$
+declare
+  v_is_opened constant text := $sql$= any (
+    (select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])$sql$;
+  v_is_worker constant text := $sql$(select current_setting('pay.worker', true)) = 'on'$sql$;
+  v_table text;
+begin
+  foreach v_table in array array[
+    'provider_accounts', 'provider_methods', 'provider_calls', 'provider_facts',
+    'provider_cursors', 'provider_totals'
+  ] loop
+    execute format('alter table pay.%I enable row level security', v_table);
+    execute format('alter table pay.%I force row level security', v_table);
+    execute format(
+      'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',
+      v_table || '_of_environment', v_table, v_is_opened, v_is_worker
+    );
+  end loop;
+end
+$policies$;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

@@ -1,0 +1,117 @@
+-- Purpose: oracles over the calls, facts and totals of providers (oracles.sql). They compare our
+-- books with the provider's.
+
+create or replace view pay.oracle_provider_calls with (security_invoker = true) as
+select c.environment_id, c.id as subject_id,
+  c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
+from pay.provider_calls c
+where c.state = 'pending'
+  -- A sandbox without a worker, such as one of an old backup, loses no money.
+  and c.account_id <> 'sandbox'
+  and greatest(c.next_attempt_at, c.leased_until) < now() - interval '1 hour'
+union all
+select c.environment_id, c.id,
+  c.op || ' of ' || c.subject_id || ': the result is unknown, decide by hand: '
+    || coalesce(c.last_reply, 'no reply')
+from pay.provider_calls c
+where c.state = 'operator'
+union all
+select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, but it is pending'
+from pay.provider_calls c
+join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
+union all
+select p.environment_id, p.id, p.status || ' without a call to a provider'
+from pay.payments p
+where p.environment_id in (select v.id from pay.environments v where v.livemode)
+  and not exists (
+    select from pay.provider_calls c
+    where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
+  )
+union all
+select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
+from pay.payments p
+where p.environment_id in (select v.id from pay.environments v where v.livemode)
+  and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+  and not exists (
+    select from pay.provider_facts f
+    where f.environment_id = p.environment_id and f.subject_id = p.id
+      and f.op in ('authorize', 'capture') and f.state = 'succeeded' and f.outcome = 'applied'
+  );
+comment on view pay.oracle_provider_calls is
+  'R14: every live payment has a call, and every call gets a result that the payment shows';
+
+-- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
+-- disputed, and amounts that have left it as transfers.
+create or replace view pay.oracle_provider_facts with (security_invoker = true) as
+select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
+  f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
+    || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
+from pay.provider_facts f
+where f.outcome in ('finding', 'unmatched') or f.finding is not null
+union all
+select f.environment_id, f.account_id || ' ' || f.reference,
+  'not handled since ' || f.received_at
+from pay.provider_facts f
+where f.outcome is null and f.received_at < now() - interval '10 minutes'
+union all
+select b.environment_id, b.subject_id,
+  'facts of ' || b.booked || ' ' || b.currency || ', ledger '
+    || coalesce(-(a.processor + a.chargebacks + a.external), 0)
+from (
+  select f.environment_id, coalesce(f.subject_id, f.account_id) as subject_id, f.currency,
+    sum(f.booked_minor) as booked
+  from pay.provider_facts f
+  where f.outcome = 'applied'
+    and f.environment_id in (select v.id from pay.environments v where v.livemode)
+  group by f.environment_id, coalesce(f.subject_id, f.account_id), f.currency
+) b
+left join pay.subject_accounts a
+  on a.environment_id = b.environment_id and a.subject_id = b.subject_id
+  and a.currency = b.currency
+where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0);
+comment on view pay.oracle_provider_facts is
+  'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
+
+-- Only days whose totals are read.
+create or replace view pay.oracle_provider_totals with (security_invoker = true) as
+select x.environment_id, x.account_id as subject_id,
+  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
+    || sum(x.booked_minor) as detail
+from (
+  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
+  from pay.provider_totals t
+  union all
+  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
+    f.booked_minor
+  from pay.provider_facts f
+  where f.booked_minor <> 0
+) x
+join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
+join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
+where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
+group by x.environment_id, x.account_id, x.day, x.currency
+having sum(x.provider_minor) <> sum(x.booked_minor);
+comment on view pay.oracle_provider_totals is
+  'R14: the movements of each day at a provider add up to those that the ledger booked';
+
+-- Operator: the findings of the three oracles of this file.
+create or replace function pay.reconcile()
+returns table (oracle text, environment_id text, subject_id text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oracle text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  foreach v_oracle in array array[
+    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals'
+  ] loop
+    return query
+      select v_oracle, f.environment_id, f.subject_id, f.detail
+      from pay.find_breaches(v_oracle) f order by 2, 3, 4;
+  end loop;
+end
+$$;
+grant execute on function pay.reconcile() to pay_operator;

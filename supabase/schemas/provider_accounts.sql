@@ -1,0 +1,111 @@
+-- Purpose: accounts at providers. The operator configures them with "deno task providers". A
+-- notification finds its account by the id in its path.
+
+-- The account with an id, also a disabled one; null if there is none. For the route of
+-- notifications.
+create or replace function pay.read_provider_account(p_id text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select pay.provider_account_json(a.environment_id, a.id)
+    from pay.provider_accounts a where a.id = p_id
+  );
+end
+$$;
+grant execute on function pay.read_provider_account(text) to pay_api;
+
+-- Operator: adds an account that takes the new payments of some kinds of methods. Errors:
+-- foreign_key_violation without such a live environment, unique_violation if an account has one of
+-- the kinds already, check_violation for a connector, kind or name of a secret that is unknown or
+-- malformed. p_environment_id: as pay.find_environment returns it.
+create or replace function pay.add_provider_account(
+  p_id text,
+  p_environment_id text,
+  p_connector text,
+  p_method_kinds text[],
+  p_settings text,
+  p_secret_name text,
+  p_notification_secret_names text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
+    raise exception 'no such live environment' using errcode = 'foreign_key_violation';
+  end if;
+  insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
+    notification_secret_names, status, created_at)
+  values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
+    p_notification_secret_names, 'enabled', pay.server_time());
+  insert into pay.provider_methods (environment_id, method_kind, account_id)
+  select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
+  insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
+end
+$$;
+grant execute on function
+  pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
+
+-- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
+-- calls without a result.
+create or replace function pay.list_provider_accounts()
+returns table (
+  id text, environment_id text, account text, connector text, method_kinds text[], settings json,
+  secret_name text, notification_secret_names text[], status text, created_at timestamptz,
+  disabled_at timestamptz, polled_at timestamptz, unsettled_calls bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select a.id, a.environment_id, e.account, a.connector,
+      array(
+        select m.method_kind from pay.provider_methods m
+        where m.environment_id = a.environment_id and m.account_id = a.id
+        order by m.method_kind
+      ),
+      a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
+      a.disabled_at, u.polled_at,
+      (
+        select count(*) from pay.provider_calls c
+        where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
+      )
+    from pay.provider_accounts a
+    join pay.environments e on e.id = a.environment_id
+    left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
+    order by e.account, a.id;
+end
+$$;
+grant execute on function pay.list_provider_accounts() to pay_operator;
+
+-- Operator: disables an account: it takes no new payments and transfers. Calls, notifications,
+-- polls and totals of its payments go on, because disputes come months later. False if there is no
+-- such enabled account.
+create or replace function pay.disable_provider_account(p_id text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set status = 'disabled', disabled_at = pay.server_time()
+  where a.id = p_id and a.status = 'enabled'
+  returning a.environment_id into v_environment_id;
+  delete from pay.provider_methods m
+  where m.environment_id = v_environment_id and m.account_id = p_id;
+  return v_environment_id is not null;
+end
+$$;
+grant execute on function pay.disable_provider_account(text) to pay_operator;

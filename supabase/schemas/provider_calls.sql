@@ -1,0 +1,235 @@
+-- Purpose: calls to providers. pay.commit finds the account of a call and writes the call together
+-- with the change that it belongs to. The service sends it after that.
+
+-- An account as the service needs it. The account of test environments has no row. Internal.
+create or replace function pay.provider_account_json(p_environment_id text, p_account_id text)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t) from (
+    select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
+      a.notification_secret_names
+    from pay.provider_accounts a
+    where a.environment_id = p_environment_id and a.id = p_account_id
+    union all
+    select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
+    where p_account_id = 'sandbox'
+  ) t
+$$;
+
+-- A call as the worker needs it. Internal.
+create or replace function pay.provider_call_json(p_call pay.provider_calls)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t) from (
+    select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
+      p_call.currency, p_call.request, p_call.state, p_call.attempts,
+      pay.wire_time(p_call.created_at) as created_at,
+      pay.wire_time(p_call.first_sent_at) as first_sent_at,
+      -- By the database's clock: after that time a provider can have forgotten the id.
+      p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
+        as may_repeat,
+      p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
+      p_call.decline_is_error
+  ) t
+$$;
+
+-- Finds the account of each call of the admitted changes. Outcomes: unconfigured (there is none),
+-- incomplete (a live payment by card has no token),
+-- in_progress (an authorization, capture or cancellation of the same payment has no result yet).
+-- p_calls    as pay.commit takes it
+-- providers  by n: {account, provider_reference}
+-- New payments and transfers go to the enabled account of their method. Everything else goes to the
+-- account of the authorization, also if that account is disabled, because it holds the money.
+-- Concurrency: runs after pay.lock_subjects, so no other transaction writes calls of the subjects.
+-- Internal.
+create or replace function pay.find_providers(
+  p_calls json, inout p_found pay.admission[], out providers jsonb
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_call record;
+begin
+  providers := '{}';
+  for v_call in
+    select c.n, f.environment_id, o.provider_reference,
+      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
+        and c.request ->> 'token' is null as is_incomplete, case
+        when not e.livemode then 'sandbox'
+        when c.op in ('authorize', 'transfer') then m.account_id
+        else o.account_id
+      end as account_id,
+      c.op in ('authorize', 'capture', 'cancel') and exists (
+        select from pay.provider_calls p
+        where p.environment_id = f.environment_id and p.subject_id = c.subject_id
+          and p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+      ) as is_waiting
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (
+      n integer, op text, subject_id text, method_kind text, request json)
+      on c.n = f.n
+    join pay.environments e on e.id = f.environment_id
+    left join pay.provider_methods m
+      on m.environment_id = f.environment_id and m.method_kind = c.method_kind
+    left join lateral (
+      select a.account_id, a.provider_reference from pay.provider_calls a
+      where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+        and a.op = 'authorize'
+      order by a.id desc limit 1
+    ) o on true
+    where f.outcome = 'ok'
+  loop
+    if v_call.account_id is null then
+      p_found[v_call.n].outcome := 'unconfigured';
+    elsif v_call.is_incomplete then
+      p_found[v_call.n].outcome := 'incomplete';
+    elsif v_call.is_waiting then
+      p_found[v_call.n].outcome := 'in_progress';
+    else
+      providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
+        'account', pay.provider_account_json(v_call.environment_id, v_call.account_id),
+        'provider_reference', v_call.provider_reference));
+    end if;
+  end loop;
+end
+$$;
+
+-- Writes the calls of the committed changes. Each is leased to its request, unless it has a delay:
+-- then the worker sends it. Returns for each change the detail of its answer, JSON text, or null.
+-- p_calls, p_changes  as pay.commit takes them
+-- p_providers         as pay.find_providers returns it
+-- Times are the server's, as in pay.claim_provider_work. Internal.
+create or replace function pay.write_calls(
+  p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
+)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_look_after constant interval := '10 minutes';
+  v_now constant timestamptz := pay.server_time();
+  v_details text[];
+begin
+  with
+  call as materialized (
+    select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
+      v.provider_reference, c.*
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (
+      n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer
+    ) on c.n = f.n
+    join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
+      on r.n = f.n
+    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
+    cross join lateral jsonb_to_record(k.found) as v (account json, provider_reference text)
+    where f.outcome = 'ok'
+  ),
+  made as (
+    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
+      next_attempt_at, leased_until, next_look_at, may_repeat, provider_reference, api_key_id,
+      idempotency_key, request_id, decline_is_error)
+    select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request, 'pending',
+      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then v_now end,
+      v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms',
+      case when c.delay_ms is null then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
+        then v_now + v_look_after end,
+      true, c.provider_reference, c.api_key_id, c.idempotency_key, c.request_id, c.decline_is_error
+    from call c
+  )
+  select array_agg(
+    case when c.n is not null then json_build_object(
+      'call_id', c.id, 'account', c.account, 'provider_reference', c.provider_reference,
+      'created_at', pay.wire_time(v_now))::text end
+    order by f.n)
+  into v_details
+  from unnest(p_found) f
+  left join call c on c.n = f.n;
+  return v_details;
+end
+$$;
+
+-- Hands out again the facts that nobody could match before a call knew the provider's id of its
+-- payment. p_calls: as pay.update_calls takes it.
+-- Concurrency: leaves out facts that another transaction has locked, so it never waits. Internal.
+create or replace function pay.reopen_facts(p_calls json)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with lost as materialized (
+    select f.environment_id, f.account_id, f.reference
+    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    join pay.provider_facts f
+      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
+      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    where r.provider_reference is not null
+    for update of f skip locked
+  )
+  update pay.provider_facts f
+  set outcome = null, finding = null, handled_at = null, leased_until = null
+  from lost l
+  where f.environment_id = l.environment_id and f.account_id = l.account_id
+    and f.reference = l.reference
+$$;
+
+-- Writes the results of attempts into calls that are not settled. Null leaves a column as it is.
+-- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
+--          may_repeat}]
+-- Concurrency: locks the calls in the order of their ids. Ends their leases. Internal.
+create or replace function pay.update_calls(p_calls json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with result as materialized (
+    select r.*, coalesce(r.state, c.state) as new_state
+    from json_to_recordset(p_calls) as r (
+      environment_id text, id text, state text, next_attempt_at timestamptz,
+      provider_reference text, last_reply text, may_repeat boolean
+    )
+    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    where c.state <> 'settled'
+    order by c.environment_id, c.id
+    for update of c
+  )
+  update pay.provider_calls c
+  set state = r.new_state, leased_until = null,
+    next_attempt_at = case when r.new_state = 'pending'
+      then coalesce(r.next_attempt_at, c.next_attempt_at) end,
+    provider_reference = coalesce(r.provider_reference, c.provider_reference),
+    last_reply = coalesce(r.last_reply, c.last_reply),
+    may_repeat = coalesce(r.may_repeat, c.may_repeat),
+    settled_at = case when r.new_state = 'settled' then pay.server_time() end
+  from result r
+  where c.environment_id = r.environment_id and c.id = r.id;
+  perform pay.reopen_facts(p_calls);
+end
+$$;
+
+-- Notes the replies of attempts that change nothing but the calls. p_calls: as pay.update_calls
+-- takes it.
+create or replace function pay.note_calls(p_calls text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay.update_calls(p_calls::json);
+end
+$$;
+grant execute on function pay.note_calls(text) to pay_api;

@@ -1,0 +1,271 @@
+-- Purpose: the entry function that records the results of calls and the facts of providers. Its
+-- caller is the service itself, also after the API key of the request was revoked, so it takes no
+-- key. It writes with the same functions as pay.commit.
+--
+-- Outcomes: recorded
+--           stale (the payment or transfer is not at the expected sequence: load and decide again)
+--           known (the call is settled, a fact to apply is applied already, or the sandbox was
+--           reset: load and decide again, or do nothing)
+-- A record that is stale or known writes nothing, except that a known one stores its new facts
+-- without an outcome, so that the worker handles them.
+--
+-- Concurrency: the order of locks of committing.sql, with two more kinds: the sandbox's own lock,
+-- payments by id, transfers by id, calls by id, facts by account and reference, idempotency keys by
+-- key, the stripes of totals. Each kind is locked in a statement of its own and read in a later
+-- one. So of two transactions that record the same fact or the same call, the second one sees the
+-- result of the first, and one fact has one effect.
+
+-- Opens the environments of the records. A record of a sandbox that was reset is known.
+-- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
+-- Internal.
+create or replace function pay.open_records(p_records json)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environments constant text[] := array(
+    select distinct r.environment_id from json_to_recordset(p_records) as r (environment_id text));
+begin
+  perform set_config('pay.environment_ids', v_environments::text, true);
+  perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || e.id, 0))
+  from (
+    select o.id from pay.environments o
+    where o.id = any (v_environments) and not o.livemode
+    order by o.id
+  ) e;
+  return array(
+    select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
+      null, null, null, null)::pay.admission
+    from json_to_recordset(p_records) as r (n integer, environment_id text)
+    left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    order by r.n);
+end
+$$;
+
+-- Locks the calls of the records. A record of a settled call is known. If the list has several
+-- records of one call, the first may go on. Internal.
+create or replace function pay.lock_calls(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select r.n, r.call_id, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.call_id is not null
+    ),
+    call as materialized (
+      select a.n, c.id, c.state
+      from asked a
+      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
+      order by c.environment_id, c.id
+      for update of c
+    )
+    select a.n from asked a
+    except
+    select min(c.n) from call c where c.state <> 'settled' group by c.id
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Stores and locks the facts of the records that are not stale. A record that applies a fact that
+-- has been handled is known. An unmatched fact can still be applied. Internal.
+create or replace function pay.lock_facts(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
+as $$
+declare
+  v_n integer;
+begin
+  perform pay.keep_facts((
+    select coalesce(
+      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact::jsonb - array['outcome', 'finding', 'booked_minor'])),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    cross join json_array_elements(r.facts) as t (fact)
+    where f.outcome <> 'stale'
+  ));
+  for v_n in
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+      cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
+      where f.outcome = 'ok'
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome, l.outcome as kept_outcome
+      from asked a
+      cross join lateral (
+        select k.outcome from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
+    )
+    select distinct l.n from locked l
+    where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Writes the outcomes of the facts of the recorded records. An earlier outcome stays. Internal.
+create or replace function pay.handle_facts(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- As in pay.lock_facts.
+set enable_sort = off
+as $$
+begin
+  -- pay.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
+  update pay.provider_facts k
+  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    subject_id = coalesce(k.subject_id, h.expects_id)
+  from handled h
+  where k.ctid = h.place;
+end
+$$;
+
+-- Writes the results of the recorded records into their calls, and their answers under the
+-- idempotency keys of the calls, where the request is still under way. Internal.
+create or replace function pay.settle_calls(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.update_calls((
+    select coalesce(
+      json_agg(r.call::jsonb
+        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+  ));
+  with answered as materialized (
+    select k.environment_id, k.api_key_id, k.key, r.status, r.body
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+      on r.n = f.n
+    join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id
+    join pay.idempotency_keys k
+      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
+      and k.key = c.idempotency_key and k.request_id = c.request_id
+    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    order by k.environment_id, k.api_key_id, k.key
+    for update of k
+  )
+  update pay.idempotency_keys k
+  set status = a.status, body = a.body
+  from answered a
+  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
+end
+$$;
+
+-- p_records  [{n, environment_id, call_id, call, facts, expects_id, expects_sequence, status,
+--            body}]
+--            call_id: the call with this result; null: none
+--            call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as
+--            pay.update_calls takes it; null: it stays as it is
+--            facts: facts as connectors make them, with outcome, finding and booked_minor
+--            expects_id, expects_sequence: the payment or transfer that changes; null: none
+--            status, body: the answer to store under the idempotency key of the call; null: none
+-- p_payments, p_transfers, p_refunds, p_ledger, p_events
+--            as pay.commit takes them
+-- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
+-- the whole list made due.
+create or replace function pay.record(
+  p_records text,
+  p_payments text,
+  p_transfers text,
+  p_refunds text,
+  p_ledger text,
+  p_events text
+)
+returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- The planner expects a hundred rows from each list. While a table is small, it would then read the
+-- whole table into a hash instead of looking up the few rows.
+set enable_hashjoin = off set enable_bitmapscan = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_records constant json := p_records::json;
+  v_moved constant integer[] := array(
+    select r.n from json_to_recordset(v_records) as r (n integer, expects_id text)
+    where r.expects_id is not null);
+  v_found pay.admission[];
+  v_won integer[];
+  v_environments text[];
+  v_deliveries bigint := 0;
+begin
+  v_found := pay.open_records(v_records);
+  v_found := pay.lock_subjects(v_records, v_found);
+  v_found := pay.lock_calls(v_records, v_found);
+  v_found := pay.lock_facts(v_records, v_found);
+
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  if v_won is not null then
+    perform pay.handle_facts(v_records, v_found);
+    perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    perform pay.settle_calls(v_records, v_found);
+    perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
+      coalesce(c.state = 'settled', false), v_deliveries
+    from unnest(v_found) f
+    join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
+end
+$$;
+grant execute on function pay.record(text, text, text, text, text, text) to pay_api;

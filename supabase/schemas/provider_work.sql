@@ -1,0 +1,267 @@
+-- Purpose: the work of the provider worker: calls to send again, facts to apply, objects to look
+-- at, accounts to poll, and totals to read. A worker claims work, does it, and records the result
+-- (pay.record, pay.note_calls, pay.save_cursor, pay.store_totals).
+--
+-- Concurrency: every claim sets a lease and skips locked rows, so workers never wait for each other
+-- and no two of them get the same work. If a worker dies, its lease ends and another claims the
+-- work. Clocks: a clock that is ahead of the server's counts as the server's, and leases are by the
+-- server's time.
+
+-- Payments and transfers, as far as providers concern them.
+create or replace view pay.provider_subjects with (security_invoker = true) as
+select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
+union all
+select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
+comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+
+-- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
+-- of a day. The first day is the one after the account was added, because that is the first whole
+-- day. The worker reads a day two hours after its end, when polls have brought its facts.
+create or replace view pay.provider_readings with (security_invoker = true) as
+select u.environment_id, u.account_id,
+  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
+  d.day,
+  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
+from pay.provider_cursors u
+join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+cross join lateral (
+  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
+) d;
+comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+
+-- Whether there is work for the worker. Internal.
+create or replace function pay.provider_work_is_due()
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+      select from pay.provider_calls c
+      where c.state = 'pending' and c.next_attempt_at <= now()
+        and (c.leased_until is null or c.leased_until <= now())
+    )
+    or exists (
+      select from pay.provider_facts f
+      where f.outcome is null and (f.leased_until is null or f.leased_until <= now())
+    )
+    or exists (select from pay.provider_calls c where c.next_look_at <= now())
+    or exists (
+      select from pay.provider_readings r
+      join pay.provider_cursors u
+        on u.environment_id = r.environment_id and u.account_id = r.account_id
+      where (r.poll_at <= now() or r.totals_at <= now())
+        and (u.leased_until is null or u.leased_until <= now())
+    )
+$$;
+
+-- Claims work: up to p_limit pieces, calls first. p_at: the caller's time.
+create or replace function pay.claim_provider_work(
+  p_limit integer, p_lease_ms integer, p_at timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_left integer := p_limit;
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select * from pay.claim_calls(v_left, v_at, v_leased_until);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_facts(v_left, v_at, v_leased_until);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_looks(v_left, v_at);
+  get diagnostics v_claimed = row_count;
+  v_left := v_left - v_claimed;
+  return query select * from pay.claim_readings(v_left, v_at, v_leased_until);
+end
+$$;
+grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
+
+-- Claims pending calls whose next attempt is due. Internal.
+create or replace function pay.claim_calls(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select c.environment_id, c.id, e.livemode
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and e.retired_at is null
+    where c.state = 'pending' and c.next_attempt_at <= p_at
+      and (c.leased_until is null or c.leased_until <= p_at)
+    order by c.next_attempt_at
+    limit p_limit
+    for update of c skip locked
+  ),
+  claimed as (
+    update pay.provider_calls c
+    set leased_until = p_leased_until, attempts = c.attempts + 1,
+      first_sent_at = coalesce(c.first_sent_at, p_at)
+    from due d
+    where c.environment_id = d.environment_id and c.id = d.id
+    returning c.environment_id, c.account_id, c.subject_id, c.refund_id, d.livemode,
+      pay.provider_call_json(c) as call
+  )
+  select 'call', c.environment_id, c.livemode,
+    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    s.body, s.sequence, r.body, null::json, null::date
+  from claimed c
+  left join pay.provider_subjects s
+    on s.environment_id = c.environment_id and s.id = c.subject_id
+  left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+end
+$$;
+
+-- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
+-- its subject now. A fact about a payment that its account has no call for gets no subject.
+-- Internal.
+create or replace function pay.claim_facts(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  open as materialized (
+    select f.environment_id, f.account_id, f.reference, e.livemode
+    from pay.provider_facts f
+    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    where f.outcome is null and (f.leased_until is null or f.leased_until <= p_at)
+    order by f.received_at
+    limit p_limit
+    for update of f skip locked
+  ),
+  claimed as (
+    update pay.provider_facts f
+    set leased_until = p_leased_until,
+      subject_id = coalesce(f.subject_id,
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference))
+    from open o
+    where f.environment_id = o.environment_id and f.account_id = o.account_id
+      and f.reference = o.reference
+    returning f.*, o.livemode
+  )
+  select 'fact', f.environment_id, f.livemode,
+    pay.provider_account_json(f.environment_id, f.account_id), k.call,
+    (f.body || jsonb_build_object('subject_id', f.subject_id))::json,
+    s.body, s.sequence, r.body, null::json, null::date
+  from claimed f
+  left join pay.provider_subjects s
+    on s.environment_id = f.environment_id and s.id = f.subject_id
+    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+  left join pay.refunds r
+    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
+  left join lateral (
+    select pay.provider_call_json(c) as call from pay.provider_calls c
+    where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
+      and c.refund_id is not distinct from f.refund_id
+    order by c.id desc limit 1
+  ) k on true
+  order by f.received_at;
+end
+$$;
+
+-- Claims the objects at providers to look at: every hour those of live payments, refunds and
+-- transfers that are not final. A pending call is not looked at, because its next attempt asks the
+-- same. After a look at a final one there is no further look. Internal.
+create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_every constant interval := '1 hour';
+begin
+  return query
+  with
+  due as materialized (
+    select c.environment_id, c.id
+    from pay.provider_calls c
+    where c.next_look_at <= p_at
+    order by c.next_look_at
+    limit p_limit
+    for update of c skip locked
+  ),
+  found as materialized (
+    select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
+      case c.op
+        when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
+          'partially_refunded', 'refunded', 'chargeback')
+        when 'transfer' then s.status = 'pending'
+        else (r.body::json ->> 'status') = 'pending'
+      end as is_open
+    from due d
+    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+  ),
+  looked as (
+    update pay.provider_calls c
+    set next_look_at = case when f.is_open then p_at + v_every end
+    from found f
+    where c.environment_id = f.environment_id and c.id = f.id
+    returning c.environment_id, c.account_id, c.state, c.next_look_at,
+      pay.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+  )
+  select 'look', c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    c.body, c.sequence, c.refund_body, null::json, null::date
+  from looked c
+  where c.next_look_at is not null and c.state <> 'pending';
+end
+$$;
+
+-- Claims accounts to read: a poll if one is due, or else the totals of a day. Internal.
+create or replace function pay.claim_readings(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
+    from pay.provider_cursors u
+    join pay.provider_readings d
+      on d.environment_id = u.environment_id and d.account_id = u.account_id
+    where (u.leased_until is null or u.leased_until <= p_at)
+      and (d.poll_at <= p_at or d.totals_at <= p_at)
+    order by u.polled_at nulls first
+    limit p_limit
+    for update of u skip locked
+  ),
+  claimed as (
+    update pay.provider_cursors u
+    set leased_until = p_leased_until
+    from due d
+    where u.environment_id = d.environment_id and u.account_id = d.account_id
+    returning u.environment_id, u.account_id, u.cursor, d.is_poll_due, d.day
+  )
+  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
+    null::text, null::integer, null::text, c.cursor::json,
+    case when not c.is_poll_due then c.day end
+  from claimed c;
+end
+$$;

@@ -1,0 +1,290 @@
+/** Stripe's objects as facts. */
+
+import assert from "node:assert/strict";
+import {
+  chargeFee,
+  disputeFacts,
+  type FactSource,
+  intentFacts,
+  payoutFacts,
+  refundFacts,
+} from "../../shared/connectors/stripe/stripe_facts.ts";
+import {
+  BalanceTransaction,
+  Charge,
+  Dispute,
+  PaymentIntent,
+  Payout,
+  StripeRefund,
+} from "../../shared/connectors/stripe/stripe_objects.ts";
+import type { Fact } from "../../shared/domain/providers/connector.ts";
+import {
+  charge,
+  declinedIntent,
+  dispute,
+  intent,
+  movement,
+  NOW,
+  PAYMENT_ID,
+  payout,
+  refund,
+  REFUND_ID,
+} from "../support/connectors/stripe_case.ts";
+
+const ANSWER: FactSource = { account_id: "pac_1", livemode: true, event_seconds: null };
+const EVENT: FactSource = { ...ANSWER, event_seconds: NOW + 60 };
+const time = (seconds: number) => new Date(seconds * 1000).toISOString();
+const facts = (object: unknown, source = ANSWER) =>
+  intentFacts(source, PaymentIntent.parse(object));
+/** Reference, operation, state and amount of each fact. */
+const short = (all: Fact[]) =>
+  all.map(({ reference, op, state, amount_minor }) =>
+    `${reference} ${op} ${state} ${amount_minor}`
+  );
+
+Deno.test("intentFacts() of a payment with its charge are the success and the fee", () => {
+  const common = {
+    account_id: "pac_1",
+    subject_id: PAYMENT_ID,
+    refund_id: null,
+    provider_reference: "pi_1",
+    currency: "EUR",
+    at: time(NOW + 2),
+    livemode: false,
+  };
+  const success = { reference: "pi_1:succeeded", op: "authorize", state: "succeeded" };
+  const fee = { reference: "ch_1:fee", op: "fee", state: "succeeded" };
+  assert.deepEqual(facts(intent()), [
+    { ...common, ...success, amount_minor: 1099 },
+    { ...common, ...fee, amount_minor: 41 },
+  ]);
+});
+
+const challenge = (next_action: unknown) =>
+  intent({ status: "requires_action", latest_charge: null, next_action });
+const redirect = (url: unknown) =>
+  challenge({ type: "redirect_to_url", redirect_to_url: { url, return_url: "x" } });
+
+const INTENTS: [name: string, object: unknown, facts: string[]][] = [
+  ["a captured payment", intent({ capture_method: "manual", amount_received: 700 }), [
+    "pi_1:succeeded capture succeeded 700",
+    "ch_1:fee fee succeeded 41",
+  ]],
+  ["a payment whose fee is not known yet", intent({ latest_charge: "ch_1" }), [
+    "pi_1:succeeded authorize succeeded 1099",
+  ]],
+  [
+    "a payment without a fee",
+    intent({
+      latest_charge: charge({ balance_transaction: movement({ fee: 0 }) }),
+    }),
+    ["pi_1:succeeded authorize succeeded 1099"],
+  ],
+  ["a payment whose charge does not fit", intent({ latest_charge: { id: 7 } }), [
+    "pi_1:succeeded authorize succeeded 1099",
+  ]],
+  ["an authorized payment", intent({ status: "requires_capture", amount_capturable: 1099 }), [
+    "pi_1:authorized authorize authorized 1099",
+  ]],
+  ["a payment that the bank processes", intent({ status: "processing" }), [
+    "pi_1:pending authorize pending 1099",
+  ]],
+  ["a challenge", redirect("https://bank.example/3ds"), [
+    "pi_1:requires_action authorize requires_action 1099",
+  ]],
+  ["a challenge for Stripe's scripts", challenge({ type: "use_stripe_sdk" }), [
+    "pi_1:failed authorize failed 1099",
+  ]],
+  ["a challenge at a script", redirect("javascript:alert(1)"), [
+    "pi_1:failed authorize failed 1099",
+  ]],
+  ["a declined payment", declinedIntent("lost_card"), ["pi_1:declined authorize declined 1099"]],
+  ["a cancelled payment", intent({ status: "canceled" }), ["pi_1:cancelled cancel cancelled 1099"]],
+  ["a payment that nobody has tried", intent({ status: "requires_payment_method" }), []],
+  ["a payment that nobody has confirmed", intent({ status: "requires_confirmation" }), []],
+  ["a payment in a state of next year", intent({ status: "paused" }), []],
+  ["a payment in ISK", intent({ currency: "isk", amount_received: 50_000, latest_charge: null }), [
+    "pi_1:succeeded authorize succeeded 500",
+  ]],
+  ["an amount that our units cannot represent", intent({ currency: "isk" }), []],
+];
+
+for (const [name, object, expected] of INTENTS) {
+  Deno.test(`intentFacts() of ${name} are [${expected}]`, () => {
+    assert.deepEqual(short(facts(object)), expected);
+  });
+}
+
+Deno.test("intentFacts() of a challenge has the address for the payer", () => {
+  const [fact] = facts(redirect("https://bank.example/3ds"));
+  assert.deepEqual(fact!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
+});
+
+Deno.test("intentFacts() of a challenge for Stripe's scripts is provider_refused", () => {
+  assert.equal(facts(challenge({ type: "use_stripe_sdk" }))[0]!.failure_code, "provider_refused");
+});
+
+const CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
+const method = { object: "payment_method", card: CARD };
+const waiting = redirect("https://bank.example/3ds");
+const CARDS: [name: string, object: object, card: object | undefined][] = [
+  [
+    "the charge",
+    intent({ latest_charge: charge({ payment_method_details: { card: CARD } }) }),
+    CARD,
+  ],
+  ["the payment method before a charge", { ...waiting, payment_method: method }, CARD],
+  [
+    "the error after a decline",
+    {
+      ...declinedIntent("lost_card"),
+      last_payment_error: { type: "card_error", payment_method: method },
+    },
+    CARD,
+  ],
+  ["nowhere if the payment method is an id", { ...waiting, payment_method: "pm_1" }, undefined],
+];
+for (const [name, object, card] of CARDS) {
+  Deno.test(`intentFacts() takes the card from ${name}`, () => {
+    assert.deepEqual(facts(object)[0]!.card, card);
+  });
+}
+
+Deno.test("intentFacts() of a decline names our payment and never a lost card", () => {
+  const [fact] = facts(declinedIntent("lost_card"));
+  assert.equal(fact!.decline_code, "payment_declined");
+  assert.equal(fact!.subject_id, PAYMENT_ID);
+  assert.doesNotMatch(JSON.stringify(fact), /lost/);
+});
+
+Deno.test("intentFacts() takes the reason of a block from the charge", () => {
+  const blocked = charge({ outcome: { type: "blocked" } });
+  const [fact] = facts({ ...declinedIntent("generic_decline"), latest_charge: blocked });
+  assert.equal(fact!.decline_code, "aml_blocked");
+});
+
+Deno.test("intentFacts() ignores ids of other programs in the metadata", () => {
+  const [fact] = facts(intent({ metadata: { payment: "order 7" } }));
+  assert.equal(fact!.subject_id, null);
+  assert.equal(fact!.provider_reference, "pi_1");
+});
+
+const TIMES: [name: string, object: unknown, source: FactSource, at: number][] = [
+  ["the movement for a success", intent(), EVENT, NOW + 2],
+  ["the event without a movement", intent({ latest_charge: "ch_1" }), EVENT, NOW + 60],
+  [
+    "the charge without an event",
+    intent({
+      latest_charge: charge({ balance_transaction: "txn_1" }),
+    }),
+    ANSWER,
+    NOW + 1,
+  ],
+  ["the payment without a charge", intent({ latest_charge: "ch_1" }), ANSWER, NOW],
+  ["the cancel", intent({ status: "canceled", canceled_at: NOW + 9 }), ANSWER, NOW + 9],
+];
+for (const [name, object, source, at] of TIMES) {
+  Deno.test(`intentFacts() has the time of ${name}`, () => {
+    assert.equal(facts(object, source)[0]!.at, time(at));
+  });
+}
+
+Deno.test("an answer, an event and a look of one state have one reference", () => {
+  const references = [ANSWER, EVENT].map((source) => facts(intent(), source)[0]!.reference);
+  assert.equal(new Set(references).size, 1);
+});
+
+const REFUNDS: [status: string | null, expected: string, failure_code: string | undefined][] = [
+  ["pending", "re_1:pending refund pending 300", undefined],
+  ["requires_action", "re_1:pending refund pending 300", undefined],
+  [null, "re_1:pending refund pending 300", undefined],
+  ["succeeded", "re_1:succeeded refund succeeded 300", undefined],
+  ["failed", "re_1:failed refund failed 300", "processing_failed"],
+  ["canceled", "re_1:failed refund failed 300", "processing_failed"],
+];
+for (const [status, expected, failure_code] of REFUNDS) {
+  Deno.test(`refundFacts() of a refund that is ${status} are ${expected}`, () => {
+    const all = refundFacts(ANSWER, StripeRefund.parse(refund({ status })));
+    assert.deepEqual(short(all), [expected]);
+    assert.equal(all[0]!.failure_code, failure_code);
+    assert.equal(all[0]!.subject_id, PAYMENT_ID);
+    assert.equal(all[0]!.refund_id, REFUND_ID);
+    // A refund of Stripe has no livemode: the key or the event decides.
+    assert.equal(all[0]!.livemode, true);
+  });
+}
+
+Deno.test("refundFacts() of a refund from the dashboard names only the payment at Stripe", () => {
+  const [fact] = refundFacts(ANSWER, StripeRefund.parse(refund({ metadata: {} })));
+  assert.deepEqual([fact!.subject_id, fact!.refund_id, fact!.provider_reference], [
+    null,
+    null,
+    "pi_1",
+  ]);
+});
+
+Deno.test("refundFacts() has the time of the movement that brings the money back", () => {
+  const failure_balance_transaction = movement({ id: "txn_3", created: NOW + 900 });
+  const failed = StripeRefund.parse(refund({ status: "failed", failure_balance_transaction }));
+  assert.equal(refundFacts(EVENT, failed)[0]!.at, time(NOW + 900));
+});
+
+const TAKEN: [number, number] = [-1099, 1500];
+const BACK: [number, number] = [1099, 0];
+const DISPUTED = "du_1:disputed dispute disputed 1099";
+const FEE = "du_1:fee fee succeeded 1500";
+const WON = "du_1:won dispute dispute_won 1099";
+
+const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
+  ["an inquiry", dispute("warning_needs_response"), []],
+  ["an inquiry under review", dispute("warning_under_review"), []],
+  ["a closed inquiry", dispute("warning_closed"), []],
+  ["a prevented dispute", dispute("prevented"), []],
+  ["a state of next year", dispute("paused"), []],
+  ["a withdrawal", dispute("needs_response", TAKEN), [DISPUTED, FEE]],
+  ["a withdrawal in a state of next year", dispute("paused", TAKEN), [DISPUTED, FEE]],
+  ["an open dispute without movements", dispute("needs_response"), [DISPUTED]],
+  ["a dispute under review without movements", dispute("under_review"), [DISPUTED]],
+  ["a lost dispute", dispute("lost", TAKEN), [
+    DISPUTED,
+    FEE,
+    "du_1:lost dispute dispute_lost 1099",
+  ]],
+  ["a won dispute before the money is back", dispute("won", TAKEN), [DISPUTED, FEE]],
+  ["a won dispute", dispute("won", TAKEN, BACK), [DISPUTED, FEE, WON]],
+  ["a won dispute with its fee", dispute("won", TAKEN, [1099, -1500]), [
+    DISPUTED,
+    FEE,
+    WON,
+    "du_1:fee_returned fee returned 1500",
+  ]],
+  ["money back without a withdrawal", dispute("needs_response", BACK), []],
+  ["a won dispute without movements", dispute("won"), [DISPUTED, WON]],
+];
+for (const [name, object, expected] of DISPUTES) {
+  Deno.test(`disputeFacts() of ${name} are [${expected}]`, () => {
+    const all = disputeFacts(EVENT, Dispute.parse(object));
+    assert.deepEqual(short(all), expected);
+    assert.ok(all.every(({ provider_reference }) => provider_reference === "pi_1"));
+  });
+}
+
+Deno.test("disputeFacts() has the times of the movements", () => {
+  const all = disputeFacts(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
+  assert.deepEqual(all.map(({ at }) => at), [time(NOW + 60), time(NOW + 60), time(NOW + 120)]);
+});
+
+Deno.test("payoutFacts() of a payout that is paid, failed, or on its way", () => {
+  const of = (status: string) => payoutFacts(EVENT, Payout.parse(payout(status)));
+  assert.deepEqual(short(of("paid")), ["po_1:paid payout succeeded 5000"]);
+  assert.equal(of("paid")[0]!.at, time(NOW));
+  assert.deepEqual(short(of("failed")), ["po_1:failed payout failed 5000"]);
+  assert.equal(of("failed")[0]!.at, time(NOW + 60));
+  assert.deepEqual(of("in_transit"), []);
+});
+
+Deno.test("chargeFee() is in the currency of the balance", () => {
+  const moved = BalanceTransaction.parse(movement({ currency: "usd", fee: 55 }));
+  const [fee] = chargeFee(ANSWER, Charge.parse(charge()), moved);
+  assert.deepEqual([fee!.amount_minor, fee!.currency, fee!.subject_id], [55, "USD", PAYMENT_ID]);
+});

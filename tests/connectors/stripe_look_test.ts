@@ -1,0 +1,142 @@
+/** Looks: the result of a call by its reference at Stripe, or by our own ids in the metadata. */
+
+import assert from "node:assert/strict";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import {
+  cut,
+  json,
+  startFaultServer,
+  type Step,
+  text,
+} from "../support/connectors/fault_server.ts";
+import { patient } from "../support/connectors/sent.ts";
+import {
+  account,
+  call,
+  declinedIntent,
+  intent,
+  laterCall,
+  NOW,
+  page,
+  refund,
+} from "../support/connectors/stripe_case.ts";
+
+/** Looks for a call at a server with these steps. */
+async function looked(asked: ProviderCall, ...steps: Step[]) {
+  await using server = await startFaultServer(...steps);
+  const settings = { base_url: server.base_url };
+  const reply = await stripeConnector().look(account({ settings }), asked, patient());
+  return { reply, received: server.received };
+}
+
+const references = (reply: ProviderReply) =>
+  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+const ABSENT = { absent: true };
+const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
+const known = call({ provider_reference: "pi_1" });
+const MANUAL = intent({
+  capture_method: "manual",
+  status: "requires_capture",
+  amount_capturable: 9,
+});
+
+const BY_REFERENCE: [name: string, asked: ProviderCall, step: Step, reply: unknown][] = [
+  ["a payment", known, json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a declined payment", known, json(200, declinedIntent("lost_card")), ["pi_1:declined"]],
+  ["an authorized payment", known, json(200, MANUAL), ["pi_1:authorized"]],
+  ["a capture", laterCall("capture"), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a capture that nobody did", laterCall("capture"), json(200, MANUAL), ABSENT],
+  ["a cancel", laterCall("cancel"), json(200, intent({ status: "canceled" })), ["pi_1:cancelled"]],
+  ["a cancel that nobody did", laterCall("cancel"), json(200, MANUAL), ABSENT],
+  ["another payment", known, json(200, intent({ id: "pi_2" })), unknown("garbage")],
+  ["a payment of another call", known, json(200, intent({ metadata: {} })), unknown("garbage")],
+  ["a payment that is gone", known, json(404, { error: { type: "x" } }), unknown("garbage")],
+  ["an error", known, text(503, "<html>"), unknown("server_error")],
+  ["a wrong secret", known, json(401, {}), unknown("unauthorized")],
+];
+for (const [name, asked, step, expected] of BY_REFERENCE) {
+  Deno.test(`look() by reference at ${name} is ${JSON.stringify(expected)}`, async () => {
+    const { reply, received: [got, ...others] } = await looked(asked, step);
+    assert.deepEqual(references(reply), expected);
+    assert.deepEqual(others, []);
+    assert.equal(`${got!.method} ${got!.path}`, "GET /v1/payment_intents/pi_1");
+    assert.equal(got!.query.get("expand[]"), "latest_charge.balance_transaction");
+    assert.equal(got!.headers["idempotency-key"], undefined);
+  });
+}
+
+const foreign = (id: string) => intent({ id, metadata: { call: "pc_2" } });
+
+Deno.test("look() without a reference reads lists around the claim until the call is found", async () => {
+  const first = json(200, page([foreign("pi_9"), foreign("pi_8")], true));
+  const { reply, received } = await looked(call(), first, json(200, page([intent()], true)));
+  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+  assert.deepEqual(received.map(({ path, query }) => [path, ...query]), [
+    ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"]],
+    ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"], ["starting_after", "pi_8"]],
+  ]);
+});
+
+function around(from: number, to: number): [string, string][] {
+  return [
+    ["created[gte]", String(NOW + from)],
+    ["created[lt]", String(NOW + to)],
+    ["expand[]", "data.latest_charge.balance_transaction"],
+  ];
+}
+
+Deno.test("look() without a reference is absent after a whole day of lists", async () => {
+  const { reply, received } = await looked(call(), json(200, page([foreign("pi_9")])));
+  assert.deepEqual(reply, ABSENT);
+  assert.deepEqual(received.map(({ query }) => query.get("created[lt]")), [
+    String(NOW + 900),
+    String(NOW + 86_400),
+  ]);
+});
+
+Deno.test("look() finds a payment that a later attempt has made", async () => {
+  const { reply } = await looked(call(), json(200, page([])), json(200, page([intent()])));
+  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+});
+
+const BROKEN: [name: string, steps: Step[], reply: unknown][] = [
+  ["an error", [json(500, {})], unknown("server_error")],
+  [
+    "an error on the second page",
+    [json(200, page([foreign("pi_9")], true)), cut()],
+    unknown("connection"),
+  ],
+  ["an error in the second window", [json(200, page([])), json(429, {})], unknown("rate_limited")],
+  ["a list that is none", [json(200, intent())], unknown("garbage")],
+  ["a page without an end", [json(200, page([foreign("pi_9")], true))], unknown("garbage")],
+  ["an empty page with more", [json(200, page([], true))], unknown("garbage")],
+];
+for (const [name, steps, expected] of BROKEN) {
+  Deno.test(`look() in lists with ${name} is never absent`, async () => {
+    assert.deepEqual((await looked(call(), ...steps)).reply, expected);
+  });
+}
+
+Deno.test("look() for a refund reads the refunds of the payment", async () => {
+  const other = refund({ id: "re_9", metadata: null });
+  const list = json(200, page([other, refund({ status: "pending" })]));
+  const { reply, received: [got] } = await looked(laterCall("refund"), list);
+  assert.deepEqual(references(reply), ["re_1:pending"]);
+  assert.equal(got!.path, "/v1/refunds");
+  assert.equal(got!.query.get("payment_intent"), "pi_1");
+});
+
+Deno.test("look() for a refund that Stripe does not have is absent", async () => {
+  const { reply } = await looked(laterCall("refund"), json(200, page([])));
+  assert.deepEqual(reply, ABSENT);
+});
+
+for (const op of ["capture", "cancel", "refund"] as const) {
+  Deno.test(`look() for a ${op} without a payment at Stripe is absent`, async () => {
+    const asked = { ...laterCall(op), provider_reference: null };
+    const { reply, received } = await looked(asked, json(200, page([])));
+    assert.deepEqual(reply, ABSENT);
+    assert.deepEqual(received, []);
+  });
+}

@@ -1,0 +1,199 @@
+/** Notifications: signatures beside Stripe's own package, and the facts of events. */
+
+import assert from "node:assert/strict";
+import Stripe from "stripe";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import { ApiError } from "../../shared/core/errors.ts";
+import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import {
+  account,
+  declinedIntent,
+  dispute,
+  event,
+  intent,
+  NOTIFICATION_SECRET,
+  NOW,
+  NOW_MS,
+  payout,
+  refund,
+} from "../support/connectors/stripe_case.ts";
+
+const OTHER_SECRET = "whsec_9876543210";
+const stripe = new Stripe("sk_test_1");
+const connector = stripeConnector();
+const SUCCEEDED = JSON.stringify(event("payment_intent.succeeded", intent()), null, 2);
+
+/** The header that Stripe's package makes. */
+const sign = (payload: string, secret = NOTIFICATION_SECRET, timestamp = NOW) =>
+  stripe.webhooks.generateTestHeaderStringAsync({ payload, secret, timestamp });
+
+function read(
+  body: string | Uint8Array<ArrayBuffer>,
+  header: string | null,
+  more: Partial<ProviderAccount> = {},
+) {
+  const raw = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  const headers = new Headers(header === null ? {} : { "Stripe-Signature": header });
+  return connector.readNotification(account(more), raw, headers, NOW_MS);
+}
+
+async function assertRefused(reading: Promise<unknown>, code: string, param?: string) {
+  await assert.rejects(reading, (error) => {
+    assert.ok(error instanceof ApiError);
+    assert.equal(error.code, code);
+    assert.equal(error.details.param, param);
+    assert.doesNotMatch(error.message, /whsec|v1=/);
+    return true;
+  });
+}
+
+const v1 = (header: string) => /v1=[0-9a-f]{64}/.exec(header)![0];
+const own = await sign(SUCCEEDED);
+const other = await sign(SUCCEEDED, OTHER_SECRET);
+
+const SIGNATURES: [name: string, header: string | null, secrets: string[], accepted: boolean][] = [
+  ["of the secret", own, [NOTIFICATION_SECRET], true],
+  ["of the new secret during a rotation", own, [OTHER_SECRET, NOTIFICATION_SECRET], true],
+  ["of the old secret during a rotation", other, [OTHER_SECRET, NOTIFICATION_SECRET], true],
+  ["of two secrets, of which we have one", `${other},${v1(own)}`, [NOTIFICATION_SECRET], true],
+  ["beside other schemes", `${own},v0=abc,v2=def`, [NOTIFICATION_SECRET], true],
+  ["with spaces", own.replace(",", " , "), [NOTIFICATION_SECRET], true],
+  ["of another secret", other, [NOTIFICATION_SECRET], false],
+  ["without secrets", own, [], false],
+  ["with an empty secret", await sign(SUCCEEDED, " "), ["", " "], false],
+  ["that is missing", null, [NOTIFICATION_SECRET], false],
+  ["that is empty", "", [NOTIFICATION_SECRET], false],
+  ["without a time", v1(own), [NOTIFICATION_SECRET], false],
+  ["without v1", own.replace("v1=", "v0="), [NOTIFICATION_SECRET], false],
+  ["that is cut", own.slice(0, -1), [NOTIFICATION_SECRET], false],
+  ["with another time", own.replace(`t=${NOW}`, `t=${NOW + 1}`), [NOTIFICATION_SECRET], false],
+  ["with a time that is no number", own.replace(`t=${NOW}`, "t=now"), [NOTIFICATION_SECRET], false],
+];
+for (const [name, header, notification_secrets, accepted] of SIGNATURES) {
+  Deno.test(`readNotification() ${accepted ? "accepts" : "refuses"} a signature ${name}`, async () => {
+    const reading = read(SUCCEEDED, header, { notification_secrets });
+    if (accepted) assert.equal((await reading)[0]!.reference, "pi_1:succeeded");
+    else await assertRefused(reading, "unauthorized");
+  });
+}
+
+Deno.test("readNotification() tells the operator that no secret is set", async () => {
+  const reading = read(SUCCEEDED, own, { notification_secrets: [""] });
+  await assert.rejects(reading, /no notification secret/);
+});
+
+for (const age of [-301, -300, 0, 300, 301]) {
+  const accepted = Math.abs(age) <= 300;
+  Deno.test(`readNotification() ${accepted ? "accepts" : "refuses"} an age of ${age} s`, async () => {
+    const header = await sign(SUCCEEDED, NOTIFICATION_SECRET, NOW - age);
+    const reading = read(SUCCEEDED, header);
+    if (accepted) await reading;
+    else await assertRefused(reading, "unauthorized");
+  });
+}
+
+Deno.test("readNotification() checks the bytes as they are", async () => {
+  await read(SUCCEEDED, own);
+  await assertRefused(read(JSON.stringify(JSON.parse(SUCCEEDED)), own), "unauthorized");
+  await assertRefused(read(SUCCEEDED + " ", own), "unauthorized");
+});
+
+Deno.test("readNotification() and Stripe's package accept the same signatures", async () => {
+  for (const [, header, secrets, accepted] of SIGNATURES.slice(0, 7)) {
+    const accepts = await Promise.all(secrets.map((secret) =>
+      stripe.webhooks.constructEventAsync(
+        SUCCEEDED,
+        header!,
+        secret,
+        300,
+        Stripe.createSubtleCryptoProvider(),
+        NOW_MS,
+      ).then(() => true, () => false)
+    ));
+    // The package does not accept spaces in the header.
+    if (!header!.includes(" ")) assert.equal(accepts.includes(true), accepted, header!);
+  }
+});
+
+const inDispute = dispute("needs_response", [-1099, 1500]);
+const EVENTS: [type: string, object: Record<string, unknown>, references: string[]][] = [
+  ["payment_intent.succeeded", intent(), ["pi_1:succeeded", "ch_1:fee"]],
+  ["payment_intent.payment_failed", declinedIntent("do_not_honor"), ["pi_1:declined"]],
+  ["payment_intent.canceled", intent({ status: "canceled" }), ["pi_1:cancelled"]],
+  [
+    "payment_intent.amount_capturable_updated",
+    intent({
+      status: "requires_capture",
+      amount_capturable: 1099,
+    }),
+    ["pi_1:authorized"],
+  ],
+  ["refund.created", refund(), ["re_1:succeeded"]],
+  ["refund.failed", refund({ status: "failed" }), ["re_1:failed"]],
+  ["charge.dispute.funds_withdrawn", inDispute, ["du_1:disputed", "du_1:fee"]],
+  ["payout.paid", payout("paid"), ["po_1:paid"]],
+  ["charge.refunded", { id: "ch_1", object: "charge" }, []],
+  ["invoice.paid", { id: "in_1", object: "invoice" }, []],
+];
+for (const [type, object, references] of EVENTS) {
+  Deno.test(`readNotification() of ${type} gives [${references}]`, async () => {
+    const body = JSON.stringify(event(type, object, { livemode: true }));
+    const facts = await read(body, await sign(body));
+    assert.deepEqual(facts.map(({ reference }) => reference), references);
+    // Only a refund has no livemode of its own.
+    if (type.startsWith("refund.")) assert.equal(facts[0]!.livemode, true);
+  });
+}
+
+const BODIES: [name: string, body: string | Uint8Array<ArrayBuffer>, param: string][] = [
+  ["that is empty", "", "body"],
+  ["that is HTML", "<html></html>", "body"],
+  ["that is not UTF-8", new Uint8Array([0x7b, 0xff, 0x7d]), "body"],
+  ["that is a list", "[]", "body"],
+  ["that is no event", JSON.stringify(intent()), "body"],
+  [
+    "with another object than its type",
+    JSON.stringify(event("payment_intent.succeeded", refund())),
+    "data.object",
+  ],
+  [
+    "with an amount that is a text",
+    JSON.stringify(event("payment_intent.succeeded", intent({ amount_received: "1099" }))),
+    "data.object",
+  ],
+];
+for (const [name, body, param] of BODIES) {
+  Deno.test(`readNotification() refuses a signed body ${name}`, async () => {
+    const raw = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    // The package signs only texts, so this header signs the bytes.
+    const header = await headerOf(raw);
+    await assertRefused(read(raw, header), "invalid_parameter", param);
+  });
+}
+
+async function headerOf(raw: Uint8Array<ArrayBuffer>): Promise<string> {
+  const bytes = new TextEncoder().encode(NOTIFICATION_SECRET);
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const key = await crypto.subtle.importKey("raw", bytes, algorithm, false, ["sign"]);
+  const signed = await new Blob([`${NOW}.`, raw]).arrayBuffer();
+  const signature = new Uint8Array(await crypto.subtle.sign("HMAC", key, signed));
+  return `t=${NOW},v1=${signature.toHex()}`;
+}
+
+const ACCOUNTS: [event_account: string | undefined, setting: string | undefined, ok: boolean][] = [
+  [undefined, undefined, true],
+  ["acct_1", "acct_1", true],
+  ["acct_1", undefined, false],
+  [undefined, "acct_1", false],
+  ["acct_2", "acct_1", false],
+];
+for (const [named, setting, ok] of ACCOUNTS) {
+  Deno.test(`readNotification() of account ${named} for ${setting} is ${ok}`, async () => {
+    const more = named ? { account: named } : {};
+    const body = JSON.stringify(event("payment_intent.succeeded", intent(), more));
+    const settings: Record<string, string> = setting ? { connected_account: setting } : {};
+    const reading = read(body, await sign(body), { settings });
+    if (ok) await reading;
+    else await assertRefused(reading, "invalid_parameter", "account");
+  });
+}

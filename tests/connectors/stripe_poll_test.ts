@@ -1,0 +1,210 @@
+/** Polls, totals of a day, and the test call, against a real HTTP server. */
+
+import assert from "node:assert/strict";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import type { Fact, ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import {
+  cut,
+  type FaultServer,
+  json,
+  startFaultServer,
+  type Step,
+  text,
+} from "../support/connectors/fault_server.ts";
+import { patient } from "../support/connectors/sent.ts";
+import {
+  account,
+  charge,
+  declinedIntent,
+  event,
+  intent,
+  type Members,
+  movement,
+  NOW,
+  NOW_MS,
+  page,
+  PAYMENT_ID,
+  refund,
+  SECRET,
+} from "../support/connectors/stripe_case.ts";
+
+const connector = stripeConnector(() => NOW_MS);
+const EMPTY = json(200, page([]));
+
+function accountOf(server: FaultServer, more: Partial<ProviderAccount> = {}): ProviderAccount {
+  return account({ ...more, settings: { base_url: server.base_url } });
+}
+
+/** Polls until there is no more. */
+async function polled(cursor: unknown, ...steps: Step[]) {
+  await using server = await startFaultServer(...steps);
+  const facts: Fact[] = [];
+  for (let more = true; more;) {
+    const read = await connector.poll(accountOf(server), cursor, patient());
+    facts.push(...read.facts);
+    ({ cursor, more } = read);
+    // A cursor is stored as JSON between polls.
+    cursor = JSON.parse(JSON.stringify(cursor));
+  }
+  return { references: facts.map(({ reference }) => reference), facts, cursor, ...server };
+}
+
+const window = (query: URLSearchParams) =>
+  ["created[gte]", "created[lt]", "starting_after"].map((name) => query.get(name));
+
+Deno.test("poll() first reads the last hour: events, then movements with fees", async () => {
+  const movements = page([movement({ source: charge({ balance_transaction: "txn_1" }) })]);
+  const first = await polled(null, EMPTY, json(200, movements));
+  const [events, fees] = first.received;
+  assert.equal(events!.path, "/v1/events");
+  assert.equal(events!.query.getAll("types[]").length, 16);
+  assert.deepEqual(window(events!.query), [String(NOW - 3600), String(NOW + 1), null]);
+  assert.equal(fees!.path, "/v1/balance_transactions");
+  assert.equal(fees!.query.get("type"), "charge");
+  assert.equal(fees!.query.get("expand[]"), "data.source");
+  assert.deepEqual(window(fees!.query), [String(NOW - 3600), String(NOW + 1), null]);
+  assert.deepEqual(first.references, ["ch_1:fee"]);
+  assert.equal(first.facts[0]!.subject_id, PAYMENT_ID);
+});
+
+Deno.test("poll() continues five minutes before the end of the last window", async () => {
+  const first = await polled(null, EMPTY);
+  const { received } = await polled(first.cursor, EMPTY);
+  assert.deepEqual(window(received[0]!.query), [String(NOW + 1 - 300), String(NOW + 1), null]);
+});
+
+Deno.test("poll() reads all pages, each from the oldest to the newest", async () => {
+  const succeeded = event("payment_intent.succeeded", intent({ latest_charge: "ch_1" }));
+  const failed = event("payment_intent.payment_failed", declinedIntent("lost_card"));
+  const older = event("refund.created", refund());
+  const { references, received } = await polled(
+    null,
+    json(200, page([{ ...succeeded, id: "evt_3" }, { ...failed, id: "evt_2" }], true)),
+    json(200, page([older])),
+    EMPTY,
+  );
+  assert.deepEqual(references, ["pi_1:declined", "pi_1:succeeded", "re_1:succeeded"]);
+  assert.deepEqual(received.map(({ query }) => window(query)[2]), [null, "evt_2", null]);
+});
+
+Deno.test("poll() leaves out events that do not fit, and reads the others", async () => {
+  const broken = event("payment_intent.succeeded", { id: "pi_2" });
+  const sound = event("refund.created", refund());
+  const { references } = await polled(null, json(200, page([broken, { id: 7 }, sound])), EMPTY);
+  assert.deepEqual(references, ["re_1:succeeded"]);
+});
+
+Deno.test("poll() begins a window of the day before again", async () => {
+  const cursor = { list: "fees", from: NOW - 200_000, to: NOW - 100_000, after: "txn_1" };
+  const { received } = await polled(cursor, EMPTY);
+  assert.equal(received[0]!.path, "/v1/events");
+  assert.deepEqual(window(received[0]!.query), [String(NOW - 200_000), String(NOW + 1), null]);
+});
+
+const BROKEN: [name: string, cursor: unknown, step: Step][] = [
+  ["an error", null, json(500, {})],
+  ["a cut connection", null, cut()],
+  ["a list that is none", null, json(200, intent())],
+  ["an expired object to continue from", null, json(400, { error: { type: "x" } })],
+  ["a cursor of another connector", { block: 7 }, EMPTY],
+];
+for (const [name, cursor, step] of BROKEN) {
+  Deno.test(`poll() throws for ${name}`, async () => {
+    await assert.rejects(polled(cursor, step), (error: Error) => !error.message.includes(SECRET));
+  });
+}
+
+/** Reads the totals of one day. */
+async function totalled(...steps: Step[]) {
+  await using server = await startFaultServer(...steps);
+  const to_ms = NOW_MS + 86_400_000;
+  const totals = await connector.totals(accountOf(server), NOW_MS, to_ms, patient());
+  return { totals, received: server.received };
+}
+
+Deno.test("totals() sums all pages by currency", async () => {
+  const { totals, received } = await totalled(
+    json(200, page([movement(), movement({ net: -300 })], true)),
+    json(
+      200,
+      page([movement({ currency: "usd", net: 5 }), movement({ currency: "isk", net: 137 })]),
+    ),
+  );
+  assert.deepEqual(totals, [
+    { currency: "EUR", net_minor: 758 },
+    { currency: "ISK", net_minor: 1 },
+    { currency: "USD", net_minor: 5 },
+  ]);
+  assert.deepEqual(received.map(({ query }) => window(query)), [
+    [String(NOW), String(NOW + 86_400), null],
+    [String(NOW), String(NOW + 86_400), "txn_1"],
+  ]);
+});
+
+Deno.test("totals() throws for a part of the lists", async () => {
+  await assert.rejects(totalled(json(200, page([movement()], true)), json(500, {})));
+  await assert.rejects(totalled(json(200, page([movement({ net: "1" })]))));
+});
+
+const ACCOUNT = { object: "account", id: "acct_1" };
+const endpoints = (api_version: string | null) =>
+  page([{ url: "https://a.example/api-v1-payments/providers/pac_1/notifications", api_version }]);
+const unauthorized = json(401, {});
+
+/** Runs the test call at a server that answers each path. */
+async function tested(paths: Record<string, Step>, secret: string | null = SECRET) {
+  const answer: Step = (response, received) =>
+    (paths[received.path] ?? json(404, {}))(response, received);
+  await using server = await startFaultServer(answer);
+  return await connector.test(accountOf(server, { secret }), patient());
+}
+
+const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
+  [{ "/v1/account": json(200, ACCOUNT) }, SECRET, "Stripe answers for acct_1 in test mode"],
+  [
+    { "/v1/account": json(403, {}), "/v1/balance": json(200, { object: "balance" }) },
+    "rk_live_1",
+    "Stripe answers for this account in live mode",
+  ],
+  [
+    {
+      "/v1/account": json(200, ACCOUNT),
+      "/v1/webhook_endpoints": json(200, endpoints("2026-10-28.endive")),
+    },
+    SECRET,
+    "Stripe answers for acct_1 in test mode",
+  ],
+  [
+    {
+      "/v1/account": json(200, ACCOUNT),
+      "/v1/webhook_endpoints": json(200, endpoints("2024-06-20")),
+    },
+    SECRET,
+    "Stripe answers for acct_1 in test mode. Its webhook endpoint has version 2024-06-20: " +
+    "create it with version 2026-10-28.endive",
+  ],
+];
+for (const [paths, secret, line] of TESTS) {
+  Deno.test(`test() says "${line}"`, async () => {
+    assert.equal(await tested(paths, secret), line);
+  });
+}
+
+const FAILED: [paths: Record<string, Step>, secret: string | null, message: RegExp][] = [
+  [{}, null, /variable that holds the secret is not set/],
+  [{}, SECRET, /does not answer like Stripe/],
+  [{ "/v1/account": text(200, "<html>") }, SECRET, /does not answer like Stripe/],
+  [{ "/v1/account": json(200, { object: "list" } as Members) }, SECRET, /does not answer like/],
+  [{ "/v1/account": unauthorized, "/v1/balance": unauthorized }, SECRET, /refuses the secret/],
+  [{ "/v1/account": json(500, {}) }, SECRET, /error of its own/],
+  [{ "/v1/account": cut() }, SECRET, /no connection/],
+];
+for (const [paths, secret, message] of FAILED) {
+  Deno.test(`test() throws ${message}`, async () => {
+    await assert.rejects(tested(paths, secret), (error: Error) => {
+      assert.match(error.message, message);
+      assert.ok(!error.message.includes(SECRET));
+      return true;
+    });
+  });
+}

@@ -1,0 +1,227 @@
+/** Calls to Stripe, against a real HTTP server: requests and replies. */
+
+import assert from "node:assert/strict";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
+import {
+  account,
+  call,
+  CALL_ID,
+  declinedAnswer,
+  intent,
+  laterCall,
+  PAYMENT_ID,
+  refund,
+  REFUND_ID,
+  SECRET,
+} from "../support/connectors/stripe_case.ts";
+import { patient, sent } from "../support/connectors/sent.ts";
+
+const connector = stripeConnector();
+const references = (reply: ProviderReply) =>
+  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+
+const METADATA = {
+  "metadata[payment]": PAYMENT_ID,
+  "metadata[call]": CALL_ID,
+  "metadata[environment]": "env_1",
+};
+const CREATE = {
+  amount: "1099",
+  currency: "eur",
+  payment_method: "pm_card_visa",
+  "allowed_payment_method_types[]": "card",
+  confirm: "true",
+};
+const EXPAND_CARD = {
+  "expand[0]": "latest_charge.balance_transaction",
+  "expand[1]": "payment_method",
+};
+const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
+const MANUAL = { capture: "manual", return_url: null };
+
+const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<string, string>][] =
+  [
+    ["an authorization", call(), "/v1/payment_intents", {
+      ...CREATE,
+      capture_method: "automatic",
+      return_url: "https://shop.example/back",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
+      ...CREATE,
+      capture_method: "manual",
+      error_on_requires_action: "true",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    [
+      "a payment of an older release",
+      call({}, { capture: undefined, return_url: undefined }),
+      "/v1/payment_intents",
+      {
+        ...CREATE,
+        capture_method: "automatic",
+        error_on_requires_action: "true",
+        ...METADATA,
+        ...EXPAND_CARD,
+      },
+    ],
+    ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
+      ...CREATE,
+      amount: "50000",
+      currency: "isk",
+      capture_method: "automatic",
+      return_url: "https://shop.example/back",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
+      amount_to_capture: "700",
+      ...EXPAND,
+    }],
+    ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
+    ["a refund", laterCall("refund", 300), "/v1/refunds", {
+      payment_intent: "pi_1",
+      amount: "300",
+      ...METADATA,
+      "metadata[refund]": REFUND_ID,
+      "expand[]": "balance_transaction",
+    }],
+  ];
+for (const [name, asked, path, form] of REQUESTS) {
+  Deno.test(`send() ${name} is one POST ${path}`, async () => {
+    const { received: [got, ...others] } = await sent(asked, json(400, {}));
+    assert.deepEqual(others, []);
+    assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
+    assert.deepEqual([...got!.form], Object.entries(form));
+    assert.equal(got!.headers["idempotency-key"], CALL_ID);
+    assert.equal(got!.headers["stripe-version"], "2026-10-28.endive");
+    assert.equal(got!.headers["authorization"], `Bearer ${SECRET}`);
+    assert.equal(got!.headers["content-type"], "application/x-www-form-urlencoded");
+    assert.equal(got!.headers["stripe-account"], undefined);
+  });
+}
+
+Deno.test("send() names the connected account", async () => {
+  await using server = await startFaultServer(json(200, intent()));
+  const settings = { base_url: server.base_url, connected_account: "acct_1" };
+  await connector.send(account({ settings }), call(), patient());
+  assert.equal(server.received[0]!.headers["stripe-account"], "acct_1");
+});
+
+const provider_refused = { refused: "provider_refused" };
+const UNSENT: [name: string, asked: ProviderCall, reply: Record<string, unknown>][] = [
+  ["an amount in USDC", call({ currency: "USDC" }), {
+    refused: "invalid_parameter",
+    param: "currency",
+  }],
+  ["a part of a fil", call({ currency: "KWD" }), {
+    refused: "invalid_parameter",
+    param: "currency",
+  }],
+  ["a transfer", call({ op: "transfer" }), provider_refused],
+  [
+    "a refund without a payment at Stripe",
+    { ...laterCall("refund"), provider_reference: null },
+    provider_refused,
+  ],
+];
+for (const [name, asked, expected] of UNSENT) {
+  Deno.test(`send() refuses ${name} and sends nothing`, async () => {
+    const { reply, received } = await sent(asked, json(200, intent()));
+    assert.deepEqual({ ...reply, message: 0 }, { ...expected, message: 0 });
+    assert.deepEqual(received, []);
+  });
+}
+
+for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
+  Deno.test(`send() sends nothing with the secret ${JSON.stringify(secret)}`, async () => {
+    await using server = await startFaultServer(json(200, intent()));
+    const settings = { base_url: server.base_url };
+    const reply = await connector.send(account({ settings, secret }), call(), patient());
+    assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true });
+    assert.deepEqual(server.received, []);
+  });
+}
+
+const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
+const CAPTURED = intent({ capture_method: "manual" });
+const ANSWERS: [name: string, asked: ProviderCall, step: Step, facts: string[]][] = [
+  ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  [
+    "a success with 800 kB of umlauts",
+    call(),
+    json(200, intent({ description: "ü".repeat(400_000) })),
+    ["pi_1:succeeded", "ch_1:fee"],
+  ],
+  ["a decline", call(), json(402, declinedAnswer("do_not_honor")), ["pi_1:declined"]],
+  [
+    "a decline as 400",
+    call(),
+    json(400, declinedAnswer("", "payment_intent_authentication_failure")),
+    ["pi_1:declined"],
+  ],
+  ["a capture", laterCall("capture"), json(200, CAPTURED), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a cancel", laterCall("cancel"), json(200, CANCELLED), ["pi_1:cancelled"]],
+  ["a refund", laterCall("refund"), json(200, refund()), ["re_1:succeeded"]],
+  ["a pending refund", laterCall("refund"), json(200, refund({ status: "pending" })), [
+    "re_1:pending",
+  ]],
+];
+for (const [name, asked, step, facts] of ANSWERS) {
+  Deno.test(`send() ${name} gives [${facts}]`, async () => {
+    const { reply } = await sent(asked, step);
+    assert.deepEqual(references(reply), facts);
+  });
+}
+
+Deno.test("send() takes the reason of a decline from the error if the payment lacks it", async () => {
+  const answer = declinedAnswer("insufficient_funds");
+  answer.error.payment_intent.last_payment_error = null as never;
+  const { reply } = await sent(call(), json(402, answer));
+  assert.ok("facts" in reply);
+  assert.equal(reply.facts[0].decline_code, "insufficient_funds");
+});
+
+const unexpected = json(400, {
+  error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
+});
+const MOVED: [name: string, asked: ProviderCall, present: Step, expected: unknown][] = [
+  ["a capture of a captured payment", laterCall("capture"), json(200, CAPTURED), [
+    "pi_1:succeeded",
+    "ch_1:fee",
+  ]],
+  ["a capture of a cancelled payment", laterCall("capture"), json(200, CANCELLED), [
+    "pi_1:cancelled",
+  ]],
+  ["a cancel of a captured payment", laterCall("cancel"), json(200, CAPTURED), [
+    "pi_1:succeeded",
+    "ch_1:fee",
+  ]],
+  ["a cancel of a cancelled payment", laterCall("cancel"), json(200, CANCELLED), [
+    "pi_1:cancelled",
+  ]],
+  [
+    "a capture of a payment in a challenge",
+    laterCall("capture"),
+    json(200, intent({ status: "requires_action" })),
+    {
+      refused: "provider_refused",
+      message: "The payment at Stripe is in a state that does not allow this",
+    },
+  ],
+  ["a capture before an error of the look", laterCall("capture"), text(500, ""), {
+    unknown: "server_error",
+    may_repeat: true,
+  }],
+];
+for (const [name, asked, present, expected] of MOVED) {
+  Deno.test(`send() ${name} answers with the present state`, async () => {
+    const { reply, received } = await sent(asked, unexpected, present);
+    assert.deepEqual(references(reply), expected);
+    assert.deepEqual(received.map(({ method }) => method), ["POST", "GET"]);
+  });
+}

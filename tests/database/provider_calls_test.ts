@@ -1,0 +1,238 @@
+/**
+ * pay.commit() of changes with calls to providers, called as pay_api: the call is written with the
+ * change or not at all, to the account that serves the method or holds the payment.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { commit, created } from "../support/database/commit_list.ts";
+import {
+  addAccount,
+  callOf,
+  claim,
+  claimed,
+  completion,
+  LEASE_MS,
+  openProviderStore,
+} from "../support/database/provider_flow.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import type { Change } from "../../shared/store/commit_rows.ts";
+
+const ANSWER = { status: 102, body: "" };
+
+async function countOf(service: TestService, id: string): Promise<string> {
+  const { sql } = service;
+  const rows = await Promise.all([
+    sql`select from pay.payments where id = ${id}`,
+    sql`select from pay.events where subject_id = ${id}`,
+    sql`select from pay.provider_calls where subject_id = ${id}`,
+  ]);
+  return rows.map(({ count }) => count).join(" ");
+}
+
+Deno.test("pay.commit() with calls", async (t) => {
+  const service = await startService();
+  const { sql, live, key } = service;
+  const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
+  const { store, close } = openProviderStore(service);
+  /** A change of a payment that only makes a call. */
+  const followUp = (
+    payment: { id: string; amount_minor: number; currency: string; sequence: number },
+    op: "capture" | "cancel" | "refund",
+    patch = {},
+  ): Change => ({
+    answer: ANSWER,
+    expects: { id: payment.id, sequence: payment.sequence },
+    payment: null,
+    transfer: null,
+    refunds: [],
+    ledger: [],
+    events: [],
+    calls: [callOf(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch })],
+  });
+  try {
+    await t.step(
+      "without a provider: unconfigured, nothing is written, no key claimed",
+      async () => {
+        const asked = await claimed(live.text, {}, { idempotency_key: "none" });
+        const good = async () => ({ change: await created(), key: key.text });
+        const rows = await commit(functions, [await good(), asked, await good()]);
+        assert.deepEqual(
+          rows.map(({ outcome }) => outcome),
+          ["committed", "unconfigured", "committed"],
+        );
+        assert.equal(await countOf(service, asked.change.payment!.id), "0 0 0");
+        assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
+      },
+    );
+    const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
+
+    await t.step("another method than those of the account: unconfigured", async () => {
+      const [row] = await commit(functions, [await claimed(live.text, { method_kind: "sepa" })]);
+      assert.equal(row!.outcome, "unconfigured");
+    });
+    await t.step("claims the key at 102 and writes the call in one transaction", async () => {
+      const asked = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const [row] = await commit(functions, [asked]);
+      assert.equal(row!.outcome, "committed");
+      const [call] = await sql`
+        select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
+          extract(epoch from c.leased_until - c.created_at) * 1000 as lease_ms,
+          c.next_attempt_at = c.leased_until as is_due_then,
+          c.next_look_at - c.created_at as look_after
+        from pay.provider_calls c
+        join pay.idempotency_keys k on k.request_id = c.request_id
+        where c.subject_id = ${asked.change.payment!.id}`;
+      assert.equal(call!.key_status, 102);
+      assert.equal(call!.key_body, "");
+      assert.equal(call!.is_together, true);
+      assert.equal(Number(call!.lease_ms), LEASE_MS);
+      assert.equal(call!.is_due_then, true);
+      assert.equal(call!.look_after, "00:10:00");
+      assert.deepEqual(
+        [call!.account_id, call!.connector, call!.state, call!.attempts, call!.idempotency_key],
+        [account, "stripe", "pending", 1, "claims"],
+      );
+      assert.deepEqual(call!.first_sent_at, call!.created_at);
+      assert.deepEqual(JSON.parse(row!.detail!), {
+        call_id: asked.change.calls[0]!.id,
+        account: {
+          id: account,
+          environment_id: live.environment_id,
+          connector: "stripe",
+          settings: { base_url: "x" },
+          secret_name: "PROVIDER_STRIPE",
+          notification_secret_names: ["PROVIDER_SIGNS"],
+        },
+        provider_reference: null,
+        created_at: call!.created_at.toISOString(),
+      });
+      const [twin] = await commit(functions, [{ ...asked, change: await created() }]);
+      assert.equal(twin!.outcome, "in_progress");
+    });
+    await t.step("the store returns the call, or throws provider_not_configured", async () => {
+      const access = {
+        key_hash: parseApiKey(live.text)!.hash,
+        scope: null,
+        at_ms: Date.now(),
+        request_id: "req_1",
+        rate_limits: null,
+        observe: () => {},
+      };
+      const served = (await claimed(live.text)).change;
+      const committed = await service.deps.store.commit(access, served, null);
+      assert.equal(
+        committed.outcome === "committed" && committed.call?.call_id,
+        served.calls[0]!.id,
+      );
+      const plain = await service.deps.store.commit(access, await created(), null);
+      assert.equal(plain.outcome === "committed" && plain.call, null);
+      const unserved = (await claimed(live.text, { method_kind: "swift" })).change;
+      await assert.rejects(service.deps.store.commit(access, unserved, null), {
+        code: "provider_not_configured",
+        message:
+          'No live provider is configured for "swift": use a test key, or let the operator ' +
+          'run "deno task providers add"',
+      });
+    });
+    await t.step("a call with a delay is not leased, and the worker sends it later", async () => {
+      const { payment } = await claim(functions, live, { delay_ms: 60_000 });
+      const [call] = await sql`
+        select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
+        from pay.provider_calls where subject_id = ${payment.id}`;
+      assert.deepEqual({ ...call }, {
+        attempts: 0,
+        first_sent_at: null,
+        leased_until: null,
+        delay: "00:01:00",
+      });
+    });
+    await t.step("in a test environment the account is the sandbox", async () => {
+      const { call, payment } = await claim(functions, key, { method_kind: "swift" });
+      assert.deepEqual(call.account, {
+        id: "sandbox",
+        environment_id: key.environment_id,
+        connector: "sandbox",
+        settings: {},
+        secret_name: null,
+        notification_secret_names: [],
+      });
+      const [row] = await sql`
+        select next_look_at from pay.provider_calls where subject_id = ${payment.id}`;
+      assert.equal(row!.next_look_at, null);
+    });
+    await t.step("a call of a stale change is not written", async () => {
+      const { payment } = await claim(functions, live);
+      const change = followUp({ ...payment, sequence: 9 }, "refund");
+      const [row] = await commit(functions, [{ change, key: live.text }]);
+      assert.equal(row!.outcome, "stale");
+      assert.equal(await countOf(service, payment.id), "1 1 1");
+    });
+    for (
+      const [op, outcome] of [
+        ["capture", "in_progress"],
+        ["cancel", "in_progress"],
+        ["refund", "committed"],
+      ] as const
+    ) {
+      await t.step(`${op} while the authorization is pending: ${outcome}`, async () => {
+        const { payment } = await claim(functions, live);
+        const [row] = await commit(functions, [{ change: followUp(payment, op), key: live.text }]);
+        assert.equal(row!.outcome, outcome);
+      });
+    }
+    await t.step("of two captures at once one is committed", async () => {
+      const made = await claim(functions, live);
+      await store.record([completion(made)]);
+      const payment = { ...made.payment, sequence: 2 };
+      const list = () => [{ change: followUp(payment, "capture"), key: live.text }];
+      const holder = await sql.reserve();
+      await holder`begin`;
+      await holder`select from pay.payments where id = ${payment.id} for update`;
+      const both = [commit(functions, list()), commit(functions, list())];
+      await untilWaiting(sql, { sessions: 2, calls: "pay.commit" });
+      await holder`commit`;
+      holder.release();
+      const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
+      assert.deepEqual(outcomes.sort(), ["committed", "in_progress"]);
+    });
+    await t.step("of two cancels in one list one is committed", async () => {
+      const made = await claim(functions, live);
+      await store.record([completion(made)]);
+      const payment = { ...made.payment, sequence: 2 };
+      const rows = await commit(functions, [
+        { change: followUp(payment, "cancel"), key: live.text },
+        { change: followUp(payment, "cancel"), key: live.text },
+      ]);
+      assert.deepEqual(rows.map(({ outcome }) => outcome), ["committed", "stale"]);
+    });
+    await t.step(
+      "a refund goes to the account of the payment, also after it is disabled",
+      async () => {
+        const made = await claim(functions, live);
+        await store.record([completion(made)]);
+        await sql`select pay.disable_provider_account(${account})`;
+        const second = await addAccount(sql, live.environment_id);
+        const payment = { ...made.payment, sequence: 2 };
+        const change = followUp(payment, "refund");
+        const [row] = await commit(functions, [{ change, key: live.text }]);
+        const { account: used, provider_reference } = JSON.parse(row!.detail!);
+        assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
+        const fresh = await claim(functions, live);
+        assert.equal(fresh.call.account.id, second);
+      },
+    );
+    await t.step("a stored answer comes before unconfigured", async () => {
+      await sql`delete from pay.provider_methods`;
+      const asked = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const [row] = await commit(functions, [asked]);
+      assert.equal(row!.outcome, "in_progress");
+    });
+  } finally {
+    await close();
+    await functions.end();
+    await service.close();
+  }
+});

@@ -1,0 +1,177 @@
+/**
+ * The oracles of the live flow find nothing after ordinary work, and each planted defect. A defect
+ * is written past all other guards and rolled back.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { startService, type TestService } from "../support/service/service.ts";
+import {
+  addAccount,
+  claim,
+  completion,
+  openProviderStore,
+  succeeded,
+} from "../support/database/provider_flow.ts";
+
+/** Statements that plant a defect, and the findings: the oracle and a part of its detail. */
+const DEFECTS: [
+  defect: string,
+  statements: string,
+  findings: [oracle: string, detail: RegExp][],
+][] = [
+  [
+    "a call that nobody has sent for two hours",
+    `update pay.provider_calls set state = 'pending', settled_at = null,
+       next_attempt_at = now() - interval '2 hours' where subject_id = :completed`,
+    [["oracle_provider_calls", /^authorize of pay_\w+: no attempt since /]],
+  ],
+  [
+    "a call that the operator must decide",
+    `update pay.provider_calls set state = 'operator', settled_at = null,
+       last_reply = 'server_error' where subject_id = :completed`,
+    [["oracle_provider_calls", /the result is unknown, decide by hand: server_error$/]],
+  ],
+  [
+    "a settled call whose payment is pending",
+    `update pay.provider_calls set state = 'settled', settled_at = now(), next_attempt_at = null,
+       leased_until = null where subject_id = :pending`,
+    [["oracle_provider_calls", /is settled, but it is pending$/]],
+  ],
+  [
+    "a live payment without a call",
+    "delete from pay.provider_calls where subject_id = :completed",
+    [["oracle_provider_calls", /^completed without a call to a provider$/]],
+  ],
+  [
+    "a completed payment without its fact",
+    "delete from pay.provider_facts where subject_id = :completed",
+    [
+      ["oracle_provider_calls", /^completed without a fact that the money has come in$/],
+      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 0$/],
+    ],
+  ],
+  [
+    "a completed payment whose fact was not applied",
+    `update pay.provider_facts set outcome = 'ignored', booked_minor = 0
+     where subject_id = :completed`,
+    [
+      ["oracle_provider_calls", /without a fact/],
+      ["oracle_provider_totals", /provider 1000 EUR, ledger 0$/],
+    ],
+  ],
+  [
+    "a finding",
+    `update pay.provider_facts set outcome = 'finding', finding = 'amount 5, ours 6'
+     where reference = 'extra'`,
+    [["oracle_provider_facts", /^finding: amount 5, ours 6$/]],
+  ],
+  [
+    "a fact that matches nothing",
+    "update pay.provider_facts set outcome = 'unmatched' where reference = 'extra'",
+    [["oracle_provider_facts", /^unmatched: authorize pending of pay_/]],
+  ],
+  [
+    "a fact that nobody handles",
+    `update pay.provider_facts set outcome = null, handled_at = null,
+       received_at = now() - interval '11 minutes' where reference = 'extra'`,
+    [["oracle_provider_facts", /^not handled since /]],
+  ],
+  [
+    "a fact that was booked twice",
+    `update pay.provider_facts set outcome = 'applied', booked_minor = 1000
+     where reference = 'extra'`,
+    [
+      ["oracle_provider_facts", /^facts of 2000 EUR, ledger 1000$/],
+      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 2000$/],
+    ],
+  ],
+  [
+    "a fact of another amount than the ledger's",
+    "update pay.provider_facts set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
+    [
+      ["oracle_provider_facts", /^facts of 999 EUR, ledger 1000$/],
+      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 999$/],
+    ],
+  ],
+  [
+    "a fact that moved no money in the ledger",
+    "delete from pay.ledger_movements where subject_id = :completed",
+    [["oracle_provider_facts", /^facts of 1000 EUR, ledger 0$/]],
+  ],
+  [
+    "a movement at the provider that the ledger does not have",
+    `insert into pay.provider_totals
+     select environment_id, account_id, day, 'USD', -5, read_at from pay.provider_totals`,
+    [["oracle_provider_totals", /^2026-01-02: provider -5 USD, ledger 0$/]],
+  ],
+  [
+    "other totals of a day whose totals are not read yet",
+    `update pay.provider_totals set day = day + 1`,
+    [["oracle_provider_totals", /^2026-01-02: provider 0 EUR, ledger 1000$/]],
+  ],
+];
+
+async function reconcile(sql: postgres.ISql): Promise<[oracle: string, detail: string][]> {
+  const rows = await sql`select oracle, detail from pay.reconcile()`;
+  return rows.map(({ oracle, detail }) => [oracle, detail]);
+}
+
+/** The ids of a completed and of a pending payment. */
+async function work(service: TestService): Promise<{ completed: string; pending: string }> {
+  const { sql, live, key } = service;
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  const { store, close } = openProviderStore(service);
+  try {
+    const account_id = await addAccount(sql, live.environment_id);
+    await sql`update pay.provider_accounts set created_at = '2026-01-01T12:00:00Z'`;
+    const at = "2026-01-02T12:00:00Z";
+    const done = await claim(functions, live, {}, { idempotency_key: "done" });
+    const extra = succeeded(done, {
+      reference: "extra",
+      state: "pending",
+      outcome: "ignored",
+      booked_minor: 0,
+      at,
+    });
+    await store.record([completion(done, { facts: [succeeded(done, { at }), extra] })]);
+    await store.storeTotals(account_id, "2026-01-02", [{ currency: "EUR", net_minor: 1000 }]);
+    const pending = await claim(functions, live, {}, { idempotency_key: "under way" });
+    await claim(functions, key, {}, { idempotency_key: "simulated" });
+    return { completed: done.payment.id, pending: pending.payment.id };
+  } finally {
+    await close();
+    await functions.end();
+  }
+}
+
+Deno.test("the oracles of the live flow", async (t) => {
+  const service = await startService();
+  const { sql } = service;
+  try {
+    const ids = await work(service);
+    await t.step("find nothing after ordinary work, and no other oracle does", async () => {
+      assert.deepEqual(await reconcile(sql), []);
+      const broken = await sql`select oracle, examples from pay.check_books() where findings > 0`;
+      assert.deepEqual([...broken], []);
+    });
+    for (const [defect, statements, findings] of DEFECTS) {
+      await t.step(`${defect}: ${findings.map(([oracle]) => oracle).join(", ")}`, async () => {
+        const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
+        const session = await sql.reserve();
+        try {
+          await session`begin`;
+          await session.unsafe(text);
+          const found = await reconcile(session);
+          assert.deepEqual(found.map(([oracle]) => oracle), findings.map(([oracle]) => oracle));
+          for (const [i, [, detail]] of findings.entries()) assert.match(found[i]![1], detail);
+        } finally {
+          await session`rollback`;
+          session.release();
+        }
+      });
+    }
+  } finally {
+    await service.close();
+  }
+});

@@ -1,0 +1,318 @@
+/**
+ * pay.record(), pay.note_calls() and pay.store_facts(), called as pay_api: a result is recorded
+ * whole or not at all, and a fact has one effect, however many transactions record it.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { startService } from "../support/service/service.ts";
+import {
+  addAccount,
+  type Claim,
+  claim,
+  completion,
+  openProviderStore,
+  succeeded,
+} from "../support/database/provider_flow.ts";
+import { completed } from "../support/database/commit_list.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
+
+const RECORDED = "completed 1 1 applied settled";
+const UNTOUCHED = "pending 0 0 none pending";
+
+Deno.test("the results of calls to providers", async (t) => {
+  const service = await startService();
+  const { sql, live, key } = service;
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  const { store, close } = openProviderStore(service);
+  const account_id = await addAccount(sql, live.environment_id);
+  let number = 0;
+  const begin = () => claim(functions, live, {}, { idempotency_key: `k${++number}` });
+  /** The status of the payment, its captures, completions, the outcome of its fact, its call. */
+  const stateOf = async ({ payment, call }: Claim) => {
+    const [row] = await sql`
+      select p.status,
+        (select count(*) from pay.ledger_movements m where m.subject_id = p.id) as captures,
+        (select count(*) from pay.events e
+         where e.subject_id = p.id and e.type = 'payment.completed') as events,
+        coalesce((select max(f.outcome) from pay.provider_facts f
+          where f.subject_id = p.id and f.op = 'authorize'), 'none') as fact,
+        c.state
+      from pay.payments p join pay.provider_calls c on c.id = ${call.call_id}
+      where p.id = ${payment.id}`;
+    return Object.values(row!).join(" ");
+  };
+  const answerOf = async ({ call }: Claim) => {
+    const [row] = await sql`
+      select k.status, k.body from pay.idempotency_keys k
+      join pay.provider_calls c on c.request_id = k.request_id where c.id = ${call.call_id}`;
+    return row!;
+  };
+
+  /** A record of a claim, its outcome, and the state afterwards. */
+  const CASES: [
+    name: string,
+    make: (claim: Claim) => Promise<ProviderRecord> | ProviderRecord,
+    outcome: string,
+    is_settled: boolean,
+    state: string,
+  ][] = [
+    ["a result of the call", (made) => completion(made), "recorded", true, RECORDED],
+    [
+      "a result without a call, as of a notification",
+      (made) => completion(made, { call_id: null, call: null, answer: null }),
+      "recorded",
+      false,
+      "completed 1 1 applied pending",
+    ],
+    [
+      "a fact that was stored before",
+      async (made) => {
+        await store.storeFacts(account_id, [succeeded(made)]);
+        return completion(made);
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "an unmatched fact",
+      async (made) => {
+        const fact = succeeded(made, { outcome: "unmatched", booked_minor: 0, subject_id: null });
+        const record = { facts: [fact], change: null, call: null, call_id: null, answer: null };
+        await store.record([completion(made, record)]);
+        return completion(made);
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "another sequence",
+      (made) => {
+        const change = completed({ ...made.payment, sequence: 5 });
+        return completion(made, { change });
+      },
+      "stale",
+      false,
+      UNTOUCHED,
+    ],
+    [
+      "a settled call",
+      async (made) => {
+        await store.record([completion(made)]);
+        return completion(made, { change: null, facts: [] });
+      },
+      "known",
+      true,
+      RECORDED,
+    ],
+    [
+      "an applied fact",
+      async (made) => {
+        await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+        return completion(made, { change: null });
+      },
+      "known",
+      false,
+      "completed 1 1 applied pending",
+    ],
+    [
+      "an applied fact that the record ignores",
+      async (made) => {
+        await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+        const fact = succeeded(made, { outcome: "ignored", booked_minor: 0 });
+        return completion(made, { change: null, facts: [fact] });
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "a result of a call that the operator has",
+      async (made) => {
+        const { environment_id, call } = made;
+        await store.noteCalls([{ environment_id, id: call.call_id, state: "operator" }]);
+        return completion(made);
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "a finding",
+      (made) => {
+        const fact = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
+        return completion(made, { change: null, facts: [fact], call: null, answer: null });
+      },
+      "recorded",
+      false,
+      "pending 0 0 finding pending",
+    ],
+  ];
+  try {
+    for (const [name, make, outcome, is_settled, state] of CASES) {
+      await t.step(`record(): ${name}: ${outcome}`, async () => {
+        const made = await begin();
+        const record = await make(made);
+        assert.deepEqual(await store.record([record]), [{ outcome, is_settled }]);
+        assert.equal(await stateOf(made), state);
+      });
+    }
+    await t.step(
+      "record() stores the answer while the key is under way, and only then",
+      async () => {
+        const made = await begin();
+        assert.equal((await answerOf(made)).status, 102);
+        const record = completion(made);
+        await store.record([record]);
+        assert.deepEqual({ ...await answerOf(made) }, { ...record.answer });
+        const other = await begin();
+        await sql`update pay.idempotency_keys set status = 200, body = 'kept'
+        where request_id = (select request_id from pay.provider_calls
+          where id = ${other.call.call_id})`;
+        await store.record([completion(other)]);
+        assert.deepEqual({ ...await answerOf(other) }, { status: 200, body: "kept" });
+      },
+    );
+    await t.step("record() of a list: each record has its own outcome", async () => {
+      const [first, second] = [await begin(), await begin()];
+      const stale = completion(second, { change: completed({ ...second.payment, sequence: 3 }) });
+      const outcomes = await store.record([completion(first), stale, completion(first)]);
+      assert.deepEqual(outcomes.map(({ outcome }) => outcome), ["recorded", "stale", "stale"]);
+      assert.deepEqual([await stateOf(first), await stateOf(second)], [RECORDED, UNTOUCHED]);
+    });
+    await t.step("record(): two transactions apply a fact once", async () => {
+      const made = await begin();
+      const others = [openProviderStore(service), openProviderStore(service)];
+      const holder = await sql.reserve();
+      await holder`begin`;
+      await holder`select from pay.payments where id = ${made.payment.id} for update`;
+      const both = others.map(({ store }) => store.record([completion(made)]));
+      await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
+      await holder`commit`;
+      holder.release();
+      const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
+      assert.deepEqual(outcomes.sort(), ["recorded", "stale"]);
+      assert.equal(await stateOf(made), RECORDED);
+      for (const { close } of others) await close();
+    });
+    for (const name of ["new", "stored"]) {
+      await t.step(
+        `record(): two transactions book a ${name} fact of no payment once`,
+        async () => {
+          const made = await begin();
+          const { ledger } = completed(made.payment);
+          const payout = (): ProviderRecord => ({
+            environment_id: live.environment_id,
+            call_id: null,
+            call: null,
+            facts: [succeeded(made, {
+              op: "payout",
+              reference: `po_${name}:paid`,
+              subject_id: null,
+              provider_reference: null,
+            })],
+            change: {
+              expects: null,
+              payment: null,
+              transfer: null,
+              refunds: [],
+              events: [],
+              ledger: ledger.map((row) => ({
+                ...row,
+                subject_id: `${account_id}_${name}`,
+                transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
+              })),
+            },
+            answer: null,
+          });
+          if (name === "stored") await store.storeFacts(account_id, payout().facts);
+          const others = [openProviderStore(service), openProviderStore(service)];
+          const holder = await sql.reserve();
+          await holder`begin`;
+          if (name === "new") await holder`lock pay.ledger_totals in exclusive mode`;
+          else await holder`select from pay.provider_facts where op = 'payout' for update`;
+          const both = others.map(({ store }) => store.record([payout()]));
+          await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
+          await holder`commit`;
+          holder.release();
+          const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
+          assert.deepEqual(outcomes.sort(), ["known", "recorded"]);
+          const { count } = await sql`
+            select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
+          assert.equal(count, 1);
+          for (const { close } of others) await close();
+        },
+      );
+    }
+    await t.step("record() writes nothing in a sandbox that was reset", async () => {
+      const made = await claim(functions, key);
+      const reset = await service.call("POST", "/api-v1-sandbox/reset", {});
+      assert.equal(reset.status, 200, reset.text);
+      assert.deepEqual(await store.record([completion(made)]), [
+        { outcome: "known", is_settled: false },
+      ]);
+      assert.equal(await stateOf(made), UNTOUCHED);
+    });
+    await t.step("record() sees no payment of another environment", async () => {
+      const made = await begin();
+      const record = completion(made, { environment_id: service.other.environment_id });
+      assert.deepEqual(await store.record([record]), [{ outcome: "stale", is_settled: false }]);
+      assert.equal(await stateOf(made), UNTOUCHED);
+    });
+    await t.step("storeFacts() stores a fact once and fills its subject", async () => {
+      const made = await begin();
+      const { payment, call, environment_id } = made;
+      const provider_reference = `pi_${payment.id}`;
+      await store.noteCalls([{ environment_id, id: call.call_id, provider_reference }]);
+      const fact = { ...succeeded(made), subject_id: null };
+      const unknown = { ...fact, reference: `${payment.id}:x`, provider_reference: "pi_other" };
+      assert.equal(await store.storeFacts(account_id, [fact, unknown, fact]), 2);
+      assert.equal(await store.storeFacts(account_id, [fact, unknown]), 0);
+      assert.equal(await store.storeFacts("pac_none", [{ ...fact, reference: "new" }]), 0);
+      const rows = await sql`
+        select subject_id, outcome from pay.provider_facts
+        where reference in (${fact.reference}, ${unknown.reference}) order by 1 nulls last`;
+      assert.deepEqual(rows.map((row) => ({ ...row })), [
+        { subject_id: payment.id, outcome: null },
+        { subject_id: null, outcome: null },
+      ]);
+    });
+    await t.step(
+      "noteCalls() changes what it names, ends the lease, and no settled call",
+      async () => {
+        const made = await begin();
+        const { environment_id, call } = made;
+        const next_attempt_at = "2030-01-01T00:00:00.000Z";
+        const note = { environment_id, id: call.call_id, next_attempt_at, last_reply: "timeout" };
+        await store.noteCalls([{ ...note, may_repeat: false }]);
+        const read = async () => {
+          const [row] = await sql`
+          select state, next_attempt_at, leased_until, last_reply, may_repeat, provider_reference
+          from pay.provider_calls where id = ${call.call_id}`;
+          return { ...row };
+        };
+        const noted = {
+          state: "pending",
+          next_attempt_at: new Date(next_attempt_at),
+          leased_until: null,
+          last_reply: "timeout",
+          may_repeat: false,
+          provider_reference: null,
+        };
+        assert.deepEqual(await read(), noted);
+        await store.record([completion(made)]);
+        const settled = await read();
+        assert.equal(settled.state, "settled");
+        await store.noteCalls([{ ...note, state: "pending", last_reply: "late" }]);
+        assert.deepEqual(await read(), settled);
+      },
+    );
+  } finally {
+    await close();
+    await functions.end();
+    await service.close();
+  }
+});

@@ -1,0 +1,277 @@
+/**
+ * pay.claim_provider_work(), called as pay_api: due work is leased, and two workers never get the
+ * same work. Cursors and totals of accounts.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { startService } from "../support/service/service.ts";
+import {
+  addAccount,
+  callOf,
+  claim,
+  completion,
+  openProviderStore,
+  succeeded,
+} from "../support/database/provider_flow.ts";
+import { commit, refunded } from "../support/database/commit_list.ts";
+import type { ProviderWork } from "../../shared/store/provider_rows.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const LEASE_MS = 30_000;
+const NOON = Date.UTC(2026, 10, 22, 12);
+
+/** A piece of work as text: its kind, and the id of its object. */
+function nameOf({ kind, call, fact, account, day }: ProviderWork): string {
+  const id = kind === "call" || kind === "look"
+    ? call!.id
+    : kind === "fact"
+    ? fact!.reference
+    : account.id;
+  return day === null ? `${kind} ${id}` : `${kind} ${id} ${day}`;
+}
+
+Deno.test("pay.claim_provider_work()", async (t) => {
+  const service = await startService();
+  const { sql, live, key } = service;
+  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+  const { store, close } = openProviderStore(service);
+  let now = NOON;
+  const advance = (ms: number) => service.setClock(now += ms);
+  const work = (limit = 100) => store.claimWork(limit, LEASE_MS, now);
+  const names = async (limit?: number) => (await work(limit)).map(nameOf);
+  const is_due = async () => {
+    const text = new Date(now).toISOString();
+    const [row] = await sql.begin(async (sql) => {
+      await sql.unsafe(`set local role pay_owner`);
+      await sql`select set_config('pay.worker', 'on', true)`;
+      return await sql`select pay.provider_work_is_due() as is_due, ${text}::text`;
+    });
+    return row!.is_due;
+  };
+  try {
+    await advance(0);
+    const account_id = await addAccount(sql, live.environment_id);
+    await t.step("a new account is polled at once, and its lease ends", async () => {
+      const [poll, ...more] = await work();
+      assert.deepEqual([nameOf(poll!), more.length], [`poll ${account_id}`, 0]);
+      assert.deepEqual([poll!.cursor, poll!.livemode], [null, true]);
+      assert.deepEqual(await names(), []);
+      await advance(LEASE_MS);
+      assert.deepEqual(await names(), [`poll ${account_id}`]);
+    });
+    await t.step("the next poll comes after an hour, from the saved cursor", async () => {
+      await store.saveCursor(account_id, { after: "evt_1" }, false);
+      await advance(LEASE_MS - 1);
+      assert.deepEqual(await names(), []);
+      await store.saveCursor(account_id, { after: "evt_2" }, true);
+      await advance(HOUR_MS - 1);
+      assert.deepEqual(await names(), []);
+      await advance(1);
+      const [poll] = await work();
+      assert.deepEqual(poll!.cursor, { after: "evt_2" });
+      await store.saveCursor(account_id, { after: "evt_2" }, true);
+    });
+    await t.step(
+      "a call is leased to its request, then to one worker after the other",
+      async () => {
+        const { call, payment } = await claim(functions, live);
+        await advance(14_999);
+        assert.deepEqual(await names(), []);
+        await advance(1);
+        const [found, ...more] = await work();
+        assert.deepEqual([nameOf(found!), more.length], [`call ${call.call_id}`, 0]);
+        assert.equal(found!.subject_body, JSON.stringify(payment));
+        assert.equal(found!.subject_sequence, 1);
+        assert.deepEqual(
+          [found!.call!.attempts, found!.call!.request, found!.call!.op, found!.call!.may_repeat],
+          [2, { token: "pm_1", return_url: null }, "authorize", true],
+        );
+        assert.deepEqual(found!.account, call.account);
+        assert.deepEqual(await names(), []);
+        const { environment_id } = live;
+        const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
+        await store.noteCalls([{ environment_id, id: call.call_id, next_attempt_at }]);
+        assert.deepEqual(await names(), []);
+        await advance(MINUTE_MS);
+        assert.deepEqual(await names(), [`call ${call.call_id}`]);
+        await store.noteCalls([{ environment_id, id: call.call_id, state: "operator" }]);
+        await advance(HOUR_MS);
+        const later = await work();
+        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["look", "poll"]);
+        await store.saveCursor(account_id, null, true);
+      },
+    );
+    await t.step("two workers never get the same work, and skip locked rows", async () => {
+      const calls = [];
+      for (let i = 0; i < 20; i++) {
+        calls.push((await claim(functions, live, { delay_ms: 0 })).call.call_id);
+      }
+      const holder = await sql.reserve();
+      await holder`begin`;
+      await holder`select from pay.provider_calls where id = ${calls[0]!} for update`;
+      const others = [openProviderStore(service), openProviderStore(service)];
+      const claims = await Promise.all(
+        others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, LEASE_MS, now))),
+      );
+      const got = claims.flat().map(({ call }) => call!.id);
+      await holder`commit`;
+      holder.release();
+      for (const { close } of others) await close();
+      got.push(...(await work()).map(({ call }) => call!.id));
+      assert.deepEqual(got.sort(), calls.sort());
+      assert.equal(new Set(got).size, calls.length);
+      await sql`update pay.provider_calls set next_look_at = null, state = 'settled',
+        settled_at = now(), next_attempt_at = null, leased_until = null`;
+    });
+    await t.step("a fact comes with its subject and the call that it can settle", async () => {
+      const made = await claim(functions, live);
+      const { payment, call, environment_id } = made;
+      const { outcome: _, finding: __, booked_minor: ___, ...fact } = succeeded(made);
+      // Names only the provider's object, which is not known yet.
+      await store.storeFacts(account_id, [{ ...fact, subject_id: null }]);
+      const provider_reference = fact.provider_reference;
+      const next_attempt_at = new Date(now + DAY_MS).toISOString();
+      const note = { environment_id, id: call.call_id, provider_reference, next_attempt_at };
+      await store.noteCalls([note]);
+      const [found, ...more] = await work();
+      assert.equal(more.length, 0);
+      assert.deepEqual(found!.fact, fact);
+      assert.equal(found!.subject_body, JSON.stringify(payment));
+      assert.equal(found!.call!.id, call.call_id);
+      assert.equal(found!.livemode, true);
+      assert.deepEqual(await names(), []);
+      await advance(LEASE_MS);
+      assert.deepEqual(await names(), [`fact ${fact.reference}`]);
+      await store.record([completion(made)]);
+      await advance(LEASE_MS);
+      assert.deepEqual(await names(), []);
+    });
+    await t.step("looks every hour at a payment that is not final, then once more", async () => {
+      const made = await claim(functions, live);
+      const { environment_id, call } = made;
+      await sql`update pay.provider_calls set next_look_at = null where id <> ${call.call_id}`;
+      await store.record([completion(made, { change: null, facts: [], answer: null })]);
+      const reference = `look ${call.call_id}`;
+      await advance(10 * MINUTE_MS - 1);
+      assert.deepEqual(await names(), []);
+      await advance(1);
+      assert.deepEqual(await names(), [reference]);
+      assert.deepEqual(await names(), []);
+      await store.saveCursor(account_id, null, true);
+      await advance(HOUR_MS);
+      assert.deepEqual((await names()).filter((name) => name.startsWith("look")), [reference]);
+      await store.saveCursor(account_id, null, true);
+      await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+      await advance(HOUR_MS);
+      assert.deepEqual((await names()).filter((name) => name.startsWith("look")), []);
+      const [row] = await sql`
+        select next_look_at from pay.provider_calls
+        where environment_id = ${environment_id} and id = ${call.call_id}`;
+      assert.equal(row!.next_look_at, null);
+      await store.saveCursor(account_id, null, true);
+    });
+    await t.step("does not look at a pending call, whose next attempt asks the same", async () => {
+      const { call, environment_id } = await claim(functions, live);
+      const next_attempt_at = new Date(now + DAY_MS).toISOString();
+      await store.noteCalls([{ environment_id, id: call.call_id, next_attempt_at }]);
+      await advance(10 * MINUTE_MS);
+      assert.deepEqual(await names(), []);
+      await store.noteCalls([{ environment_id, id: call.call_id, state: "settled" }]);
+    });
+    await t.step("looks at a pending refund", async () => {
+      const made = await claim(functions, live);
+      await store.record([completion(made)]);
+      const change = refunded({
+        ...made.payment,
+        status: "completed",
+        amount_captured: made.payment.amount_minor,
+        settlement: "manual",
+        sequence: 2,
+      });
+      const refund = change.refunds[0]!;
+      change.calls.push(callOf(made.payment, { op: "refund", refund_id: refund.id }));
+      const [row] = await commit(functions, [{ change, key: live.text }]);
+      assert.equal(row!.outcome, "committed");
+      const { environment_id } = live;
+      const { id } = change.calls[0]!;
+      await store.noteCalls([{ environment_id, id, state: "settled" }]);
+      await advance(10 * MINUTE_MS);
+      const body = JSON.parse(refund.body);
+      const found = (await work()).filter(({ kind }) => kind === "look");
+      assert.deepEqual(
+        found.map(({ call, refund_body }) => [call!.id, refund_body]),
+        body.status === "pending" ? [[id, refund.body]] : [],
+      );
+    });
+    await t.step("totals: each whole day after the account, two hours after its end", async () => {
+      await store.saveCursor(account_id, null, true);
+      const read = async () => {
+        const found = (await names()).filter((name) => name.startsWith("totals"));
+        await store.saveCursor(account_id, null, true);
+        return found;
+      };
+      now = NOON;
+      await advance(1.5 * DAY_MS + 2 * HOUR_MS - 1);
+      await store.saveCursor(account_id, null, true);
+      assert.deepEqual(await read(), []);
+      await advance(1);
+      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-23`]);
+      await store.storeTotals(account_id, "2026-11-23", [{ currency: "EUR", net_minor: 5 }]);
+      assert.deepEqual(await read(), []);
+      await advance(2 * DAY_MS);
+      await store.saveCursor(account_id, null, true);
+      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-24`]);
+      await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 6 }]);
+      await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 7 }]);
+      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-25`]);
+      const rows = await sql`
+        select day::text, provider_minor from pay.provider_totals order by day`;
+      assert.deepEqual(rows.map((row) => Object.values(row)), [
+        ["2026-11-23", "5"],
+        ["2026-11-24", "7"],
+      ]);
+    });
+    await t.step("a disabled account is still polled and found by notifications", async () => {
+      const found = await store.readAccount(account_id);
+      assert.equal(found?.secret_name, "PROVIDER_STRIPE");
+      assert.equal(await store.readAccount("pac_none"), null);
+      await sql`select pay.disable_provider_account(${account_id})`;
+      assert.equal((await store.readAccount(account_id))?.id, account_id);
+      await advance(DAY_MS);
+      assert.ok((await work()).some(({ kind }) => kind === "poll"));
+    });
+    await t.step("the call of a sandbox that was reset is not claimed", async () => {
+      const { call } = await claim(functions, key, { delay_ms: 0 });
+      const other = await claim(functions, service.other, { delay_ms: 0 });
+      await service.call("POST", "/api-v1-sandbox/reset", {});
+      const found = (await names()).filter((name) => name.startsWith("call"));
+      assert.deepEqual(found, [`call ${other.call.call_id}`]);
+      assert.notEqual(call.call_id, other.call.call_id);
+    });
+    await t.step("provider_work_is_due() is true for a due call or fact only", async () => {
+      await service.setClock(null);
+      now = Date.now();
+      await sql`delete from pay.provider_facts`;
+      await sql`delete from pay.provider_calls`;
+      assert.equal(await is_due(), false);
+      await claim(functions, service.other);
+      assert.equal(await is_due(), false);
+      const { payment } = await claim(functions, service.other, { delay_ms: 0 });
+      assert.equal(await is_due(), true);
+      await sql`delete from pay.provider_calls where subject_id = ${payment.id}`;
+      assert.equal(await is_due(), false);
+      const made = await claim(functions, service.other);
+      const fact = { ...succeeded(made), outcome: null, booked_minor: 0 };
+      const record = { change: null, call: null, call_id: null, answer: null, facts: [fact] };
+      await store.record([completion(made, record)]);
+      assert.equal(await is_due(), true);
+    });
+  } finally {
+    await close();
+    await functions.end();
+    await service.close();
+  }
+});

@@ -1,0 +1,70 @@
+/**
+ * docs/going-live.md is true. The test runs its shell blocks in order in one shell, with the local
+ * start in place of the deployed service and the double in place of Stripe, and compares its lists
+ * with the code.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events.ts";
+import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
+import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
+import { codeBlocks, shellExamples } from "../support/documents/readme_document.ts";
+import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
+import { launchStart, PROJECT_DIR, readCredentials } from "../support/local/local_start.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
+
+const PATH = "docs/going-live.md";
+const SECRETS = {
+  PROVIDER_STRIPE: "sk_live_document",
+  PROVIDER_STRIPE_NOTIFICATIONS: "whsec_document",
+};
+const page = await readProjectFile(PATH);
+const missing = await missingPrograms(["bash", "curl"]);
+
+Deno.test({
+  name: `${PATH} gives the shown answers when run in order`,
+  ignore: no_stripe_double || (missing.length > 0 && Deno.env.get("CI") === undefined),
+  fn: () =>
+    withTemporaryFolder(async (folder) => {
+      const double = await startStripeDouble();
+      assert.ok(double, "localstripe is not installed");
+      const DATA_DIR = join(folder, ".local");
+      const product = await launchStart({ DATA_DIR, ...SECRETS });
+      try {
+        const { base_url, live_key } = await readCredentials(DATA_DIR);
+        const given = { DATA_DIR, base_url, live_key, token: "pm_card_visa", ...SECRETS };
+        const examples = shellExamples(page);
+        const scripts = examples.map(({ script }) =>
+          script.replace("--account acme", "--account demo")
+            .replace("--methods card", `--methods card --set base_url=${double.base_url}`)
+        );
+        const exports = Object.entries(given).map(([name, value]) => `export ${name}='${value}'`);
+        const { results: [, ...results] } = await runInOneShell(PROJECT_DIR, [
+          exports.join("\n"),
+          ...scripts,
+        ]);
+        const names = new NamesOfRun();
+        for (const [index, example] of examples.entries()) {
+          const { stdout, stderr, code } = results[index]!;
+          assert.equal(code, 0, stderr);
+          assertAnswer(PATH, example, stdout, names);
+        }
+        assert.equal(results.length, 3);
+        const { payment_intent } = await double.books(SECRETS.PROVIDER_STRIPE);
+        assert.deepEqual(payment_intent.map(({ amount }) => amount), [1999]);
+      } finally {
+        await product.end();
+        await double.close();
+      }
+    }),
+});
+
+Deno.test(`${PATH} creates the webhook endpoint with the version and types of the connector`, () => {
+  const { text } = codeBlocks(page).find(({ text }) => text.includes("/v1/webhook_endpoints"))!;
+  const types = [...text.matchAll(/enabled_events\[\]=([\w.]+)/g)].map(([, type]) => type);
+  assert.deepEqual(types, [...STRIPE_EVENT_TYPES]);
+  assert.ok(text.includes(`api_version=${STRIPE_VERSION} `));
+});

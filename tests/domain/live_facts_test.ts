@@ -1,0 +1,318 @@
+/** applyFact: every status with every fact, and the independence from the order of facts. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { applyFact, type Effect } from "../../shared/domain/live/apply_fact.ts";
+import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
+import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import type { Refund } from "../../shared/schema/refund.ts";
+import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const RUNS = 2000;
+const AMOUNT = 1000;
+const context = requestContext(true);
+
+const TAKEN: readonly PaymentStatus[] = [
+  "completed",
+  "partially_refunded",
+  "refunded",
+  "chargeback",
+];
+const REFUNDED: Partial<Record<PaymentStatus, number>> = {
+  partially_refunded: 300,
+  refunded: 1000,
+};
+
+/** A live payment in a status, with the amounts that the status implies. */
+function livePayment(status: PaymentStatus, members: Partial<Payment> = {}): Payment {
+  return paymentWith({
+    status,
+    livemode: true,
+    amount_captured: TAKEN.includes(status) ? AMOUNT : 0,
+    amount_refunded: REFUNDED[status] ?? 0,
+    amount_refunding: 0,
+    amount_disputed: status === "chargeback" ? AMOUNT : 0,
+    amount_received: null,
+    return_url: null,
+    capture: "automatic",
+    capture_before: null,
+    settlement: null,
+    ...members,
+  });
+}
+
+/** Makes a fact about the payment. */
+function fact(op: FactOp, state: FactState, members: Partial<Fact> = {}): Fact {
+  return {
+    account_id: "pac_1",
+    reference: `${op}:${state}`,
+    op,
+    state,
+    subject_id: livePayment("pending").id,
+    refund_id: null,
+    provider_reference: "pi_1",
+    amount_minor: AMOUNT,
+    currency: "EUR",
+    at: NOW,
+    livemode: true,
+    ...(state === "requires_action" && {
+      next_action: { type: "authenticate", url: "https://bank.example/" },
+    }),
+    ...members,
+  };
+}
+
+/**
+ * An effect in one word: the new status, `=` for a movement that leaves the status, `-` for an
+ * ignored fact, `?` for one that waits, `!` for a finding, `u` for money without a purpose.
+ */
+function wordOf(before: Payment, effect: Effect): string {
+  switch (effect.outcome) {
+    case "ignored":
+      return "-";
+    case "wait":
+      return "?";
+    case "finding":
+      return "!";
+    case "applied": {
+      if (effect.finding !== null) return "u";
+      const { subject } = effect.change;
+      const status = subject?.object === "payment" ? subject.status : "none";
+      return status === before.status ? "=" : status;
+    }
+  }
+}
+
+const pending: Refund = {
+  id: `re_${"3".repeat(26)}`,
+  object: "refund",
+  payment_id: livePayment("pending").id,
+  payment_status: "completed",
+  amount: 400,
+  amount_minor: 400,
+  currency: "EUR",
+  status: "pending",
+  failure_code: null,
+  failure_message: null,
+  reason: null,
+  metadata: {},
+  livemode: true,
+  created_at: NOW,
+  updated_at: NOW,
+};
+
+/** Each row: the fact, and its effect on each status in the order of PAYMENT_STATUSES. */
+const TABLE: [name: string, fact: Fact, effects: string][] = [
+  // Columns: pending requires_action processing authorized completed declined failed cancelled
+  // partially_refunded refunded chargeback
+  ["pending", fact("authorize", "pending"), "processing - - - - - - - - - -"],
+  [
+    "requires_action",
+    fact("authorize", "requires_action"),
+    "requires_action - requires_action - - - - - - - -",
+  ],
+  [
+    "authorized",
+    fact("authorize", "authorized"),
+    "authorized authorized authorized - - - - - - - -",
+  ],
+  [
+    "succeeded",
+    fact("authorize", "succeeded"),
+    "completed completed completed completed - u u u - - -",
+  ],
+  [
+    "declined",
+    fact("authorize", "declined"),
+    "declined declined declined - - - - - - - -",
+  ],
+  ["failed", fact("authorize", "failed"), "failed failed failed failed - - - - - - -"],
+  [
+    "cancelled",
+    fact("cancel", "cancelled"),
+    "cancelled cancelled cancelled cancelled - - - - - - -",
+  ],
+  ["returned", fact("authorize", "returned"), "? ? ? ? failed ? ? ? ! - -"],
+  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback ? ? ? chargeback ! ?"],
+  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? ? ? ? ? ? completed"],
+  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? - ? ? ? - - -"],
+  ["fee", fact("fee", "succeeded"), "? ? ? ? = ? ? ? = = ="],
+  [
+    "a refund by hand",
+    fact("refund", "succeeded", { amount_minor: 100 }),
+    "? ? ? ? partially_refunded ? ? ? = ! ?",
+  ],
+  [
+    "a refund by hand of the rest",
+    fact("refund", "succeeded", { amount_minor: 700 }),
+    "? ? ? ? partially_refunded ? ? ? refunded ! ?",
+  ],
+  ["a pending refund by hand", fact("refund", "pending"), "- - - - - - - - - - -"],
+];
+for (const [name, reported, effects] of TABLE) {
+  const words = effects.split(" ");
+  assert.equal(words.length, PAYMENT_STATUSES.length, name);
+  for (const [i, status] of PAYMENT_STATUSES.entries()) {
+    Deno.test(`applyFact() ${name} of a ${status} payment: ${words[i]}`, () => {
+      const payment = livePayment(status);
+      assert.equal(
+        wordOf(payment, applyFact({ payment, refund: null }, reported, context)),
+        words[i],
+      );
+    });
+  }
+}
+
+/** The effect on a completed payment's own refund of 400, by the refund's status. */
+const REFUNDS: [state: FactState, members: Partial<Fact>, effects: string][] = [
+  ["pending", {}, "- - -"],
+  ["succeeded", {}, "partially_refunded - !"],
+  ["succeeded", { amount_minor: 399 }, "! - !"],
+  ["failed", {}, "= u -"],
+  ["cancelled", {}, "= u -"],
+];
+for (const [state, members, effects] of REFUNDS) {
+  for (const [i, status] of (["pending", "completed", "failed"] as const).entries()) {
+    const amount_minor = members.amount_minor ?? 400;
+    Deno.test(`applyFact() ${state} ${amount_minor} of a ${status} refund of 400`, () => {
+      const payment = livePayment("completed", {
+        amount_refunding: status === "pending" ? 400 : 0,
+      });
+      const refund = { ...pending, status };
+      const reported = fact("refund", state, { refund_id: refund.id, amount_minor });
+      const effect = applyFact({ payment, refund }, reported, context);
+      assert.equal(wordOf(payment, effect), effects.split(" ")[i]);
+    });
+  }
+}
+
+const MISMATCHES: [name: string, members: Partial<Fact>, payment?: Partial<Payment>][] = [
+  ["another amount", { amount_minor: 999 }],
+  ["a higher amount with manual capture", { amount_minor: 1001 }, { capture: "manual" }],
+  ["another currency", { currency: "USD" }],
+  ["an object of the test mode", { livemode: false }],
+];
+for (const [name, members, payment_members] of MISMATCHES) {
+  Deno.test(`applyFact() ${name} is a finding`, () => {
+    const payment = livePayment("processing", payment_members);
+    const reported = fact("authorize", "succeeded", members);
+    assert.equal(applyFact({ payment, refund: null }, reported, context).outcome, "finding");
+  });
+}
+Deno.test("applyFact() a dispute that is won with another amount is a finding", () => {
+  const reported = fact("dispute", "dispute_won", { amount_minor: 999 });
+  const payment = livePayment("chargeback");
+  assert.equal(applyFact({ payment, refund: null }, reported, context).outcome, "finding");
+});
+Deno.test("applyFact() a part is captured of an authorization", () => {
+  const payment = livePayment("authorized", { capture: "manual" });
+  const reported = fact("capture", "succeeded", { amount_minor: 400 });
+  const effect = applyFact({ payment, refund: null }, reported, context);
+  assert.ok(effect.outcome === "applied");
+  assert.equal(effect.change.booked_minor, 400);
+});
+
+/** The standing of a payment and its ledger after some facts. */
+interface Books {
+  payment: Payment;
+  ledger: Record<string, number>;
+  outcomes: Map<string, string>;
+}
+
+/** Applies facts as the worker does: each reference once, and waiting ones again after others. */
+function applyAll(payment: Payment, facts: readonly Fact[]): Books {
+  const books: Books = { payment, ledger: {}, outcomes: new Map() };
+  let waiting: Fact[] = [...facts];
+  for (let has_moved = true; has_moved;) {
+    has_moved = false;
+    const again: Fact[] = [];
+    for (const next of waiting) {
+      if (books.outcomes.has(next.reference)) continue;
+      const effect = applyFact({ payment: books.payment, refund: null }, next, context);
+      if (effect.outcome === "wait") {
+        again.push(next);
+        continue;
+      }
+      has_moved = true;
+      books.outcomes.set(next.reference, effect.outcome);
+      if (effect.outcome !== "applied") continue;
+      if (effect.change.payment) books.payment = effect.change.subject as Payment;
+      for (const { debit_account, credit_account, amount_minor } of effect.change.ledger) {
+        books.ledger[debit_account] = (books.ledger[debit_account] ?? 0) - amount_minor;
+        books.ledger[credit_account] = (books.ledger[credit_account] ?? 0) + amount_minor;
+      }
+    }
+    waiting = again;
+  }
+  return books;
+}
+
+/** The life of a payment at the provider, in order. */
+const Life = fc.record({
+  begins: fc.subarray(["pending", "requires_action"] as const),
+  end: fc.constantFrom("declined", "failed", "cancelled", "succeeded", "succeeded", "succeeded"),
+  fee: fc.integer({ min: 0, max: 50 }),
+  refunds_before: fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 2 }),
+  dispute: fc.constantFrom(null, "open", "lost", "won"),
+  refunds_after: fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 2 }),
+}).map(({ begins, end, fee, refunds_before, dispute, refunds_after }) => {
+  const facts: Fact[] = begins.map((state) => fact("authorize", state));
+  if (end !== "succeeded") {
+    return [...facts, fact(end === "cancelled" ? "cancel" : "authorize", end as FactState)];
+  }
+  facts.push(fact("authorize", "succeeded"));
+  if (fee > 0) facts.push(fact("fee", "succeeded", { amount_minor: fee }));
+  let left = AMOUNT;
+  let count = 0;
+  const refund = (asked: number) => {
+    // A whole refund is final: a dispute whose fact comes after that is a finding.
+    const amount_minor = Math.min(asked, dispute === null ? left : left - 1);
+    if (amount_minor <= 0) return;
+    left -= amount_minor;
+    const reference = `re_${++count}`;
+    facts.push(fact("refund", "succeeded", { amount_minor, reference }));
+  };
+  refunds_before.forEach(refund);
+  if (dispute !== null && left > 0) {
+    facts.push(fact("dispute", "disputed", { amount_minor: left }));
+    if (dispute === "lost") facts.push(fact("dispute", "dispute_lost", { amount_minor: left }));
+    if (dispute === "won") facts.push(fact("dispute", "dispute_won", { amount_minor: left }));
+  }
+  if (dispute === null || dispute === "won") refunds_after.forEach(refund);
+  return facts;
+});
+
+/** The members of the end that count, without times and sequence. */
+function endOf({ payment, ledger, outcomes }: Books) {
+  const { status, amount_captured, amount_refunded, amount_refunding, amount_disputed } = payment;
+  const accounts = Object.entries(ledger).filter(([, sum]) => sum !== 0).sort();
+  return {
+    ...{ status, amount_captured, amount_refunded, amount_refunding, amount_disputed },
+    accounts,
+    findings: [...outcomes.values()].filter((outcome) => outcome === "finding").length,
+    open: outcomes.size,
+  };
+}
+
+Deno.test(`facts in any order, and repeated, lead to the same books (seed ${SEED})`, () => {
+  const Shuffled = Life.chain((facts) =>
+    fc.tuple(
+      fc.constant(facts),
+      fc.array(fc.constantFrom(...facts), { maxLength: 4 }).chain((copies) =>
+        fc.shuffledSubarray([...facts, ...copies], { minLength: facts.length + copies.length })
+      ),
+    )
+  );
+  fc.assert(
+    fc.property(Shuffled, ([facts, shuffled]) => {
+      const payment = livePayment("pending");
+      const expected = endOf(applyAll(payment, facts));
+      assert.equal(expected.findings, 0);
+      assert.equal(expected.open, facts.length);
+      assert.deepEqual(endOf(applyAll(payment, shuffled)), expected);
+    }),
+    { seed: SEED, numRuns: RUNS },
+  );
+});

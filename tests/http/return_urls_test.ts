@@ -1,0 +1,82 @@
+/**
+ * `return_url` of a create (contract §2): https, or http on the own machine with a test key. The
+ * payment shows it as it was sent.
+ */
+
+import assert from "node:assert/strict";
+import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
+import { assertRefused, card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+
+const SHOP = "https://shop.example/return";
+const LONGEST = `${SHOP}?x=${"y".repeat(MAX_RETURN_URL - SHOP.length - 3)}`;
+
+const ACCEPTED: [string, url: string][] = [
+  ["https", SHOP],
+  ["a query and a fragment", `${SHOP}?order=1001&lang=en#paid`],
+  ["a port", "https://shop.example:8443/"],
+  ["http on localhost", "http://localhost:3000/return"],
+  ["http on 127.0.0.1", "http://127.0.0.1/return"],
+  ["http on [::1]", "http://[::1]:3000/return"],
+  ["https on localhost", "https://localhost/return"],
+  [`${MAX_RETURN_URL} characters`, LONGEST],
+];
+
+const REFUSED: [string, url: unknown][] = [
+  ["http elsewhere", "http://shop.example/return"],
+  ["http on a name that begins with localhost", "http://localhost.shop.example/"],
+  ["http on a private address", "http://192.168.0.1/"],
+  ["a user name", "https://ada@shop.example/return"],
+  ["a user name and a password", "https://ada:secret@shop.example/return"],
+  ["a password on localhost", "http://:secret@localhost/return"],
+  ["javascript:", "javascript:alert(1)"],
+  ["data:", "data:text/html,hello"],
+  ["an app's own scheme", "shop://return"],
+  ["no scheme", "shop.example/return"],
+  ["no host", "https://"],
+  ["a path", "/return"],
+  ["an empty text", ""],
+  [`${MAX_RETURN_URL + 1} characters`, `${LONGEST}y`],
+  ["a number", 5],
+  ["null", null],
+  ["a list", [SHOP]],
+];
+
+serviceCase("POST /v1/payments keeps a return URL", async (t, service) => {
+  for (const [name, return_url] of ACCEPTED) {
+    await t.step(name, async () => {
+      const answer = await service.pay({ return_url, ...card("4000 0025 0000 3155") });
+      assert.deepEqual([answer.status, answer.body.return_url], [201, return_url]);
+      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}`);
+      assert.equal(body.return_url, return_url);
+    });
+  }
+  await t.step("no return URL is null", async () => {
+    assert.equal((await service.pay({})).body.return_url, null);
+  });
+});
+
+serviceCase("POST /v1/payments refuses other return URLs", async (t, service) => {
+  const before = await rowCounts(service);
+  for (const [name, return_url] of REFUSED) {
+    await t.step(name, async () => {
+      const answer = await service.pay({ return_url }, { idempotency_key: "refused" });
+      assertRefused(answer, 400, "invalid_parameter", "return_url");
+      assert.ok(!answer.text.includes("secret"), answer.text);
+      assert.deepEqual(await rowCounts(service), before);
+    });
+  }
+  const { text: key } = service.live;
+  for (const url of ["http://localhost:3000/return", "http://127.0.0.1/", "http://[::1]/"]) {
+    await t.step(`${url} with a live key`, async () => {
+      const answer = await service.pay({ return_url: url }, { key });
+      assertRefused(answer, 400, "invalid_parameter", "return_url");
+      assert.match(answer.body.error.message, /https/);
+    });
+  }
+  await t.step("https with a live key reaches the provider", async () => {
+    const answer = await service.pay({ return_url: SHOP }, { key });
+    assertRefused(answer, 503, "provider_not_configured");
+    assert.deepEqual(await rowCounts(service), before);
+  });
+});

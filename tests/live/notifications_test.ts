@@ -1,0 +1,294 @@
+/** POST /providers/{pac_…}/notifications: only signed facts count, each once and in any order. */
+
+import assert from "node:assert/strict";
+import { idMint } from "../../shared/core/ids.ts";
+import { type LiveCase, liveCase, NOTIFICATION_SECRET } from "../support/live/live_case.ts";
+import { atStripe } from "../support/live/live_actions.ts";
+import {
+  assertBalanced,
+  deliver,
+  eventsOf,
+  eventTypes,
+  factsOf,
+  findings,
+  notify,
+  resumePolls,
+  type Sent,
+  settle,
+  shown,
+  stopPolls,
+} from "../support/live/live_books.ts";
+import type { StripeObject } from "../support/stripe/journal.ts";
+
+/** Creates a payment whose payer authenticates, and returns it with the event that settles it. */
+async function settledByEvent(given: LiveCase): Promise<[id: string, event: StripeObject]> {
+  const { body } = await given.pay({
+    card: { token: "pm_card_authenticationRequired" },
+    return_url: "https://shop.example/back",
+  });
+  assert.equal(body.status, "requires_action");
+  const page = await fetch(body.next_action.url, { redirect: "manual" });
+  await page.body?.cancel();
+  const events = await eventsOf(given, "payment_intent.succeeded");
+  return [body.id, events.find(({ data }) => data.object.metadata.payment === body.id)!];
+}
+
+async function countFacts({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`select count(*)::int as facts from pay.provider_facts`;
+  return row!.facts;
+}
+
+const HTML = "<!doctype html><title>Not an event</title>";
+const REFUSALS: [name: string, status: number, sent: Sent, body?: string][] = [
+  ["unsigned", 401, { secrets: [] }],
+  ["signed with another secret", 401, { secrets: ["whsec_other"] }],
+  ["signed with an empty secret", 401, { secrets: [""] }],
+  ["signed 301 seconds ago", 401, { age_s: 301 }],
+  ["signed 302 seconds in the future", 401, { age_s: -302 }],
+  ["with a header that is no signature", 401, {
+    secrets: [],
+    headers: { "Stripe-Signature": "t=,v1=zz" },
+  }],
+  ["for an unknown account", 401, { account_id: "pac_00000000000000000000000000" }],
+  ["for a malformed account", 401, { account_id: "pac_1'--" }],
+  ["with garbage, signed", 400, {}, "\u0000garbage"],
+  ["with HTML, signed", 400, {}, HTML],
+  ["with an empty body, signed", 400, {}, ""],
+  [
+    "with an object that does not fit, signed",
+    400,
+    {},
+    JSON.stringify({
+      id: "evt_1",
+      object: "event",
+      type: "payment_intent.succeeded",
+      created: 1,
+      livemode: true,
+      data: { object: { id: "pi_1" } },
+    }),
+  ],
+  ["of 10 MB", 413, {}, "x".repeat(10_000_000)],
+];
+liveCase("a notification that is refused changes nothing", async (given, t) => {
+  const [id, event] = await settledByEvent(given);
+  await stopPolls(given);
+  const before = await countFacts(given);
+  for (const [name, status, sent, body = JSON.stringify(event)] of REFUSALS) {
+    await t.step(`${name}: ${status}`, async () => {
+      const answer = await notify(given, body, sent);
+      assert.equal(answer.status, status, answer.text);
+      assert.ok(!answer.text.includes(NOTIFICATION_SECRET));
+      await given.work();
+      assert.equal(await countFacts(given), before);
+    });
+  }
+  await t.step("of another account at the provider: 400", async () => {
+    const foreign = JSON.stringify({ ...event, account: "acct_other" });
+    assert.equal((await notify(given, foreign)).status, 400);
+  });
+  for (const names of [[], ["PROVIDER_UNSET"], ["PROVIDER_EMPTY"]]) {
+    await t.step(`for an account with the secrets [${names}]: 401`, async () => {
+      given.variables.PROVIDER_EMPTY = "";
+      await given.service
+        .sql`update pay.provider_accounts set notification_secret_names = ${names}`;
+      for (const secrets of [[], [""], [NOTIFICATION_SECRET]]) {
+        assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 401);
+      }
+    });
+  }
+  await given.service.sql`
+    update pay.provider_accounts set notification_secret_names = '{PROVIDER_STRIPE_NOTIFICATIONS}'`;
+  assert.equal((await shown(given, id)).status, "requires_action");
+  assert.equal(await countFacts(given), before);
+
+  await t.step("the same notification, signed: 200", async () => {
+    assert.deepEqual(await deliver(given, [event]), [200]);
+    assert.equal((await shown(given, id)).status, "completed");
+  });
+  await resumePolls(given);
+  await assertBalanced(given);
+});
+
+liveCase("during a rotation each of two secrets signs", async (given) => {
+  given.variables.PROVIDER_NEXT = "whsec_next";
+  await given.service.sql`update pay.provider_accounts
+    set notification_secret_names = '{PROVIDER_NEXT,PROVIDER_STRIPE_NOTIFICATIONS}'`;
+  for (
+    const secrets of [["whsec_next"], [NOTIFICATION_SECRET], ["whsec_x", NOTIFICATION_SECRET]]
+  ) {
+    const [id, event] = await settledByEvent(given);
+    assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 200);
+    await given.work();
+    assert.equal((await shown(given, id)).status, "completed");
+  }
+});
+
+/** Reorders events. */
+type Order = (events: StripeObject[]) => StripeObject[];
+const ORDERS: [name: string, order: Order][] = [
+  ["in order", (events) => events],
+  ["in reverse order", (events) => events.toReversed()],
+  ["twice", (events) => [...events, ...events]],
+  ["each twice in reverse order", (events) => events.toReversed().flatMap((e) => [e, e])],
+];
+liveCase("notifications in any order lead to the same end", async (given, t) => {
+  await stopPolls(given);
+  for (const [name, order] of ORDERS) {
+    await t.step(name, async () => {
+      const seen = new Set((await eventsOf(given)).map(({ id }) => id));
+      const [id, { data }] = await settledByEvent(given);
+      const payment_intent = data.object.id;
+      await atStripe(given, "/v1/refunds", { payment_intent, amount: "200" });
+      const { id: dispute } = await given.double.act("disputes", { payment_intent });
+      await given.double.act("close_dispute", { dispute, status: "won" });
+      const events = (await eventsOf(given)).filter((event) => !seen.has(event.id));
+      await deliver(given, order(events));
+      await settle(given);
+      const payment = await shown(given, id);
+      assert.equal(payment.status, "partially_refunded");
+      assert.equal(payment.amount_refunded, 200);
+      assert.equal(payment.amount_disputed, 0);
+      const types = await eventTypes(given, id);
+      assert.equal(types.filter((type) => type === "payment.completed").length, 1);
+      assert.equal(types.filter((type) => type === "refund.completed").length, 1);
+    });
+  }
+  await resumePolls(given);
+  await assertBalanced(given);
+});
+
+liveCase("facts that come before the provider's id is known are not lost", async (given) => {
+  await stopPolls(given);
+  await given.double.plant({ method: "POST", at: "after", act: "cut" });
+  const { body: { id, status } } = await given.pay();
+  assert.equal(status, "processing");
+  const [intent] = (await given.books()).payment_intent;
+  await atStripe(given, "/v1/refunds", { payment_intent: intent!.id, amount: "100" });
+  await deliver(given, await eventsOf(given, "refund.created"));
+  assert.deepEqual(await factsOf(given, null), [["refund succeeded", "unmatched", null]]);
+  await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
+  await settle(given);
+  assert.equal((await shown(given, id)).amount_refunded, 100);
+  await resumePolls(given);
+  await assertBalanced(given);
+});
+
+/** Changes the object of an event. */
+const changed = (event: StripeObject, fields: object): StripeObject => ({
+  ...event,
+  data: { object: { ...event.data.object, ...fields } },
+});
+const MISMATCHES: [name: string, fields: object, finding: RegExp][] = [
+  ["another amount", { amount_received: 999 }, /the amount is 9\.99 EUR instead of 10\.00 EUR/],
+  ["a higher amount", { amount_received: 1001 }, /instead of 10\.00 EUR/],
+  ["another currency", { currency: "usd" }, /the currency is USD instead of EUR/],
+];
+liveCase("a fact that contradicts the payment is a finding and books nothing", async (given, t) => {
+  await stopPolls(given);
+  for (const [name, fields, finding] of MISMATCHES) {
+    await t.step(name, async () => {
+      const [id, event] = await settledByEvent(given);
+      assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
+      assert.equal((await shown(given, id)).status, "requires_action");
+      const [, fact] = await factsOf(given, id);
+      assert.equal(fact![1], "finding");
+      assert.match(fact![2], finding);
+      assert.ok((await findings(given)).some((line) => finding.test(line)));
+    });
+  }
+  await t.step("an object of the test mode", async () => {
+    const [id, event] = await settledByEvent(given);
+    // A program on the own machine has objects of any mode, so the account moves to Stripe's host.
+    await given.service.sql`update pay.provider_accounts set settings = '{}'`;
+    const test_event = { ...changed(event, { livemode: false }), livemode: false };
+    assert.deepEqual(await deliver(given, [test_event]), [200]);
+    assert.equal((await shown(given, id)).status, "requires_action");
+    assert.match((await factsOf(given, id)).at(-1)![2], /test mode/);
+  });
+});
+
+liveCase("a fact about a payment of somebody else is kept and shown", async (given, t) => {
+  await stopPolls(given);
+  const sandbox = await given.service.pay({ card: { token: "pm_card_late" } });
+  const [id, event] = await settledByEvent(given);
+  const STRANGERS: [name: string, payment: string][] = [
+    ["of another environment", sandbox.body.id],
+    ["that does not exist", idMint(Date.now())("pay_")],
+  ];
+  for (const [name, payment] of STRANGERS) {
+    await t.step(name, async () => {
+      const object = { id: `pi_${payment}`, metadata: { payment } };
+      assert.deepEqual(await deliver(given, [changed(event, object)]), [200]);
+      const facts = await factsOf(given, payment);
+      assert.deepEqual(facts.map(([, outcome]) => outcome), ["unmatched"]);
+    });
+  }
+  await t.step("of another account of the same environment", async () => {
+    const account_id = idMint(Date.now())("pac_");
+    given.variables.PROVIDER_SECOND = "whsec_second";
+    const { base_url } = given.double;
+    await given.service.sql`select pay.add_provider_account(${account_id},
+      ${given.service.live.environment_id}, 'stripe', ${["sepa"]},
+      ${JSON.stringify({ base_url })}, 'PROVIDER_STRIPE', ${["PROVIDER_SECOND"]})`;
+    await stopPolls(given);
+    const sent = { account_id, secrets: ["whsec_second"] };
+    assert.equal((await notify(given, JSON.stringify(event), sent)).status, 200);
+    await given.work();
+    assert.equal((await shown(given, id)).status, "requires_action");
+    const [, fact] = await factsOf(given, id);
+    assert.equal(fact![1], "unmatched");
+  });
+  await t.step("of another object that names our payment", async () => {
+    assert.deepEqual(await deliver(given, [changed(event, { id: "pi_another" })]), [200]);
+    assert.equal((await shown(given, id)).status, "requires_action");
+  });
+  await t.step("and the true fact still counts", async () => {
+    await deliver(given, [event]);
+    assert.equal((await shown(given, id)).status, "completed");
+  });
+});
+
+liveCase("money for a payment that is over is booked and shown", async (given) => {
+  await stopPolls(given);
+  const declined = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
+  const { id } = declined.body.error.payment;
+  const [intent] = (await given.books()).payment_intent;
+  const again = { payment_intent: intent!.id, payment_method: "pm_card_visa" };
+  await given.double.act("confirm_again", again);
+  await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
+  assert.equal((await shown(given, id)).status, "declined");
+  assert.deepEqual(await eventTypes(given, id), ["payment.created", "payment.declined"]);
+  const found = await findings(given);
+  assert.ok(found.some((line) => line.includes("money arrived for a payment that is declined")));
+  const [row] = await given.service.sql`
+    select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay.subject_accounts
+    where subject_id = ${id}`;
+  assert.deepEqual([Number(row!.at_provider), Number(row!.unapplied)], [1000, 1000]);
+});
+
+liveCase("a refund that the payer's bank refuses brings the money back", async (given) => {
+  const { body: { id } } = await given.pay({ card: { token: "pm_card_refundFail" } });
+  const refund = await given.call("POST", `/payments/${id}/refund`, { body: {} });
+  assert.equal(refund.body.status, "completed");
+  await deliver(given, await eventsOf(given));
+  await settle(given);
+  assert.equal((await shown(given, id)).status, "refunded");
+  const found = await findings(given);
+  assert.equal(found.length, 1);
+  assert.match(found[0]!, /the refund failed at the provider after it had succeeded/);
+  const [row] = await given.service.sql`
+    select -sum(processor) as at_provider from pay.subject_accounts`;
+  assert.equal(Number(row!.at_provider), 960);
+});
+
+liveCase("refused notifications of one address are limited", async (given) => {
+  const { at_ms, address } = { at_ms: Date.now(), address: "192.0.2.7" };
+  await given.service.setClock(at_ms);
+  const send = (secrets: string[], from: string) =>
+    notify(given, "{}", { secrets, headers: { "X-Forwarded-For": from } });
+  const statuses: number[] = [];
+  for (let i = 0; i < 110; i++) statuses.push((await send([], address)).status);
+  assert.deepEqual([...new Set(statuses)], [401, 429]);
+  assert.ok(statuses.indexOf(429) >= 100);
+  assert.equal((await send([NOTIFICATION_SECRET], "198.51.100.7")).status, 400);
+}, { rate_limit: 1000 });

@@ -1,0 +1,153 @@
+/** Requests with one idempotency key while a call is under way, and after its request died. */
+
+import assert from "node:assert/strict";
+import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import {
+  assertBalanced,
+  deliver,
+  eventsOf,
+  shown,
+  stopPolls,
+  workAfter,
+} from "../support/live/live_books.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { until } from "../support/common/until.ts";
+
+const PAYMENT = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" } };
+/** Longer than the lease of a request. */
+const LEASE_S = 16;
+
+liveCase("twins of a live request under way get the same bytes", async (given, t) => {
+  const { body: { id } } = await given.pay();
+  await t.step("create", async () => {
+    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    const send = () => given.pay({}, { idempotency_key: "create" });
+    const answers = await Promise.all([send(), send(), send()]);
+    for (const { status, text } of answers) {
+      assert.deepEqual([status, text], [201, answers[0]!.text]);
+    }
+    assert.equal(answers[0]!.body.status, "completed");
+  });
+  await t.step("declined create", async () => {
+    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    const card = { token: "pm_card_chargeDeclined" };
+    const send = () => given.pay({ card }, { idempotency_key: "declined" });
+    const answers = await Promise.all([send(), send()]);
+    for (const { status, text } of answers) {
+      assert.deepEqual([status, text], [402, answers[0]!.text]);
+    }
+  });
+  await t.step("refund", async () => {
+    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    const send = () =>
+      given.call("POST", `/payments/${id}/refund`, {
+        body: { amount: 100 },
+        idempotency_key: "refund",
+      });
+    const answers = await Promise.all([send(), send()]);
+    for (const { status, text } of answers) {
+      assert.deepEqual([status, text], [201, answers[0]!.text]);
+    }
+    assert.equal((await shown(given, id)).amount_refunded, 100);
+  });
+  await t.step("captures with two keys: the second waits, and is refused", async () => {
+    const { body: held } = await given.pay({ capture: "manual" });
+    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    const answers = await Promise.all(
+      ["one", "two"].map((idempotency_key) =>
+        given.call("POST", `/payments/${held.id}/capture`, { body: {}, idempotency_key })
+      ),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+    const refused = answers.find(({ status }) => status === 409)!;
+    assert.equal(refused.body.error.code, "invalid_state");
+  });
+  const { charge, refund } = await given.books();
+  assert.equal(charge.filter(({ paid }) => paid).length, 3);
+  assert.equal(refund.length, 1);
+  await assertBalanced(given);
+});
+
+liveCase(
+  "the same key with another body is a conflict while the call is under way",
+  async (given) => {
+    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    const first = given.pay({}, { idempotency_key: "one" });
+    await until("the call is claimed", async () => await countCalls(given) === 1);
+    const other = await given.pay({ amount: 999 }, { idempotency_key: "one" });
+    assert.equal(other.status, 409, other.text);
+    assert.notEqual(other.body.error.code, "idempotency_in_progress");
+    assert.equal((await first).status, 201);
+  },
+);
+
+async function countCalls({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`select count(*)::int as calls from pay.provider_calls`;
+  return row!.calls;
+}
+
+/** Makes a product in which a request dies between its claim and its record. */
+async function dieDuringCall(given: LiveCase, idempotency_key: string): Promise<void> {
+  const provider_secret = (name: string) => given.variables[name];
+  const second = startSecondService(given.service, { provider_secret });
+  const { length } = (await given.books()).charge;
+  // The provider does its work, but its answer comes after the death.
+  await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
+  const key = given.service.live.text;
+  const dying = second.call("POST", "/api-v1-payments/v1/payments", {
+    key,
+    idempotency_key,
+    body: PAYMENT,
+  });
+  await until("the provider has charged", async () => {
+    return (await given.books()).charge.length > length;
+  });
+  await second.close();
+  assert.equal((await dying).status, 503);
+}
+
+liveCase(
+  "a twin of a request that died waits 3 s, then gets the worker's record",
+  async (given) => {
+    await stopPolls(given);
+    await dieDuringCall(given, "died");
+    const began = performance.now();
+    const early = await given.pay({}, { idempotency_key: "died" });
+    assert.equal(early.status, 409, early.text);
+    assert.equal(early.body.error.code, "idempotency_in_progress");
+    assert.ok(performance.now() - began > 2_900);
+    await workAfter(given, LEASE_S);
+    const late = await given.pay({}, { idempotency_key: "died" });
+    assert.equal(late.status, 201);
+    assert.equal(late.body.status, "completed");
+    assert.equal((await given.books()).charge.length, 1);
+    const [row] = await given.service.sql`select count(*)::int as payments from pay.payments`;
+    assert.equal(row!.payments, 1);
+  },
+);
+
+liveCase("a key that is revoked during the call does not lose the result", async (given) => {
+  const key = await given.service.issueKey(given.service.live.environment_id);
+  await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+  const options = { key: key.text, idempotency_key: "revoked" };
+  const paying = given.pay({}, options);
+  await until("the call is claimed", async () => await countCalls(given) === 1);
+  await given.service.sql`update pay.api_key_secrets set revoked_at = now()
+    where api_key_id = ${key.id}`;
+  const { status, body } = await paying;
+  assert.equal(status, 201);
+  assert.equal(body.status, "completed");
+  assert.equal((await given.pay({}, options)).status, 401);
+  assert.equal((await shown(given, body.id)).status, "completed");
+  await assertBalanced(given);
+});
+
+liveCase("a notification can settle the call of a request that died", async (given) => {
+  await stopPolls(given);
+  await dieDuringCall(given, "notified");
+  await deliver(given, await eventsOf(given));
+  const twin = await given.pay({}, { idempotency_key: "notified" });
+  assert.equal(twin.status, 201, twin.text);
+  assert.equal(twin.body.status, "completed");
+  assert.equal((await given.books()).charge.length, 1);
+});

@@ -1,0 +1,245 @@
+/**
+ * `deno task providers` and `deno task reconcile`: arguments, accounts in the database, and exit
+ * codes. The connector of these tests stands for a provider, which is never called.
+ */
+
+import assert from "node:assert/strict";
+import type { Connector } from "../../shared/domain/providers/connector.ts";
+import { invalidParameter } from "../../shared/core/errors.ts";
+import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
+import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { startService } from "../support/service/service.ts";
+import { PROJECT_DIR } from "../support/local/local_start.ts";
+
+const ACCOUNT = `pac_${"0".repeat(26)}`;
+const ADD = ["add", "--connector", "stripe", "--methods", "card"];
+
+/** Invalid arguments, and the message. */
+const INVALID: [args: string[], message: RegExp][] = [
+  [["pay"], /^Unknown command "pay"\n\nUsage:/],
+  [["add", "--methods", "card"], /^--connector is required: stripe, evm, bank$/],
+  [["add", "--connector", "sandbox", "--methods", "card"], /^--connector "sandbox" is unknown/],
+  [["add", "--connector", "stripe"], /^--methods is required: card, sepa, swift, stablecoin$/],
+  [["add", "--connector", "stripe", "--methods", "card,cash"], /^--methods "cash" is unknown/],
+  [[...ADD, "--account", " "], /^--account " " must have 1 to 100 characters$/],
+  [[...ADD, "--secret", "sk_live_1234567890"], /^--secret must be the name of a variable, not its/],
+  [[...ADD, "--secret", "RELAY_TOKEN"], /^--secret must be the name of a variable/],
+  [[...ADD, "--secret", "PROVIDER_"], /^--secret must be the name of a variable/],
+  [[...ADD, "--secret", `PROVIDER_${"A".repeat(61)}`], /^--secret must be the name/],
+  [[...ADD, "--notification-secret", "whsec_1"], /^--notification-secret must be the name/],
+  [
+    ["A", "B", "C"].reduce((all, x) => [...all, "--notification-secret", `PROVIDER_${x}`], ADD),
+    /^--notification-secret can be given 2 times$/,
+  ],
+  [[...ADD, "--set", "base_url"], /^--set must look like name=value/],
+  [[...ADD, "--set", "base_url=1", "--set", "base_url=2"], /^--set has "base_url" twice$/],
+  [[...ADD, "--token", "1"], /^providers add: Unknown option '--token'/],
+  [["test"], /^The id of the account is missing: pac_\.\.\.$/],
+  [["test", "sk_live_1"], /^The argument is not the id of an account: an id begins with pac_$/],
+  [["disable", ACCOUNT, "more"], /^Unexpected argument "more"/],
+];
+
+for (const [args, message] of INVALID) {
+  Deno.test(`readProviderCommand() refuses ${JSON.stringify(args)}`, () => {
+    assert.throws(() => readProviderCommand(args), { name: "UsageError", message });
+  });
+}
+
+Deno.test("readProviderCommand() never repeats a secret", () => {
+  for (const flag of ["--secret", "--notification-secret"]) {
+    assert.throws(
+      () => readProviderCommand([...ADD, flag, "very_secret"]),
+      (error: Error) => !error.message.includes("very_secret"),
+    );
+  }
+});
+
+/** A connector that remembers the account of its test. */
+function recordingConnector() {
+  const tested: unknown[] = [];
+  const unused = () => Promise.reject(new Error("not called"));
+  const connector: Connector = {
+    name: "stripe",
+    method_kinds: ["card"],
+    checkSettings(settings) {
+      for (const name of Object.keys(settings)) {
+        if (name !== "base_url") throw invalidParameter(name, `"${name}" is unknown`);
+      }
+    },
+    send: unused,
+    look: unused,
+    poll: unused,
+    readNotification: unused,
+    totals: unused,
+    test(account) {
+      tested.push(account);
+      if (account.secret === "wrong") return Promise.reject(new Error("the secret is refused"));
+      return Promise.resolve("Stripe answers: acct_1");
+    },
+  };
+  return { connector, tested };
+}
+
+Deno.test("deno task providers", async (t) => {
+  const service = await startService();
+  const { sql, live } = service;
+  const { connector, tested } = recordingConnector();
+  const variables: Record<string, string> = {};
+  const said: string[] = [];
+  let printed = "";
+  const run = async (...args: string[]) => {
+    printed = "";
+    const command = readProviderCommand(args);
+    assert.ok(command.action !== "help");
+    await runProviderCommand(command, {
+      sql,
+      findConnector: (name) => name === connector.name ? connector : null,
+      env: (name) => variables[name],
+      baseUrl: () => Promise.resolve("https://api.example.com/functions/v1"),
+      print: (text) => printed += text,
+      printMessage: (line) => said.push(line),
+    });
+    return printed;
+  };
+  const add = (...more: string[]) => run(...ADD, "--account", "one", ...more);
+  try {
+    let id = "";
+    await t.step("add --json prints the id and the address for notifications", async () => {
+      const found = JSON.parse(
+        await add(
+          ...["--secret", "PROVIDER_STRIPE", "--notification-secret", "PROVIDER_A", "--json"],
+          ...["--notification-secret", "PROVIDER_B", "--set", "base_url=http://127.0.0.1:1/?a=b"],
+        ),
+      );
+      id = found.id;
+      assert.deepEqual(found, {
+        id,
+        notifications_url:
+          `https://api.example.com/functions/v1/api-v1-payments/providers/${id}/notifications`,
+      });
+      const [row] = await sql`select * from pay.provider_accounts`;
+      assert.deepEqual(
+        [row!.environment_id, row!.settings, row!.secret_name, row!.notification_secret_names],
+        [
+          live.environment_id,
+          { base_url: "http://127.0.0.1:1/?a=b" },
+          "PROVIDER_STRIPE",
+          ["PROVIDER_A", "PROVIDER_B"],
+        ],
+      );
+    });
+    await t.step(
+      "a second account for the same method is refused with the first one",
+      () =>
+        assert.rejects(add(), { message: new RegExp(`${id} serves card\\. Disable it first$`) }),
+    );
+    await t.step(
+      "an account without a live environment is refused",
+      () =>
+        assert.rejects(run(...ADD, "--account", "none"), {
+          message:
+            /^--account "none" has no live environment: create one with deno task keys create/,
+        }),
+    );
+    await t.step("a method, setting or connector that does not exist is refused", async () => {
+      await assert.rejects(run("add", "--connector", "stripe", "--methods", "sepa"), {
+        message: /^--methods "sepa" is not served by --connector stripe, which serves card$/,
+      });
+      await assert.rejects(add("--set", "color=red"), { message: '--set: "color" is unknown' });
+      await assert.rejects(run("add", "--connector", "evm", "--methods", "card"), {
+        message: 'The connector "evm" is not part of this version',
+      });
+    });
+    await t.step("list shows accounts with the names of their secrets", async () => {
+      assert.equal(
+        await run("list"),
+        `${id}  one  stripe  card, never polled\n  settings: base_url=http://127.0.0.1:1/?a=b\n` +
+          "  secrets: PROVIDER_STRIPE PROVIDER_A PROVIDER_B\n",
+      );
+    });
+    await t.step("test reads the secrets from the environment and prints the answer", async () => {
+      await assert.rejects(run("test", id), {
+        message: `Cannot test ${id}: the variable PROVIDER_STRIPE is not set here. Set it as the ` +
+          "functions have it",
+      });
+      Object.assign(variables, { PROVIDER_STRIPE: "s", PROVIDER_A: "a", PROVIDER_B: "b" });
+      assert.equal(await run("test", id), "Stripe answers: acct_1\n");
+      assert.deepEqual(tested, [{
+        id,
+        environment_id: live.environment_id,
+        connector: "stripe",
+        settings: { base_url: "http://127.0.0.1:1/?a=b" },
+        secret: "s",
+        notification_secrets: ["a", "b"],
+      }]);
+      variables.PROVIDER_STRIPE = "wrong";
+      await assert.rejects(run("test", id), {
+        message: `${id} does not work: the secret is refused`,
+      });
+      await assert.rejects(run("test", ACCOUNT), { message: `${ACCOUNT}: no such account` });
+    });
+    await t.step("disable frees the method, once", async () => {
+      await run("disable", id);
+      assert.equal(said.at(-1), `Disabled ${id}. No account of "one" serves card now`);
+      await assert.rejects(run("disable", id), { message: /it is disabled already$/ });
+      assert.match(await add(), /^pac_[0-9a-z]{26}\n$/);
+    });
+  } finally {
+    await service.close();
+  }
+});
+
+/** Runs a command as a child process. */
+async function spawn(file: string, env: Record<string, string>, ...args: string[]) {
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", file, ...args],
+    cwd: PROJECT_DIR,
+    env: { DATABASE_URL: "", PUBLIC_BASE_URL: "", SUPABASE_URL: "", ...env },
+    stdin: "null",
+  }).output();
+  const decoder = new TextDecoder();
+  return { code, out: decoder.decode(stdout), said: decoder.decode(stderr) };
+}
+
+Deno.test("the programs providers and reconcile", async (t) => {
+  const service = await startService();
+  const env = { DATABASE_URL: service.database.url };
+  const providers = (...args: string[]) => spawn("scripts/operator/providers.ts", env, ...args);
+  const reconcile = (...args: string[]) => spawn("scripts/operator/reconcile.ts", env, ...args);
+  try {
+    await t.step("providers list exits with 0, and wrong arguments with 2", async () => {
+      assert.deepEqual(await providers("list"), { code: 0, out: "No accounts\n", said: "" });
+      assert.equal((await providers("add")).code, 2);
+      assert.match((await providers("--help")).out, /^Usage: deno task providers <command>/);
+    });
+    await t.step("providers test of an unknown account exits with 1", async () => {
+      const { code, said } = await providers("test", ACCOUNT);
+      assert.deepEqual([code, said], [1, `${ACCOUNT}: no such account\n`]);
+    });
+    await t.step("reconcile exits with 0 without a difference", async () => {
+      const { code, out } = await reconcile();
+      assert.deepEqual([code, out], [0, "The books agree with those of the providers\n"]);
+    });
+    await t.step("reconcile prints each difference and exits with 1", async () => {
+      const { sql, live } = service;
+      await sql`
+        insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+          amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
+        values (${live.environment_id}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(),
+          now(), '{}', 'unmatched', now())`;
+      const { code, out } = await reconcile();
+      assert.deepEqual([code, out], [
+        1,
+        `oracle_provider_facts ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
+        "of an unknown subject\n",
+      ]);
+    });
+    await t.step("reconcile exits with 2 if it cannot read the books", async () => {
+      const { code, said } = await reconcile("postgres://127.0.0.1:1/none");
+      assert.equal(code, 2);
+      assert.match(said, /^DATABASE_URL cannot be used: the connection failed/);
+    });
+  } finally {
+    await service.close();
+  }
+});

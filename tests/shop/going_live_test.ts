@@ -1,0 +1,201 @@
+/**
+ * The same shop runs with a test key in the sandbox and with a live key at the double of Stripe. The
+ * answers of the shop, the exchanges of its client, the events and the order book are equal, except
+ * for the parts that `comparable` leaves out. Without localstripe the test is skipped.
+ */
+
+import assert from "node:assert/strict";
+import type { Event } from "../../client/mod.ts";
+import { until } from "../support/common/until.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
+import { comparable, comparableEvent, comparableExchange } from "../support/shop/comparable.ts";
+import { type ShopAnswer, type ShopWorld, startShopWorld } from "../support/shop/shop_world.ts";
+
+/** A visit to the shop. Returns the answers that the browser saw. */
+type Visit = (world: ShopWorld, order: string) => Promise<ShopAnswer[]>;
+
+const PRICE = { amount: 2500, currency: "EUR" };
+const VISA = "pm_card_visa";
+
+function checkout({ browse }: ShopWorld, order: string, token: string, more: object = {}) {
+  return browse("POST", "/checkout", { order, ...PRICE, token, ...more });
+}
+
+/** Buys with 3-D Secure, and returns to the shop. */
+const authenticated = (result: "success" | "failure"): Visit => async (world, order) => {
+  const first = await checkout(world, order, "pm_card_authenticationRequired");
+  const payment = await world.reaches(order, "waiting");
+  const page = await world.others.authenticate(payment, result);
+  await world.reaches(order, result === "success" ? "paid" : "declined");
+  return [first, await world.browse("GET", page)];
+};
+
+const VISITS: Record<string, Visit> = {
+  "a payment is fulfilled once": async (world, order) => {
+    const first = await checkout(world, order, VISA);
+    await world.reaches(order, "paid", { fulfilled: 1 });
+    return [first];
+  },
+  "a webhook that comes again fulfils nothing": async (world, order) => {
+    const first = await checkout(world, order, VISA);
+    const { id } = await world.reaches(order, "paid", { fulfilled: 1 });
+    const listed = () => Array.fromAsync(world.client.webhookDeliveries.list({ payment_id: id }));
+    const deliveries = await listed();
+    const completed = deliveries.find(({ event_type }) => event_type === "payment.completed")!;
+    await world.client.webhookDeliveries.redeliver(completed.id);
+    await until("the webhook has come again", async () => {
+      const [again] = (await listed()).filter((one) => one.id === completed.id);
+      return again!.status === "delivered" && again!.attempts.length === 2;
+    });
+    return [first, await world.browse("GET", `/orders/${order}`)];
+  },
+  "two clicks make one payment": async (world, order) => {
+    const answers = await Promise.all([1, 2].map(() => checkout(world, order, VISA)));
+    await world.reaches(order, "paid", { fulfilled: 1 });
+    return answers;
+  },
+  "a card is declined": async (world, order) => {
+    const first = await checkout(world, order, "pm_card_chargeDeclined");
+    await world.reaches(order, "declined", { failure_code: "payment_declined" });
+    return [first];
+  },
+  "a card has no funds": async (world, order) => {
+    const first = await checkout(world, order, "pm_card_chargeDeclinedInsufficientFunds");
+    await world.reaches(order, "declined", { failure_code: "insufficient_funds" });
+    return [first];
+  },
+  "the payer authenticates and returns": authenticated("success"),
+  "the payer fails to authenticate": authenticated("failure"),
+  "an order is captured when it ships": async (world, order) => {
+    const first = await checkout(world, order, VISA, { ships_later: true });
+    await world.reaches(order, "authorized", { fulfilled: 0 });
+    const shipped = await world.browse("POST", `/orders/${order}/ship`, {});
+    await world.reaches(order, "paid");
+    return [first, shipped, await world.browse("POST", `/orders/${order}/ship`, {})];
+  },
+  "a part of an order ships": async (world, order) => {
+    const first = await checkout(world, order, VISA, { ships_later: true });
+    await world.reaches(order, "authorized");
+    const shipped = await world.browse("POST", `/orders/${order}/ship`, { amount: 1000 });
+    await world.reaches(order, "paid");
+    return [first, shipped];
+  },
+  "an authorized order with 3-D Secure ships": async (world, order) => {
+    const more = { ships_later: true };
+    const first = await checkout(world, order, "pm_card_authenticationRequired", more);
+    const page = await world.others.authenticate(await world.reaches(order, "waiting"), "success");
+    await world.reaches(order, "authorized");
+    const returned = await world.browse("GET", page);
+    const shipped = await world.browse("POST", `/orders/${order}/ship`, {});
+    await world.reaches(order, "paid");
+    return [first, returned, shipped];
+  },
+  "an authorized order is cancelled": async (world, order) => {
+    const first = await checkout(world, order, VISA, { ships_later: true });
+    await world.reaches(order, "authorized");
+    const cancelled = await world.browse("POST", `/orders/${order}/cancel`);
+    await world.reaches(order, "cancelled");
+    const late = await world.browse("POST", `/orders/${order}/ship`, {});
+    return [first, cancelled, late];
+  },
+  "an order that waits for the payer is cancelled": async (world, order) => {
+    const first = await checkout(world, order, "pm_card_authenticationRequired");
+    await world.reaches(order, "waiting");
+    const cancelled = await world.browse("POST", `/orders/${order}/cancel`);
+    await world.reaches(order, "cancelled");
+    return [first, cancelled];
+  },
+  "a paid order cannot be cancelled": async (world, order) => {
+    const first = await checkout(world, order, VISA);
+    await world.reaches(order, "paid");
+    return [first, await world.browse("POST", `/orders/${order}/cancel`)];
+  },
+  "an order is refunded in parts": async (world, order) => {
+    const first = await checkout(world, order, VISA);
+    await world.reaches(order, "paid");
+    const part = await world.browse("POST", `/orders/${order}/refund`, { amount: 700 });
+    await world.reaches(order, "paid", { refunded: 700 });
+    const too_much = await world.browse("POST", `/orders/${order}/refund`, { amount: 1801 });
+    const rest = await world.browse("POST", `/orders/${order}/refund`, {});
+    await world.reaches(order, "paid", { refunded: 2500 });
+    const again = await world.browse("POST", `/orders/${order}/refund`, {});
+    return [first, part, too_much, rest, again];
+  },
+  "a pending refund completes": async (world, order) => await slowRefund(world, order, "completed"),
+  "a pending refund fails": async (world, order) => await slowRefund(world, order, "failed"),
+  "a dispute is won": async (world, order) => {
+    const first = await checkout(world, order, VISA);
+    const payment = await world.reaches(order, "paid");
+    await world.others.dispute(payment);
+    await world.reaches(order, "disputed");
+    const refund = await world.browse("POST", `/orders/${order}/refund`, {});
+    await world.others.winDispute(payment);
+    await world.reaches(order, "paid", { fulfilled: 1 });
+    return [first, refund];
+  },
+  // Last, because it moves the clock on.
+  "a late answer completes the payment": async (world, order) => {
+    const first = await checkout(world, order, await world.others.lateToken());
+    await world.reaches(order, "processing", { fulfilled: 0 });
+    await world.later();
+    await world.reaches(order, "paid", { fulfilled: 1 });
+    return [first];
+  },
+};
+
+async function slowRefund(
+  world: ShopWorld,
+  order: string,
+  result: "completed" | "failed",
+): Promise<ShopAnswer[]> {
+  const { others, client } = world;
+  const { token, ...more } = others.slow_refund;
+  const first = await checkout(world, order, token, more);
+  const { id } = await world.reaches(order, "paid");
+  const refund = await world.browse("POST", `/orders/${order}/refund`, { amount: 700 });
+  const [pending] = await Array.fromAsync(client.payments.listRefunds(id));
+  await others.settleRefund(pending!.id, result);
+  const expected = result === "completed" ? { refunded: 700 } : { failed_refunds: 1 };
+  await world.reaches(order, "paid", expected);
+  return [first, refund];
+}
+
+/** Everything that a visit left behind, in a comparable form. */
+async function seen(world: ShopWorld, visit: Visit, order: string) {
+  world.takeExchanges();
+  const answers = await visit(world, order);
+  const exchanges = world.takeExchanges().map(comparableExchange);
+  const book = await world.order(order);
+  const found = world.client.events.list({ payment_id: book.payment_id! });
+  const events = (await Array.fromAsync(found) as Event[]).reverse();
+  return {
+    answers: comparable(answers.map(({ status, body }) => ({ status, body }))),
+    exchanges,
+    book: comparable(book),
+    events: events.map(comparableEvent),
+  };
+}
+
+Deno.test({
+  name: "a shop sees the same in the sandbox and with a live key at the double of Stripe",
+  ignore: no_stripe_double,
+  async fn(t) {
+    const double = await startStripeDouble();
+    assert.ok(double, "localstripe is not installed");
+    const worlds: ShopWorld[] = [];
+    try {
+      worlds.push(await startShopWorld(null), await startShopWorld(double));
+      for (const [index, [name, visit]] of Object.entries(VISITS).entries()) {
+        await t.step(name, async () => {
+          const [sandbox, live] = await Promise.all(
+            worlds.map((world) => seen(world, visit, `order-${index}`)),
+          );
+          assert.deepEqual(live, sandbox);
+        });
+      }
+    } finally {
+      for (const world of worlds) await world.close();
+      await double.close();
+    }
+  },
+});

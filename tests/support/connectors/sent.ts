@@ -1,0 +1,20 @@
+/** Sends one call to a server with scripted answers. */
+
+import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
+import type { ProviderCall, ProviderReply } from "../../../shared/domain/providers/connector.ts";
+import { type Received, startFaultServer, type Step } from "./fault_server.ts";
+import { account } from "./stripe_case.ts";
+
+/** A deadline that no test meets. */
+export const patient = () => AbortSignal.timeout(30_000);
+
+/** Sends a call to a server with these steps. Returns the reply and the requests. */
+export async function sent(
+  call: ProviderCall,
+  ...steps: Step[]
+): Promise<{ reply: ProviderReply; received: Received[] }> {
+  await using server = await startFaultServer(...steps);
+  const settings = { base_url: server.base_url };
+  const reply = await stripeConnector().send(account({ settings }), call, patient());
+  return { reply, received: server.received };
+}

@@ -1,0 +1,195 @@
+/** An account, calls and objects of Stripe for the tests of its connector. */
+
+import type { ProviderAccount, ProviderCall } from "../../../shared/domain/providers/connector.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import type { Refund } from "../../../shared/schema/refund.ts";
+
+const SUFFIX = "0".repeat(26);
+export const PAYMENT_ID = `pay_${SUFFIX}`;
+export const REFUND_ID = `re_${SUFFIX}`;
+export const CALL_ID = `pc_${SUFFIX}`;
+export const SECRET = "sk_test_0123456789";
+export const NOTIFICATION_SECRET = "whsec_0123456789";
+/** The time of all calls, and of the objects that follow. */
+export const NOW_MS = Date.parse("2026-11-20T12:00:00Z");
+export const NOW = NOW_MS / 1000;
+
+/** Members of an object of Stripe, or of an answer. */
+export type Members = Record<string, unknown>;
+
+/** An account with a test key. */
+export function account(more: Partial<ProviderAccount> = {}): ProviderAccount {
+  return {
+    id: "pac_1",
+    environment_id: "env_1",
+    connector: "stripe",
+    settings: {},
+    secret: SECRET,
+    notification_secrets: [NOTIFICATION_SECRET],
+    ...more,
+  };
+}
+
+/** An authorization of 10.99 EUR, claimed at `NOW`. `terms` are terms of its payment. */
+export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): ProviderCall {
+  return {
+    id: CALL_ID,
+    op: "authorize",
+    // The connector reads no other member of a payment.
+    subject: {
+      id: PAYMENT_ID,
+      capture: "automatic",
+      return_url: "https://shop.example/back",
+      ...terms,
+    } as unknown as Payment,
+    refund: null,
+    amount_minor: 1099,
+    currency: "EUR",
+    instrument: { token: "pm_card_visa" },
+    provider_reference: null,
+    created_at_ms: NOW_MS,
+    ...more,
+  };
+}
+
+/** A call that changes the payment `pi_1`. */
+export function laterCall(op: "capture" | "cancel" | "refund", amount_minor = 1099): ProviderCall {
+  const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
+  return call({ op, amount_minor, refund, instrument: null, provider_reference: "pi_1" });
+}
+
+const METADATA = { payment: PAYMENT_ID, call: CALL_ID, environment: "env_1" };
+
+/** A movement of the balance. */
+export function movement(more: Members = {}) {
+  return {
+    id: "txn_1",
+    object: "balance_transaction",
+    amount: 1099,
+    created: NOW + 2,
+    currency: "eur",
+    fee: 41,
+    net: 1058,
+    source: "ch_1",
+    type: "charge",
+    ...more,
+  };
+}
+
+/** A charge with its movement expanded. */
+export function charge(more: Members = {}) {
+  return {
+    id: "ch_1",
+    object: "charge",
+    balance_transaction: movement() as unknown,
+    created: NOW + 1,
+    livemode: false,
+    metadata: METADATA,
+    outcome: { type: "authorized" },
+    payment_intent: "pi_1",
+    ...more,
+  };
+}
+
+/** A payment that has succeeded, with its charge expanded. */
+export function intent(more: Members = {}) {
+  return {
+    id: "pi_1",
+    object: "payment_intent",
+    amount: 1099,
+    amount_capturable: 0,
+    amount_received: 1099,
+    capture_method: "automatic",
+    created: NOW,
+    canceled_at: null,
+    currency: "eur",
+    last_payment_error: null,
+    latest_charge: charge() as unknown,
+    livemode: false,
+    metadata: METADATA as Members,
+    next_action: null,
+    status: "succeeded",
+    ...more,
+  };
+}
+
+/** A payment that an issuer has declined. */
+export function declinedIntent(decline_code: string, code = "card_declined") {
+  const latest_charge = charge({ balance_transaction: null });
+  const last_payment_error = { type: "card_error", code, decline_code };
+  const status = "requires_payment_method";
+  return intent({ status, amount_received: 0, latest_charge, last_payment_error });
+}
+
+/** The body of the answer to a declined create. */
+export function declinedAnswer(decline_code: string, code = "card_declined") {
+  const payment_intent = declinedIntent(decline_code, code);
+  const message = "Your card was declined.";
+  return { error: { type: "card_error", code, decline_code, message, payment_intent } };
+}
+
+/** A refund that has succeeded. */
+export function refund(more: Members = {}) {
+  return {
+    id: "re_1",
+    object: "refund",
+    amount: 300,
+    balance_transaction: movement({ id: "txn_2", amount: -300, fee: 0, net: -300 }),
+    created: NOW,
+    currency: "eur",
+    metadata: { ...METADATA, refund: REFUND_ID } as Members,
+    payment_intent: "pi_1",
+    status: "succeeded",
+    ...more,
+  };
+}
+
+/** A dispute of the whole payment. `moves` are the signed amounts and fees of its movements. */
+export function dispute(status: string, ...moves: [amount: number, fee: number][]) {
+  return {
+    id: "du_1",
+    object: "dispute",
+    amount: 1099,
+    balance_transactions: moves.map(([amount, fee], index) =>
+      movement({ id: `txn_${index}`, amount, fee, created: NOW + 60 * (index + 1) })
+    ),
+    charge: "ch_1",
+    created: NOW,
+    currency: "eur",
+    livemode: false,
+    payment_intent: "pi_1",
+    status,
+  };
+}
+
+/** A payout to the merchant's bank account. */
+export function payout(status: string) {
+  return {
+    id: "po_1",
+    object: "payout",
+    amount: 5000,
+    created: NOW,
+    currency: "eur",
+    livemode: false,
+    status,
+  };
+}
+
+/** An event one minute later. */
+export function event(type: string, object: Members, more: Members = {}) {
+  return {
+    id: "evt_1",
+    object: "event",
+    api_version: "2026-10-28.endive",
+    created: NOW + 60,
+    data: { object },
+    livemode: false,
+    type,
+    ...more,
+  };
+}
+
+/** A page of a list. */
+export function page(data: Members[], has_more = false) {
+  return { object: "list", url: "/v1/list", data, has_more };
+}

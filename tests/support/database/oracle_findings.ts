@@ -1,0 +1,34 @@
+/** Findings of the oracles, also after statements that are rolled back. */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { checkBooks } from "../../../scripts/operator/check_books.ts";
+
+/** Asserts that no oracle has a finding. */
+export async function assertSilent(sql: postgres.Sql): Promise<void> {
+  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
+}
+
+/** Returns the oracles that have a finding. */
+export async function saidBy(sql: postgres.Sql): Promise<string[]> {
+  const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
+  for (const { examples } of found) assert.ok(examples.length > 0);
+  return found.map(({ oracle }) => oracle).sort();
+}
+
+/** Returns the result of `look` after some statements, which are rolled back. */
+export async function afterwards<T>(
+  sql: postgres.Sql,
+  statements: string,
+  look: (session: postgres.Sql) => Promise<T>,
+): Promise<T> {
+  const session = await sql.reserve();
+  try {
+    await session`begin`;
+    await session.unsafe(statements);
+    return await look(session);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
+}

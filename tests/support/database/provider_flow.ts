@@ -1,0 +1,156 @@
+/** Steps of the live flow in the database: accounts, claims, facts and records. */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { idMint } from "../../../shared/core/ids.ts";
+import { openDatabase } from "../../../shared/store/database.ts";
+import type { CallRow } from "../../../shared/store/commit_rows.ts";
+import type { HandledFact, ProviderRecord } from "../../../shared/store/provider_rows.ts";
+import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
+import type { ClaimedCall } from "../../../shared/store/store.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import { type Asked, commit, completed, created } from "./commit_list.ts";
+
+/** How long a request holds its call in these tests. */
+export const LEASE_MS = 15_000;
+
+/** Opens the store as the functions do. Call `close` at the end. */
+export function openProviderStore(
+  { database: { functions_url } }: { database: { functions_url: string } },
+): { store: ProviderStore; close: () => Promise<void> } {
+  const database = openDatabase({ url: functions_url });
+  return { store: createProviderStore(database), close: () => database.close() };
+}
+
+/** Adds an account to an environment, for cards. Returns its id. */
+export async function addAccount(
+  sql: postgres.Sql,
+  environment_id: string,
+  { method_kinds = ["card"], settings = {} }: {
+    method_kinds?: string[];
+    settings?: Record<string, string>;
+  } = {},
+): Promise<string> {
+  const id = idMint(Date.now())("pac_");
+  await sql`select pay.add_provider_account(
+    p_id => ${id}, p_environment_id => ${environment_id}, p_connector => 'stripe',
+    p_method_kinds => ${method_kinds}::text[], p_settings => ${JSON.stringify(settings)},
+    p_secret_name => 'PROVIDER_STRIPE', p_notification_secret_names => '{PROVIDER_SIGNS}')`;
+  return id;
+}
+
+/** Makes a call of a payment. */
+export function callOf(
+  payment: { id: string; amount_minor: number; currency: string },
+  patch: Partial<CallRow> = {},
+): CallRow {
+  return {
+    id: idMint(Date.now())("pc_"),
+    op: "authorize",
+    subject_id: payment.id,
+    refund_id: null,
+    method_kind: "card",
+    amount_minor: payment.amount_minor,
+    currency: payment.currency,
+    request: { token: "pm_1", return_url: null },
+    decline_is_error: true,
+    lease_ms: LEASE_MS,
+    delay_ms: null,
+    ...patch,
+  };
+}
+
+/** Makes the claim of a new payment: the payment at `pending` with its call. */
+export async function claimed(
+  key: string,
+  patch: Partial<CallRow> = {},
+  options: Partial<Asked> = {},
+): Promise<Asked> {
+  const change = await created("pending");
+  const calls = [callOf(change.payment!, patch)];
+  return { key, ...options, change: { ...change, answer: { status: 102, body: "" }, calls } };
+}
+
+/** A payment whose authorization is under way. */
+export interface Claim {
+  environment_id: string;
+  payment: Payment;
+  call: ClaimedCall;
+}
+
+/** Commits the claim of a new payment. */
+export async function claim(
+  sql: postgres.Sql,
+  { text, environment_id }: { text: string; environment_id: string },
+  patch: Partial<CallRow> = {},
+  options: Partial<Asked> = {},
+): Promise<Claim> {
+  const asked = await claimed(text, patch, options);
+  const [row] = await commit(sql, [asked]);
+  assert.equal(row!.outcome, "committed");
+  return {
+    environment_id,
+    payment: JSON.parse(asked.change.payment!.body),
+    call: JSON.parse(row!.detail!),
+  };
+}
+
+/** Makes the fact that the money of a payment has come in. */
+export function succeeded(
+  { payment, call }: Claim,
+  patch: Partial<HandledFact> = {},
+): HandledFact {
+  return {
+    account_id: call.account.id,
+    reference: `pi_${payment.id}:succeeded`,
+    op: "authorize",
+    state: "succeeded",
+    subject_id: payment.id,
+    refund_id: null,
+    provider_reference: `pi_${payment.id}`,
+    amount_minor: payment.amount_minor,
+    currency: payment.currency,
+    at: new Date().toISOString(),
+    livemode: true,
+    outcome: "applied",
+    finding: null,
+    booked_minor: payment.amount_minor,
+    ...patch,
+  };
+}
+
+/** Makes the record that completes a payment and settles its call. */
+export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): ProviderRecord {
+  const change = completed(claim.payment);
+  return {
+    environment_id: claim.environment_id,
+    call_id: claim.call.call_id,
+    call: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
+    facts: [succeeded(claim)],
+    change,
+    answer: change.answer,
+    ...patch,
+  };
+}
+
+/** Writes the calls and facts that the payments of a live environment have, by their ledger. */
+export async function addProviderRows(
+  sql: postgres.TransactionSql,
+  environment_id: string,
+): Promise<void> {
+  await sql`delete from pay.provider_calls where environment_id = ${environment_id}`;
+  await sql`delete from pay.provider_facts where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      amount_minor, currency, request, state, attempts, created_at,
+      next_attempt_at, may_repeat, api_key_id, request_id, decline_is_error)
+    select environment_id, 'pc_' || right(id, 26), 'pac_1', 'stripe', 'authorize', id, amount_minor,
+      currency, '{}', 'pending', 1, created_at, now(), true, 'key_1', 'req_1', true
+    from pay.payments where environment_id = ${environment_id}`;
+  await sql`
+    insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+      amount_minor, currency, happened_at, received_at, body, outcome, handled_at, booked_minor)
+    select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
+      now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)
+    from pay.subject_accounts where environment_id = ${environment_id}`;
+}

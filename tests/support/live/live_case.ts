@@ -1,0 +1,99 @@
+/** Tests of live keys: the product with an account at the double of Stripe. */
+
+import assert from "node:assert/strict";
+import { idMint } from "../../../shared/core/ids.ts";
+import type { Settings } from "../../../shared/http/settings.ts";
+import {
+  no_stripe_double,
+  startStripeDouble,
+  type StripeBooks,
+  type StripeDouble,
+} from "../stripe/double.ts";
+import {
+  type CallOptions,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "../service/service.ts";
+
+/** A test's view of the product and its provider. */
+export interface LiveCase {
+  service: TestService;
+  double: StripeDouble;
+  /** The account of the live environment, `pac_…`. */
+  account_id: string;
+  /** The secret key at the double. */
+  secret: string;
+  /** The variables of the functions that begin with `PROVIDER_`. A test can change them. */
+  variables: Record<string, string>;
+  /** Creates a live payment of 1000 EUR cents with a token. */
+  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  /** Calls the payments function with the live key. */
+  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  books(): Promise<StripeBooks>;
+  /** Runs the worker until it finds no more work. */
+  work(): Promise<void>;
+}
+
+/** The secret that signs notifications for a test's account. */
+export const NOTIFICATION_SECRET = "whsec_live_case";
+
+let double: StripeDouble | null = null;
+let owners = 0;
+
+Deno.test.beforeAll(async () => {
+  if (!no_stripe_double) double = await startStripeDouble();
+});
+Deno.test.afterAll(async () => await double?.close());
+
+/** Registers a test with its own product. Without localstripe it is skipped, or fails in CI. */
+export function liveCase(
+  name: string,
+  test: (given: LiveCase, t: Deno.TestContext) => Promise<void>,
+  settings: Partial<Settings> = {},
+): void {
+  Deno.test({
+    name,
+    ignore: no_stripe_double,
+    async fn(t) {
+      assert.ok(double, "localstripe is not installed");
+      const variables: Record<string, string> = {
+        PROVIDER_STRIPE: `sk_live_${++owners}`,
+        PROVIDER_STRIPE_NOTIFICATIONS: NOTIFICATION_SECRET,
+      };
+      const provider_secret = (name: string) => variables[name];
+      const service = await startService({ provider_secret, ...settings });
+      try {
+        await test(await makeCase(service, double, variables), t);
+      } finally {
+        await service.close();
+      }
+    },
+  });
+}
+
+async function makeCase(
+  service: TestService,
+  running: StripeDouble,
+  variables: Record<string, string>,
+): Promise<LiveCase> {
+  const secret = variables.PROVIDER_STRIPE!;
+  const account_id = idMint(Date.now())("pac_");
+  await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
+    'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
+    ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
+  const key = service.live.text;
+  return {
+    service,
+    double: running,
+    account_id,
+    secret,
+    variables,
+    pay: (body = {}, options = {}) =>
+      service.pay({ card: { token: "pm_card_visa" }, ...body }, { key, ...options }),
+    call: (method, path, options = {}) =>
+      service.call(method, `/api-v1-payments/v1${path}`, { key, ...options }),
+    books: () => running.books(secret),
+    work: () => service.deps.provider_worker.nudge(),
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * Tests at Stripe itself, in the test mode of the account of STRIPE_TEST_KEY. Only
+ * `deno task test --live-card` runs them. STRIPE_TEST_URL names a double in place of Stripe.
+ */
+
+import assert from "node:assert/strict";
+import { callStripe, isUnknown } from "../../../shared/connectors/stripe/stripe_call.ts";
+import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
+import { idMint } from "../../../shared/core/ids.ts";
+import type {
+  Fact,
+  ProviderAccount,
+  ProviderCall,
+  ProviderReply,
+} from "../../../shared/domain/providers/connector.ts";
+import type { Refund } from "../../../shared/schema/refund.ts";
+import { until } from "../common/until.ts";
+import { account, call, type Members } from "../connectors/stripe_case.ts";
+
+/** A call with its reply. */
+export interface Sent {
+  call: ProviderCall;
+  reply: ProviderReply;
+}
+
+const is_asked = Deno.env.get("LIVE_CARD") === "1";
+const test_url = Deno.env.get("STRIPE_TEST_URL");
+if (!is_asked) {
+  console.warn(
+    "Tests at Stripe itself are not run: STRIPE_TEST_KEY=sk_test_… deno task test --live-card",
+  );
+}
+
+/** The time in which Stripe makes events and disputes of its test cards. */
+const LATER_MS = 90_000;
+const connector = stripeConnector();
+/** The account whose key STRIPE_TEST_KEY is. */
+export const ACCOUNT: ProviderAccount = account({
+  secret: Deno.env.get("STRIPE_TEST_KEY") ?? null,
+  settings: test_url === undefined ? {} : { base_url: test_url },
+});
+
+/** Registers a test. `only_stripe`: a double cannot do this, so the test needs Stripe. */
+export function liveCard(
+  name: string,
+  fn: (t: Deno.TestContext) => Promise<void>,
+  { only_stripe = false } = {},
+): void {
+  Deno.test({ name, fn, ignore: !is_asked || (only_stripe && test_url !== undefined) });
+}
+
+/** Sends an authorization of 10.99 EUR with a new key. */
+export async function authorize(
+  token: string,
+  terms: Members = {},
+  more: Partial<ProviderCall> = {},
+): Promise<Sent> {
+  const mint = idMint(Date.now());
+  return await send(call({
+    id: mint("pc_"),
+    instrument: { token },
+    created_at_ms: Date.now(),
+    ...more,
+  }, { id: mint("pay_"), ...terms }));
+}
+
+/** Sends a capture, cancel or refund of an authorized payment. */
+export async function change(
+  { call: { subject, currency }, reply }: Sent,
+  op: "capture" | "cancel" | "refund",
+  amount_minor = 1099,
+): Promise<Sent> {
+  const mint = idMint(Date.now());
+  const { provider_reference } = factOf(reply);
+  return await send(call({
+    id: mint("pc_"),
+    op,
+    amount_minor,
+    currency,
+    subject,
+    refund: op === "refund" ? { id: mint("re_") } as Refund : null,
+    instrument: null,
+    provider_reference,
+    created_at_ms: Date.now(),
+  }));
+}
+
+/** Sends a call. */
+export async function send(asked: ProviderCall): Promise<Sent> {
+  return { call: asked, reply: await connector.send(ACCOUNT, asked, deadline()) };
+}
+
+/** Looks for the result of a call. */
+export async function look(asked: ProviderCall): Promise<ProviderReply> {
+  return await connector.look(ACCOUNT, asked, deadline());
+}
+
+/** Returns the first fact of a reply. */
+export function factOf(reply: ProviderReply): Fact {
+  assert.ok("facts" in reply, JSON.stringify(reply));
+  return reply.facts[0];
+}
+
+/** Polls until Stripe lists a fact. */
+export async function polled(what: string, is_it: (fact: Fact) => boolean): Promise<Fact> {
+  let found: Fact | undefined;
+  await until(`Stripe lists ${what}`, async () => {
+    let cursor: unknown = null;
+    for (let more = true; more && !found;) {
+      const page = await connector.poll(ACCOUNT, cursor, deadline());
+      found = page.facts.find(is_it);
+      ({ cursor, more } = page);
+    }
+    return found !== undefined;
+  }, LATER_MS);
+  return found!;
+}
+
+/** Waits until a look shows a state. */
+export async function looksLike(asked: ProviderCall, state: Fact["state"]): Promise<void> {
+  await until(`${asked.op} is ${state}`, async () => {
+    return factOf(await look(asked)).state === state;
+  }, LATER_MS);
+}
+
+/** Makes a request without the connector. Throws unless Stripe answers with JSON. */
+export async function request(method: "GET" | "POST", path: string, form: [string, string][]) {
+  const answer = await callStripe(ACCOUNT, { method, path, fields: form }, deadline());
+  assert.ok(!isUnknown(answer), JSON.stringify(answer));
+  return answer;
+}
+
+/** Makes the call that `deno task providers test` makes. */
+export async function testCall(): Promise<string> {
+  return await connector.test(ACCOUNT, deadline());
+}
+
+/** Reads the totals of the last hour. */
+export async function totals() {
+  return await connector.totals(ACCOUNT, Date.now() - 3_600_000, Date.now(), deadline());
+}
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(20_000);
+}

@@ -1,0 +1,219 @@
+/**
+ * The world of the shop in one mode: the product on a loopback port, the shop behind TLS, a browser,
+ * and the people whom the shop does not control, such as the payer's bank. With a test key the
+ * sandbox plays them, with a live key the double of Stripe.
+ */
+
+import assert from "node:assert/strict";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { type Exchange, type Payment, PaymentsClient } from "../../../client/mod.ts";
+import { openLocalServer } from "../../../scripts/local/local_server.ts";
+import { idMint } from "../../../shared/core/ids.ts";
+import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+import { until } from "../common/until.ts";
+import { startService, type TestService } from "../service/service.ts";
+import type { StripeDouble } from "../stripe/double.ts";
+import { leadingTo } from "../webhook/live_endpoint.ts";
+import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "../webhook/test_certificates.ts";
+import type { Order } from "./order_book.ts";
+import { createShop } from "./shop.ts";
+
+/** The address of the shop in webhooks and return URLs. The test leads it to the shop's port. */
+const SHOP_URL = "https://hooks.example.com";
+const STRIPE_SECRET = "sk_live_shop";
+const NOTIFICATION_SECRET = "whsec_of_the_shop";
+/** Longer than the first delay before an unknown result is asked for again. */
+const LATER_MS = 6_000;
+
+/** An answer of the shop to the browser. */
+export interface ShopAnswer {
+  status: number;
+  // deno-lint-ignore no-explicit-any
+  body: any;
+}
+
+/** The people and programs that the shop does not control. */
+interface Others {
+  /** The payer answers the bank's question. Resolves to the address of the shop's page. */
+  authenticate(payment: Payment, result: "success" | "failure"): Promise<string>;
+  dispute(payment: Payment): Promise<void>;
+  winDispute(payment: Payment): Promise<void>;
+  /** The payer's bank answers a pending refund. */
+  settleRefund(refund_id: string, result: "completed" | "failed"): Promise<void>;
+  /** Parts of a checkout whose refunds are pending at first. */
+  slow_refund: { token: string; more?: object };
+  /** Makes the result of the next payment late. Returns the token of its card. */
+  lateToken(): Promise<string>;
+}
+
+/** A mode, with its shop. */
+export interface ShopWorld {
+  client: PaymentsClient;
+  others: Others;
+  /** Calls the shop as a browser does. */
+  browse(method: string, path: string, body?: object): Promise<ShopAnswer>;
+  order(id: string): Promise<Order>;
+  /** Waits until the order book shows this status, and returns the payment. */
+  reaches(id: string, status: Order["status"], more?: Partial<Order>): Promise<Payment>;
+  /** Returns and forgets the exchanges of the shop's client. */
+  takeExchanges(): Exchange[];
+  /** Moves the clock on, and lets the worker do the work that is due then. */
+  later(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the product and the shop.
+ * @param double null: the shop has a test key
+ */
+export async function startShopWorld(double: StripeDouble | null): Promise<ShopWorld> {
+  let handle: ReturnType<typeof createShop> | null = null;
+  const site = createServer(HOOKS_CERTIFICATE, (request, response) => handle!(request, response));
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const { port } = site.address() as AddressInfo;
+  const server = await openLocalServer(0);
+  const secrets: Record<string, string> = {
+    PROVIDER_STRIPE: STRIPE_SECRET,
+    PROVIDER_STRIPE_NOTIFICATIONS: NOTIFICATION_SECRET,
+  };
+  const service = await startService({
+    base_url: server.base_url,
+    provider_secret: (name) => secrets[name],
+    ...leadingTo(port),
+  });
+  server.serve({
+    "api-v1-payments": createPaymentsFunction(service.deps),
+    "api-v1-sandbox": createSandboxFunction(service.deps),
+  });
+  if (double) await addAccount(service, double, server.base_url);
+
+  const exchanges: Exchange[] = [];
+  const apiKey = double ? service.live.text : service.key.text;
+  const given = { apiKey, baseUrl: server.base_url };
+  const client = new PaymentsClient(given);
+  const endpoint = await client.webhookEndpoints.create({ url: `${SHOP_URL}/webhooks` });
+  handle = createShop({
+    client: new PaymentsClient({ ...given, onExchange: (one) => exchanges.push(one) }),
+    webhook_secret: endpoint.secret,
+    public_url: SHOP_URL,
+  });
+
+  const http = Deno.createHttpClient({ caCerts: [TEST_AUTHORITY] });
+  const browse = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`https://127.0.0.1:${port}${path}`, {
+      client: http,
+      method,
+      ...(body && {
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const order = async (id: string): Promise<Order> => (await browse("GET", `/orders/${id}`)).body;
+
+  return {
+    client,
+    others: double ? atStripe(double) : inTheSandbox(client),
+    browse,
+    order,
+    async reaches(id, status, more = {}) {
+      let now: Order | null = null;
+      await until(`order ${id} is ${status}`, async () => {
+        now = await order(id);
+        return Object.entries({ status, ...more }).every(([name, value]) =>
+          now![name as keyof Order] === value
+        );
+      }).catch((error) => assert.fail(`${error.message}: ${JSON.stringify(now)}`));
+      return await client.payments.retrieve(now!.payment_id!);
+    },
+    takeExchanges: () => exchanges.splice(0),
+    async later() {
+      await service.setClock(Date.now() + LATER_MS);
+      await service.deps.provider_worker.nudge();
+    },
+    async close() {
+      http.close();
+      await server.stop(5_000);
+      await service.close();
+      await new Promise((resolve) => site.close(resolve));
+    },
+  };
+}
+
+async function addAccount(
+  service: TestService,
+  double: StripeDouble,
+  base_url: string,
+): Promise<void> {
+  const id = idMint(Date.now())("pac_");
+  await service.sql`select pay.add_provider_account(${id}, ${service.live.environment_id},
+    'stripe', ${["card"]}, ${JSON.stringify({ base_url: double.base_url })}, 'PROVIDER_STRIPE',
+    ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
+  await double.notify({
+    url: `${base_url}/api-v1-payments/providers/${id}/notifications`,
+    secrets: [NOTIFICATION_SECRET],
+  });
+}
+
+function inTheSandbox({ sandbox }: PaymentsClient): Others {
+  return {
+    async authenticate({ id, return_url }, result) {
+      await sandbox.authenticate(id, { result }).catch(() => {});
+      return pathOf(return_url!);
+    },
+    dispute: async ({ id }) => void await sandbox.advance(id, { to: "chargeback" }),
+    winDispute: async ({ id }) => void await sandbox.advance(id, { to: "completed" }),
+    settleRefund: async (id, to) => void await sandbox.advanceRefund(id, { to }),
+    slow_refund: { token: "pm_card_visa", more: { settlement: "manual" } },
+    lateToken: () => Promise.resolve("pm_card_late"),
+  };
+}
+
+function atStripe(double: StripeDouble): Others {
+  const intentOf = async ({ id }: Payment) => {
+    const { payment_intent } = await double.books(STRIPE_SECRET);
+    return payment_intent.find(({ metadata }) => metadata.payment === id)!.id;
+  };
+  const named = async (kind: "dispute" | "refund", name: string, id: string) =>
+    (await double.books(STRIPE_SECRET))[kind]
+      .find((one) => one[name] === id || one.metadata?.[name] === id)!.id;
+  return {
+    async authenticate({ next_action }, result) {
+      assert.equal(next_action?.type, "authenticate");
+      const page = await fetch(`${next_action.url}?result=${result}`, { redirect: "manual" });
+      await page.body?.cancel();
+      return pathOf(page.headers.get("Location")!);
+    },
+    dispute: async (payment) =>
+      void await double.act("disputes", { payment_intent: await intentOf(payment) }),
+    async winDispute(payment) {
+      const dispute = await named("dispute", "payment_intent", await intentOf(payment));
+      await double.act("close_dispute", { dispute, status: "won" });
+    },
+    async settleRefund(id, result) {
+      const refund = await named("refund", "refund", id);
+      const status = result === "completed" ? "succeeded" : "failed";
+      await double.act("settle_refund", { refund, status });
+    },
+    slow_refund: { token: "pm_card_pendingRefund" },
+    async lateToken() {
+      await double.plant({
+        method: "POST",
+        path: "^/v1/payment_intents$",
+        at: "after",
+        act: "error",
+      });
+      return "pm_card_visa";
+    },
+  };
+}
+
+/** The path to which a page sends the browser back. */
+function pathOf(address: string): string {
+  const { origin, pathname, searchParams } = new URL(address);
+  assert.equal(origin, SHOP_URL);
+  return `${pathname}?order=${searchParams.get("order")}`;
+}

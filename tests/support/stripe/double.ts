@@ -1,0 +1,184 @@
+/**
+ * Starts the double of Stripe: localstripe and double_process.ts as two processes on free loopback
+ * ports. localstripe comes from PyPI (`pip install localstripe==1.15.10`). LOCALSTRIPE_PYTHON names
+ * a Python that has it; the default is `python3`.
+ */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../common/free_port.ts";
+import { until } from "../common/until.ts";
+import type { Fault } from "./faults.ts";
+import type { StripeObject } from "./journal.ts";
+import type { NotificationSettings } from "./notifications.ts";
+
+const PYTHON = Deno.env.get("LOCALSTRIPE_PYTHON") || "python3";
+const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
+/**
+ * localstripe's own command listens on every address, and writes its store to one file of the
+ * system's temporary folder after each change. Here it serves loopback and keeps only the newest
+ * objects, because it reads its whole store for each answer.
+ */
+const SERVE = `
+import sys
+from aiohttp import web
+from localstripe import resources, server
+
+def keep_newest(store):
+    for key in list(store)[:-100]:
+        store.pop(key)
+
+resources.Store.dump_to_disk = keep_newest
+web.run_app(server.app, host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None)
+`;
+
+/** Everything that happened at the double, the oldest first. */
+export type StripeBooks = Record<
+  "payment_intent" | "charge" | "refund" | "dispute" | "payout" | "balance_transaction" | "event",
+  StripeObject[]
+>;
+
+/** Actions of payers, banks and Stripe. An action that is not possible throws. */
+interface StripeActions {
+  /** Opens a dispute; by default over all that is not refunded. */
+  disputes: { payment_intent: string; amount?: number; reason?: string };
+  close_dispute: { dispute: string; status: "won" | "lost" };
+  /** Settles a refund of a payment with `pm_card_pendingRefund`. */
+  settle_refund: { refund: string; status: "succeeded" | "failed" };
+  /** Pays out the whole balance of a currency. */
+  payouts: { owner: string; currency: string };
+  /** Ends an authorization, as Stripe does after seven days. */
+  expire: { payment_intent: string };
+  /** Confirms a declined payment with another card, in the payer's browser. */
+  confirm_again: { payment_intent: string; payment_method: string };
+  /** Makes a payment method of one owner that behaves like a test card. */
+  tokens: { owner: string; card: string };
+}
+
+/**
+ * A running double. An owner is a secret key such as `sk_live_1`, or a connected account under it:
+ * `sk_live_1/acct_1`. Each owner sees its own objects alone.
+ */
+export interface StripeDouble {
+  base_url: string;
+  plant(...faults: Fault[]): Promise<void>;
+  /** Returns the names of the faults that still wait for calls. */
+  waitingFaults(): Promise<string[]>;
+  clearFaults(): Promise<void>;
+  notify(settings: Partial<NotificationSettings>): Promise<void>;
+  /** Does an action, and returns the object that it made or changed. */
+  act<A extends keyof StripeActions>(action: A, given: StripeActions[A]): Promise<StripeObject>;
+  /** Returns the books of an owner, or of all. */
+  books(owner?: string): Promise<StripeBooks>;
+  /** Kills the double's process; localstripe keeps running. */
+  kill(): Promise<void>;
+  /** Starts the double's process again on the same port and journal, after a kill if it runs. */
+  restart(): Promise<void>;
+  /** Kills localstripe, which forgets everything, and starts it again. */
+  restartEngine(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const is_missing = !await hasLocalstripe();
+/** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
+export const no_stripe_double = is_missing && Deno.env.get("CI") === undefined;
+if (no_stripe_double) {
+  console.warn(`Tests with localstripe are not run unless CI is set: ${PYTHON} does not have it`);
+}
+
+/**
+ * Starts a double with empty books, or returns null if localstripe is missing.
+ * @param options.livemode of all objects; by default it follows the secret key
+ */
+export async function startStripeDouble(
+  options: { livemode?: boolean } = {},
+): Promise<StripeDouble | null> {
+  if (is_missing) return null;
+  const folder = await Deno.makeTempDir({ prefix: "payments-stripe-" });
+  const [port, admin_port, engine_port] = [freePort(), freePort(), freePort()];
+  const args = [
+    `http://127.0.0.1:${engine_port}`,
+    join(folder, "journal.jsonl"),
+    ...[port, admin_port].map(String),
+    String(options.livemode ?? "by_key"),
+  ];
+  const admin = async (action: string, given?: unknown) => {
+    const body = given === undefined ? null : JSON.stringify(given);
+    const answer = await fetch(`http://127.0.0.1:${admin_port}/${action}`, {
+      method: "POST",
+      body,
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${action}: ${answer.status} ${text}`);
+    return JSON.parse(text);
+  };
+  let engine = await startEngine(engine_port);
+  let double = await startDouble(args);
+  return {
+    base_url: `http://127.0.0.1:${port}`,
+    plant: (...faults) => admin("faults", faults),
+    waitingFaults: () => admin("waiting_faults"),
+    clearFaults: () => admin("clear_faults"),
+    notify: (settings) => admin("notifications", settings),
+    act: (action, given) => admin(action, given),
+    books: (owner) => admin(`books${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`),
+    kill: () => kill(double),
+    async restart() {
+      await kill(double);
+      double = await startDouble(args);
+    },
+    async restartEngine() {
+      await kill(engine);
+      engine = await startEngine(engine_port);
+    },
+    async close() {
+      await Promise.all([kill(double), kill(engine)]);
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+async function hasLocalstripe(): Promise<boolean> {
+  const find = "import importlib.util as u, sys; sys.exit(u.find_spec('localstripe') is None)";
+  try {
+    const command = new Deno.Command(PYTHON, { args: ["-c", find], stderr: "null" });
+    return (await command.output()).success;
+  } catch {
+    return false;
+  }
+}
+
+async function startEngine(port: number): Promise<Deno.ChildProcess> {
+  const child = new Deno.Command(PYTHON, {
+    args: ["-c", SERVE, String(port)],
+    stdin: "null",
+    stdout: "null",
+  }).spawn();
+  const answers = () =>
+    fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.body?.cancel())
+      .then(() => true, () => false);
+  await until("localstripe answers", answers);
+  return child;
+}
+
+async function startDouble(args: string[]): Promise<Deno.ChildProcess> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-check", "-A", PROCESS, ...args],
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  const { done } = await reader.read();
+  if (done) throw new Error("the double of Stripe has ended");
+  await reader.cancel();
+  return child;
+}
+
+async function kill(child: Deno.ChildProcess): Promise<void> {
+  try {
+    child.kill("SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+  await child.status;
+}

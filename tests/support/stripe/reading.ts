@@ -1,0 +1,122 @@
+/** The reading half of the API: objects, lists with filters and pages, and `expand`. */
+
+import type { StripeObject } from "./journal.ts";
+import { findToken, paymentMethod } from "./tokens.ts";
+import { missing, type Outcome, refuse, shown, type Work } from "./work.ts";
+
+/** Fields that filter a list, apart from `created` and `types[]`. */
+const FILTERS = ["payment_intent", "charge", "payout", "source", "type", "currency"];
+/** Other parameters of a list. */
+const PARAMETERS =
+  /^(limit|starting_after|ending_before|types\[\]|expand\[\]|created\[(gte|gt|lte|lt)\])$/;
+/** Fields that `expand` follows, with the kind of object that they name. */
+const REFERENCES: Record<string, string> = {
+  latest_charge: "charge",
+  charge: "charge",
+  payment_intent: "payment_intent",
+  payment_method: "payment_method",
+  source: "charge",
+  balance_transaction: "balance_transaction",
+  failure_balance_transaction: "balance_transaction",
+};
+const RESOURCES = [
+  "payment_intents",
+  "charges",
+  "refunds",
+  "disputes",
+  "payouts",
+  "balance_transactions",
+  "events",
+];
+/** Stripe's limits of a page, and of the types that an event list can name. */
+const [MAX_LIMIT, MAX_TYPES] = [100, 20];
+
+/** Answers a GET of an object, of a list, of the account or of its balance. */
+export function read(work: Work, url: URL): Outcome {
+  const [, resource = "", id] = url.pathname.slice(1).split("/");
+  const query = url.searchParams;
+  if (resource === "account") return found(accountOf(work));
+  if (resource === "balance") {
+    return found({ object: "balance", available: [], pending: [], livemode: work.livemode });
+  }
+  if (!RESOURCES.includes(resource)) return refuse({ message: "Unrecognized URL" }, false, 404);
+  const kind = resource.slice(0, -1);
+  const paths = query.getAll("expand[]");
+  if (id) {
+    const object = work.find(kind, id);
+    return object ? found(expanded(work, object, paths)) : missing("id");
+  }
+  const unknown = [...query.keys()].find((name) =>
+    !FILTERS.includes(name) && !PARAMETERS.test(name)
+  );
+  if (unknown) return refuse({ code: "parameter_unknown", param: unknown });
+  if (Number(query.get("limit")) > MAX_LIMIT) return refuse({ param: "limit" });
+  if (query.getAll("types[]").length > MAX_TYPES) return refuse({ param: "types" });
+  const { data, has_more } = pageOf(matching(work, kind, query), query);
+  const below = paths.filter((path) => path.startsWith("data.")).map((path) => path.slice(5));
+  const page = data.map((object) => expanded(work, structuredClone(object), below));
+  return found({ object: "list", url: url.pathname, has_more, data: page });
+}
+
+/** Returns a copy of an object as the answer shows it, with the objects that the paths name. */
+export function expanded(
+  work: Work,
+  object: StripeObject,
+  paths: readonly string[],
+): StripeObject {
+  const copy = shown(structuredClone(object));
+  for (const path of paths) {
+    let holder = copy;
+    for (const field of path.split(".")) {
+      const kind = REFERENCES[field];
+      const id = holder?.[field];
+      const named = kind && typeof id === "string" &&
+        (kind === "payment_method" ? methodOf(work, id) : work.find(kind, id));
+      if (named) holder[field] = shown(structuredClone(named));
+      holder = holder?.[field];
+    }
+  }
+  return copy;
+}
+
+/** Returns a payment method: one of Stripe's own for tests, or one of this owner. */
+function methodOf(work: Work, id: string): StripeObject | undefined {
+  const token = findToken(work.find("payment_method", id)?._card ?? id);
+  return token && paymentMethod(id, token);
+}
+
+function accountOf(work: Work): object {
+  const [secret = "", connected] = work.owner.split("/");
+  const id = connected ?? `acct_${secret.split("_").at(-1)}`;
+  return { id, object: "account", charges_enabled: true, payouts_enabled: true, country: "DE" };
+}
+
+/** The objects that a list shows, the newest first. */
+function matching(work: Work, kind: string, query: URLSearchParams): StripeObject[] {
+  const types = query.getAll("types[]");
+  const bound = (name: string, none: number) => Number(query.get(`created[${name}]`) ?? none);
+  const [from, to] = [bound("gte", 0), bound("lte", Infinity)];
+  const [after, before] = [bound("gt", -1), bound("lt", Infinity)];
+  return work.journal.list(work.owner, kind).reverse().filter((object) =>
+    FILTERS.every((name) => !query.has(name) || object[name] === query.get(name)) &&
+    (types.length === 0 || types.includes(object.type)) &&
+    object.created >= from && object.created <= to &&
+    object.created > after && object.created < before
+  );
+}
+
+/** Returns a page. With `ending_before` it holds the objects just newer than that one. */
+function pageOf(all: readonly StripeObject[], query: URLSearchParams) {
+  const limit = Number(query.get("limit") ?? 10);
+  const place = (name: string) => all.findIndex(({ id }) => id === query.get(name));
+  if (query.has("ending_before")) {
+    const end = Math.max(0, place("ending_before"));
+    return { data: all.slice(Math.max(0, end - limit), end), has_more: end > limit };
+  }
+  const start = query.has("starting_after") ? place("starting_after") + 1 : 0;
+  return { data: all.slice(start, start + limit), has_more: all.length > start + limit };
+}
+
+function found(body: unknown): Outcome {
+  return { status: 200, body };
+}

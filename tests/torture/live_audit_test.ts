@@ -1,0 +1,165 @@
+/**
+ * The judge of the live run finds every broken promise. It finds nothing in a good run; then each
+ * case breaks one fact in the provider's books, in ours or in an answer, and the judge must name it.
+ */
+
+import assert from "node:assert/strict";
+import type { StripeBooks } from "../support/stripe/double.ts";
+import type { StripeObject } from "../support/stripe/journal.ts";
+import { auditLive, type LiveEvidence } from "../../torture/live_audit.ts";
+import type { LiveAnswered } from "../../torture/live_clients.ts";
+import type { LiveAction } from "../../torture/live_plan.ts";
+
+/** Breaks a fact of the good run. */
+type Break = (run: ReturnType<typeof goodRun>) => unknown;
+
+const CASES: [fact: string, finding: RegExp, breakFact: Break][] = [
+  ["a payment was charged twice", /pay_1 was charged 2 times/, ({ books }) => {
+    books.charge.push({ ...books.charge[0]!, id: "ch_3" });
+  }],
+  ["a payment has two objects", /pay_1 has 2 objects/, ({ books }) => {
+    books.payment_intent.push({ ...books.payment_intent[0]!, id: "pi_3" });
+  }],
+  ["an object has no payment", /object of pay_9, which is not here/, ({ books }) => {
+    books.payment_intent.push(object("payment_intent", "pi_9", { metadata: { payment: "pay_9" } }));
+  }],
+  ["a payment has no object", /pay_2 has 0 objects/, ({ books }) => books.payment_intent.pop()],
+  ["an acknowledged payment is missing", /pay_2 was acknowledged/, ({ payments }) => {
+    payments.pop();
+  }],
+  ["a payment is in no answer", /pay_3 is in no answer/, ({ payments }) => {
+    payments.push({ ...payments[1]!, id: "pay_3" });
+  }],
+  ["another amount was captured", /captured 1000, the provider 999/, ({ books }) => {
+    books.charge[0]!.amount_captured = 999;
+  }],
+  ["the status differs", /pay_1 is partially_refunded, at the provider/, ({ books }) => {
+    books.payment_intent[0]!.status = "requires_capture";
+  }],
+  ["a refund was made twice", /re_1 is completed, but was refunded 2 times/, ({ books }) => {
+    books.refund.push({ ...books.refund[0]!, id: "re_y" });
+  }],
+  ["a refund was not made", /re_1 is completed, but was refunded 0 times/, ({ books }) => {
+    books.refund.pop();
+  }],
+  ["a refund of the provider is not here", /has a refund re_9/, ({ books }) => {
+    books.refund.push(object("refund", "re_z", { metadata: { refund: "re_9" } }));
+  }],
+  ["a refund has another amount", /re_1 is of 300, at the provider of 301/, ({ books }) => {
+    books.refund[0]!.amount = 301;
+  }],
+  ["a refund is in no answer", /re_1 is in no answer/, (run) => run.operations.pop()],
+  ["the refunded sum differs", /pay_1 has 299 refunded, not 300/, ({ payments }) => {
+    payments[0]!.amount_refunded = 299;
+  }],
+  ["the ledger has a cent less", /pay_1: the ledger has 659, the provider 660/, ({ balances }) => {
+    balances.set("pay_1", 659);
+  }],
+  ["twins were answered differently", /twins were answered/, ({ operations }) => {
+    operations[0]!.answers[1]!.body += " ";
+  }],
+  ["two twins were the first", /several first answers/, ({ operations }) => {
+    operations[0]!.answers[1]!.is_replay = false;
+  }],
+  ["a change was not answered", /refund-1: 0/, ({ operations }) => {
+    operations[2]!.answers[0] = { status: 0, body: "", is_replay: false };
+  }],
+  ["a completed payment was not charged", /contradicts 201/, ({ books }) => {
+    books.payment_intent[0]!.amount_received = 0;
+  }],
+  ["a declined payment was charged", /contradicts 402/, ({ books }) => {
+    books.payment_intent[1]!.amount_received = 500;
+  }],
+];
+
+Deno.test("the judge of the live run finds nothing in a good run", () => {
+  assert.deepEqual(auditLive(goodRun()), []);
+});
+
+for (const [fact, finding, breakFact] of CASES) {
+  Deno.test(`the judge of the live run finds that ${fact}`, () => {
+    const run = goodRun();
+    breakFact(run);
+    const findings = auditLive(run);
+    assert.ok(findings.some((text) => finding.test(text)), findings.join("\n"));
+  });
+}
+
+/** A payment that was charged and refunded in part, and one that was declined. */
+function goodRun(): LiveEvidence & {
+  operations: LiveAnswered[];
+  payments: LiveEvidence["payments"][number][];
+  balances: Map<string, number>;
+} {
+  const create = { do: "create", token: "pm", amount_minor: 1000, capture: "automatic" } as const;
+  const refused = JSON.stringify({ error: { payment: { id: "pay_2", status: "declined" } } });
+  const books: StripeBooks = {
+    payment_intent: [
+      object("payment_intent", "pi_1", {
+        status: "succeeded",
+        amount_received: 1000,
+        metadata: { payment: "pay_1" },
+      }),
+      object("payment_intent", "pi_2", {
+        status: "requires_payment_method",
+        amount_received: 0,
+        metadata: { payment: "pay_2" },
+      }),
+    ],
+    charge: [
+      object("charge", "ch_1", {
+        status: "succeeded",
+        amount_captured: 1000,
+        payment_intent: "pi_1",
+        metadata: { payment: "pay_1" },
+      }),
+    ],
+    refund: [
+      object("refund", "re_x", {
+        status: "succeeded",
+        amount: 300,
+        metadata: { payment: "pay_1", refund: "re_1" },
+      }),
+    ],
+    balance_transaction: [
+      object("balance_transaction", "txn_1", { source: "ch_1", net: 960 }),
+      object("balance_transaction", "txn_2", { source: "re_x", net: -300 }),
+    ],
+    dispute: [],
+    payout: [],
+    event: [],
+  };
+  return {
+    operations: [
+      answered("create-1", create, "pay_1", 201, { id: "pay_1", status: "completed" }),
+      answered("create-2", { ...create, amount_minor: 500 }, "pay_2", 402, JSON.parse(refused)),
+      answered("refund-1", { do: "refund", amount_minor: 300 }, "pay_1", 201, {
+        id: "re_1",
+        status: "completed",
+      }),
+    ],
+    payments: [
+      { id: "pay_1", status: "partially_refunded", amount_captured: 1000, amount_refunded: 300 },
+      { id: "pay_2", status: "declined", amount_captured: 0, amount_refunded: 0 },
+    ],
+    refunds: [{ id: "re_1", payment_id: "pay_1", status: "completed", amount_minor: 300 }],
+    balances: new Map([["pay_1", 660]]),
+    books,
+  };
+}
+
+function answered(
+  key: string,
+  action: LiveAction,
+  payment_id: string,
+  status: number,
+  shown: object,
+): LiveAnswered {
+  const body = JSON.stringify(shown);
+  const answers = [false, true].map((is_replay) => ({ status, body, is_replay }));
+  return { key, action, twins: 2, payment_id, answers };
+}
+
+function object(kind: string, id: string, fields: object): StripeObject {
+  return { id, object: kind, created: 0, ...fields };
+}

@@ -1,0 +1,37 @@
+/**
+ * The oracle of stored answers accepts answers that show a state between two events of a payment.
+ * A pending refund changes its payment, and its event shows only the refund.
+ */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { APPROVED_CARD, startService } from "../support/service/service.ts";
+
+Deno.test("checkBooks() accepts answers that were stored while a refund was pending", async () => {
+  const service = await startService();
+  try {
+    const post = async (path: string, body: Record<string, unknown>) => {
+      const answer = await service.call("POST", path, {
+        body,
+        idempotency_key: crypto.randomUUID(),
+      });
+      assert.ok(answer.status < 300, answer.text);
+      return answer.body;
+    };
+    const { id } = await post("/api-v1-payments/v1/payments", {
+      amount: 1_000,
+      currency: "EUR",
+      card: APPROVED_CARD,
+      settlement: "manual",
+    });
+    const refund = await post(`/api-v1-payments/v1/payments/${id}/refund`, { amount: 400 });
+    // Changes nothing. The answer shows the payment with the pending refund.
+    const shown = await post(`/api-v1-sandbox/payments/${id}/advance`, { to: "completed" });
+    assert.equal(shown.amount_refunding, 400);
+    await post(`/api-v1-sandbox/refunds/${refund.id}/advance`, { to: "completed" });
+    const broken = (await checkBooks(service.sql)).filter(({ findings }) => findings > 0);
+    assert.deepEqual(broken, []);
+  } finally {
+    await service.close();
+  }
+});

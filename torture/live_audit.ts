@@ -1,0 +1,214 @@
+/**
+ * The judge of the live run. It compares the books of the provider with the rows, the ledger and the
+ * answers. It shares no rule with the product.
+ */
+
+import type postgres from "postgres";
+import { checkBooks } from "../scripts/operator/check_books.ts";
+import type { StripeBooks } from "../tests/support/stripe/double.ts";
+import type { StripeObject } from "../tests/support/stripe/journal.ts";
+import { isKept, type LiveAnswer, type LiveAnswered, paymentOf } from "./live_clients.ts";
+import { RESULTS } from "./live_plan.ts";
+
+/** A payment as it is stored. Amounts are in minor units. */
+interface StoredPayment {
+  id: string;
+  status: string;
+  amount_captured: number;
+  amount_refunded: number;
+}
+
+/** A refund as it is stored. */
+interface StoredRefund {
+  id: string;
+  payment_id: string;
+  status: string;
+  amount_minor: number;
+}
+
+/** The evidence of a live run. */
+export interface LiveEvidence {
+  operations: readonly LiveAnswered[];
+  payments: readonly StoredPayment[];
+  refunds: readonly StoredRefund[];
+  /** What the ledger says is at the provider, by payment. */
+  balances: ReadonlyMap<string, number>;
+  books: StripeBooks;
+}
+
+/** Reads the rows and the oracles of a live environment. */
+export async function readOurBooks(
+  sql: postgres.Sql,
+  environment_id: string,
+): Promise<Pick<LiveEvidence, "payments" | "refunds" | "balances"> & { broken: string[] }> {
+  const payments = await sql<StoredPayment[]>`
+    select id, status, (body::json ->> 'amount_captured')::int as amount_captured,
+      amount_refunded::int from pay.payments where environment_id = ${environment_id}`;
+  const refunds = await sql<StoredRefund[]>`
+    select id, payment_id, status, amount_minor::int from pay.refunds
+    where environment_id = ${environment_id}`;
+  const rows = await sql<{ id: string; balance: number }[]>`
+    select subject_id as id, sum(case direction when 'debit' then amount_minor
+      else -amount_minor end)::int as balance
+    from pay.ledger_entries
+    where environment_id = ${environment_id} and account in ('processor', 'chargebacks')
+    group by subject_id`;
+  const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0)
+    .flatMap(({ oracle, examples }) => examples.map((example) => `${oracle}: ${example}`));
+  const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
+  return { payments, refunds, balances, broken };
+}
+
+/** Returns the findings about a run that has come to rest. */
+export function auditLive(evidence: LiveEvidence): string[] {
+  return [
+    ...auditPayments(evidence),
+    ...auditRefunds(evidence),
+    ...auditLedger(evidence),
+    ...evidence.operations.flatMap((operation) => auditAnswers(evidence, operation)),
+  ];
+}
+
+/** One object for each payment, one charge at most, and the same status and amount. */
+function auditPayments({ operations, payments, books }: LiveEvidence): string[] {
+  const findings: string[] = [];
+  const objects = groupBy(books.payment_intent, ({ metadata }) => metadata.payment);
+  const charges = groupBy(
+    books.charge.filter(({ status }) => status === "succeeded"),
+    ({ payment_intent }) => payment_intent,
+  );
+  const answered = new Set(operations.map(({ payment_id }) => payment_id));
+  for (const { id, status, amount_captured } of payments) {
+    const made = objects.get(id) ?? [];
+    if (!answered.has(id)) findings.push(`${id} is in no answer`);
+    if (made.length !== 1) findings.push(`${id} has ${made.length} objects at the provider`);
+    const paid = made.flatMap((intent) => charges.get(intent.id) ?? []);
+    if (paid.length > 1) findings.push(`${id} was charged ${paid.length} times`);
+    const captured = sumOf(paid, "amount_captured");
+    if (captured !== amount_captured) {
+      findings.push(`${id} has captured ${amount_captured}, the provider ${captured}`);
+    }
+    if (made.some((intent) => intent.status !== RESULTS[status])) {
+      findings.push(`${id} is ${status}, at the provider ${made[0]!.status}`);
+    }
+  }
+  const known = new Set(payments.map(({ id }) => id));
+  for (const id of objects.keys()) {
+    if (!known.has(id)) findings.push(`the provider has an object of ${id}, which is not here`);
+  }
+  for (const id of answered) {
+    if (id !== null && !known.has(id)) findings.push(`${id} was acknowledged, but is not here`);
+  }
+  return findings;
+}
+
+/** One refund at the provider for each completed refund here, of its amount, and no others. */
+function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): string[] {
+  const findings: string[] = [];
+  const made = groupBy(books.refund, ({ metadata }) => metadata.refund);
+  const answered = new Set(
+    operations.filter(({ action }) => action.do === "refund")
+      .flatMap(({ answers }) => answers.map(({ body }) => idOf(body))),
+  );
+  for (const { id, status, amount_minor } of refunds) {
+    const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
+    const expected = status === "completed" ? 1 : 0;
+    if (!answered.has(id)) findings.push(`${id} is in no answer`);
+    if (done.length !== expected) {
+      findings.push(`${id} is ${status}, but was refunded ${done.length} times`);
+    }
+    if (done.some(({ amount }) => amount !== amount_minor)) {
+      findings.push(`${id} is of ${amount_minor}, at the provider of ${done[0]!.amount}`);
+    }
+    if (status === "pending") findings.push(`${id} is still pending`);
+  }
+  const known = new Set(refunds.map(({ id }) => id));
+  for (const id of made.keys()) {
+    if (!known.has(id)) findings.push(`the provider has a refund ${id}, which is not here`);
+  }
+  const sums = groupBy(
+    refunds.filter(({ status }) => status === "completed"),
+    ({ payment_id }) => payment_id,
+  );
+  for (const { id, amount_refunded } of payments) {
+    const sum = (sums.get(id) ?? []).reduce((all, { amount_minor }) => all + amount_minor, 0);
+    if (sum !== amount_refunded) findings.push(`${id} has ${amount_refunded} refunded, not ${sum}`);
+  }
+  return findings;
+}
+
+/** The ledger has at the provider as much as the provider says, for each payment. */
+function auditLedger({ payments, balances, books }: LiveEvidence): string[] {
+  const payment_of = new Map<string, string>();
+  for (const { id, metadata } of [...books.charge, ...books.refund]) {
+    payment_of.set(id, metadata.payment);
+  }
+  const moved = groupBy(
+    books.balance_transaction,
+    ({ source }) => payment_of.get(source) ?? source,
+  );
+  const ids = new Set([...payments.map(({ id }) => id), ...balances.keys(), ...moved.keys()]);
+  return [...ids].flatMap((id) => {
+    const [ours, theirs] = [balances.get(id) ?? 0, sumOf(moved.get(id) ?? [], "net")];
+    return ours === theirs ? [] : [`${id}: the ledger has ${ours}, the provider ${theirs}`];
+  });
+}
+
+/** Twins got one answer, and it is true. */
+function auditAnswers(evidence: LiveEvidence, operation: LiveAnswered): string[] {
+  const { key, action, answers } = operation;
+  const findings: string[] = [];
+  const texts = new Set(answers.map(({ status, body }) => `${status} ${body}`));
+  if (texts.size > 1) findings.push(`${key}: twins were answered ${[...texts].join(" and ")}`);
+  if (answers.filter((answer) => isKept(answer) && !answer.is_replay).length > 1) {
+    findings.push(`${key}: twins got several first answers`);
+  }
+  const [answer] = answers;
+  const is_expected = answer !== undefined && isKept(answer) &&
+    (answer.status !== 402 || action.do === "create");
+  if (!is_expected) findings.push(`${key}: ${answer?.status} ${answer?.body}`);
+  else if (!isTrue(evidence, operation, answer)) {
+    findings.push(`${key}: the provider contradicts ${answer.status} ${answer.body}`);
+  }
+  return findings;
+}
+
+/** Whether the provider's books agree with an answer. An open result is always true. */
+function isTrue(
+  { books }: LiveEvidence,
+  { action }: LiveAnswered,
+  answer: LiveAnswer,
+): boolean {
+  const shown = JSON.parse(answer.body);
+  if (action.do === "refund") {
+    const made = books.refund.filter(({ metadata }) => metadata.refund === shown.id);
+    if (shown.status === "pending") return true;
+    return made.some(({ amount }) => amount === action.amount_minor) ===
+      (shown.status === "completed");
+  }
+  const id = paymentOf(answer);
+  const intent = books.payment_intent.find(({ metadata }) => metadata.payment === id);
+  if (intent === undefined) return false;
+  if (answer.status === 402 || shown.status === "declined") return intent.amount_received === 0;
+  if (shown.status === "completed") {
+    return "amount_minor" in action && intent.amount_received === action.amount_minor;
+  }
+  if (shown.status === "cancelled") return intent.status === "canceled";
+  return true;
+}
+
+function idOf(body: string): string | null {
+  try {
+    return JSON.parse(body).id ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function groupBy<T>(items: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
+  return Map.groupBy(items, nameOf);
+}
+
+function sumOf(objects: readonly StripeObject[], field: string): number {
+  return objects.reduce((sum, object) => sum + object[field], 0);
+}

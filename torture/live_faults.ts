@@ -1,0 +1,197 @@
+/**
+ * The faults of the live run: a table of the points of the flow (architecture §7) at which a process
+ * is killed, a table of the provider's answers that are no answers, and ways in which notifications
+ * arrive.
+ */
+
+import postgres from "postgres";
+import type { Fault } from "../tests/support/stripe/faults.ts";
+import type { StripeDouble } from "../tests/support/stripe/double.ts";
+import type { NotificationSettings } from "../tests/support/stripe/notifications.ts";
+import { killPostgres } from "./killer.ts";
+import { type ApiServer, type Stage, untilWell } from "./stage.ts";
+
+/** The processes of the run. */
+export interface LiveProcesses {
+  stage: Stage;
+  servers: readonly ApiServer[];
+  double: StripeDouble;
+}
+
+/** A point of the flow. `kill` returns false if the flow did not come to it in time. */
+interface KillPoint {
+  name: string;
+  kill(processes: LiveProcesses, path: string): Promise<boolean>;
+}
+
+/** The calls of the provider, by the ends of their paths. */
+export const CALLS = ["/payment_intents$", "/capture$", "/cancel$", "/refunds$"];
+
+const CLAIM = "pay.commit(";
+const RECORD = "pay.record(";
+const WORKER = "pay.claim_provider_work(";
+/** Longest wait for a call or a statement at the point. A statement gives up after 1.5 s. */
+const CALL_WAIT_MS = 15_000;
+const STATEMENT_WAIT_MS = 1_000;
+/** localstripe is killed in this time after its verdict and before the commit of the double. */
+const VERDICT_MS = 300;
+
+/** The points. Each is in the table of docs/reliability.md. */
+export const KILL_POINTS: readonly KillPoint[] = [
+  { name: "servers, claim lost", kill: atStatement("provider_calls", CLAIM, killServersAndCut) },
+  { name: "servers, claim kept", kill: atStatement("provider_calls", CLAIM, killServers) },
+  { name: "servers, call sent", kill: atCall("before", "hang", killServers) },
+  { name: "servers, call done", kill: atCall("after", "hang", killServers) },
+  { name: "servers, record lost", kill: atStatement("provider_facts", RECORD, killServersAndCut) },
+  { name: "servers, record kept", kill: atStatement("provider_facts", RECORD, killServers) },
+  { name: "PostgreSQL, claim", kill: atStatement("provider_calls", CLAIM, killDatabase) },
+  { name: "PostgreSQL, record", kill: atStatement("provider_facts", RECORD, killDatabase) },
+  { name: "PostgreSQL, worker", kill: atStatement("provider_calls", WORKER, killDatabase) },
+  { name: "provider, before its work", kill: atProvider("before") },
+  { name: "provider, before its commit", kill: atProvider("engine") },
+  { name: "provider, after its commit", kill: atProvider("after") },
+  { name: "localstripe, in a call", kill: atCall("engine", "delay", killEngine) },
+];
+
+/** Longest time of a call in this run, in place of 8 s. */
+export const PROVIDER_DEADLINE_MS = 2_000;
+
+/** The answers of the provider that are no answers. */
+export const PROVIDER_FAULTS: Readonly<Record<string, Fault>> = {
+  "request lost": { at: "before", act: "lose" },
+  "request twice": { at: "before", act: "twice" },
+  "answer lost": { at: "after", act: "lose" },
+  "answer cut": { at: "after", act: "cut" },
+  "answer late": { at: "after", act: "delay", delay_ms: PROVIDER_DEADLINE_MS + 500 },
+  "HTML": { at: "after", act: "html" },
+  "10 MB": { at: "after", act: "huge" },
+  "500 before the work": { at: "before", act: "error" },
+  "500 after the work": { at: "after", act: "error" },
+  "500 kept": { at: "after", act: "error", keep: true },
+  "429": { at: "before", act: "rate_limit" },
+};
+
+/** The ways in which notifications arrive. Lost ones come again after a restart of the double. */
+export const NOTIFICATION_WAYS: Readonly<Record<string, Partial<NotificationSettings>>> = {
+  once: { copies: 1, reverse_ms: 0, delay_ms: 0, lose: 0 },
+  doubled: { copies: 2, reverse_ms: 0, delay_ms: 0, lose: 0 },
+  reversed: { copies: 1, reverse_ms: 400, delay_ms: 0, lose: 0 },
+  late: { copies: 1, reverse_ms: 0, delay_ms: 3_000, lose: 0 },
+  lost: { copies: 1, reverse_ms: 0, delay_ms: 0, lose: 1_000_000 },
+};
+
+/** Plants a fault and waits until a call meets it. Returns false if none does, or the double ends. */
+export async function meets(double: StripeDouble, fault: Fault, name: string): Promise<boolean> {
+  try {
+    await double.plant({ ...fault, name, method: "POST" });
+    return await within(CALL_WAIT_MS, async () => !(await double.waitingFaults()).includes(name));
+  } catch {
+    return false;
+  }
+}
+
+/** A kill that has happened. */
+interface Killed {
+  recovered: Promise<unknown>;
+  /** Whether the kill has ended the transaction that holds the lock of the point. */
+  has_ended_lock: boolean;
+}
+
+/**
+ * Kills, and resolves when the lock of the point may go.
+ * @param pids the backends that wait at the point
+ */
+type Kill = (processes: LiveProcesses, sql: postgres.Sql, pids: number[]) => Promise<Killed>;
+
+/** Kills while a call is at a point of the provider. */
+function atCall(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPoint["kill"] {
+  return async (processes, path) => {
+    const fault: Fault = { at, act, path, ...(act === "delay" && { delay_ms: VERDICT_MS }) };
+    if (!await meets(processes.double, fault, "kill point")) {
+      await processes.double.clearFaults();
+      return false;
+    }
+    await (await kill(processes, processes.stage.sql, [])).recovered;
+    return true;
+  };
+}
+
+/** Lets the double kill itself at a point of a call. */
+function atProvider(at: Fault["at"]): KillPoint["kill"] {
+  return async ({ double }, path) => {
+    await double.plant({ name: "kill point", method: "POST", path, at, act: "kill" });
+    const is_dead = await within(
+      CALL_WAIT_MS,
+      () => double.waitingFaults().then(() => false, () => true),
+    );
+    if (is_dead) await double.restart();
+    else await double.clearFaults();
+    return is_dead;
+  };
+}
+
+/**
+ * Kills while a statement waits for a lock of this run, so that it neither commits nor ends. After
+ * the kill the lock goes: a statement whose server is dead then commits, and nobody goes on.
+ */
+function atStatement(table: string, text: string, kill: Kill): KillPoint["kill"] {
+  return async (processes) => {
+    const url = processes.stage.postgres.superuser_url;
+    const sql = postgres(url, { max: 2, onnotice: () => {}, backoff: () => 0.1 });
+    try {
+      const holder = await sql.reserve();
+      await holder.unsafe(`begin; lock table pay.${table} in share mode`);
+      let pids: number[] = [];
+      await within(STATEMENT_WAIT_MS, async () => {
+        const rows = await sql<{ pid: number }[]>`
+          select pid from pg_stat_activity where wait_event_type = 'Lock'
+            and application_name = 'payments' and position(${text} in query) > 0`;
+        pids = rows.map(({ pid }) => pid);
+        return pids.length > 0;
+      });
+      const killed = pids.length > 0 ? await kill(processes, sql, pids) : null;
+      if (!killed?.has_ended_lock) await holder.unsafe("rollback");
+      await killed?.recovered;
+      return killed !== null;
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  };
+}
+
+async function killServers({ servers }: LiveProcesses): Promise<Killed> {
+  // restart() sends SIGKILL before it returns.
+  const restarted = servers.map((server) => server.restart().then(() => untilWell(server)));
+  return await Promise.resolve({ recovered: Promise.all(restarted), has_ended_lock: false });
+}
+
+/** Kills the servers, and then their waiting statements, which do not notice that. */
+async function killServersAndCut(
+  processes: LiveProcesses,
+  sql: postgres.Sql,
+  pids: number[],
+): Promise<Killed> {
+  const killed = await killServers(processes);
+  await sql`select pg_terminate_backend(pid) from unnest(${pids}::int[]) as pid`;
+  return killed;
+}
+
+async function killDatabase(
+  { stage, servers }: LiveProcesses,
+): Promise<Killed> {
+  await killPostgres(stage, stage.postgres.pid);
+  return { recovered: Promise.all(servers.map(untilWell)), has_ended_lock: true };
+}
+
+async function killEngine({ double }: LiveProcesses): Promise<Killed> {
+  return await Promise.resolve({ recovered: double.restartEngine(), has_ended_lock: false });
+}
+
+async function within(deadline_ms: number, holds: () => Promise<boolean>): Promise<boolean> {
+  const give_up_at = performance.now() + deadline_ms;
+  do {
+    if (await holds()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  } while (performance.now() < give_up_at);
+  return false;
+}

@@ -1,0 +1,102 @@
+/** The stories of the live run. They depend on the seed only. */
+
+import { randomOf } from "./random.ts";
+
+/** A change of a live payment. Only `create` moves a payment that does not exist yet. */
+export type LiveAction =
+  | {
+    do: "create";
+    token: string;
+    amount_minor: number;
+    capture: "automatic" | "manual";
+    return_url?: string;
+  }
+  | { do: "capture" | "refund"; amount_minor: number }
+  | { do: "cancel" };
+
+/** A change with its idempotency key and its number of twins. */
+export interface LiveOperation {
+  key: string;
+  action: LiveAction;
+  twins: number;
+}
+
+/** The changes of one payment. Those of a group are sent at once. */
+export interface LiveStory {
+  groups: LiveOperation[][];
+  /** Whether the payer authenticates on the page of the bank, if there is one. */
+  is_authenticated: boolean;
+}
+
+/**
+ * The statuses of payments whose result is known, with the status at the provider. No story leads to
+ * `failed`.
+ */
+export const RESULTS: Readonly<Record<string, string | null>> = {
+  requires_action: "requires_action",
+  authorized: "requires_capture",
+  completed: "succeeded",
+  partially_refunded: "succeeded",
+  refunded: "succeeded",
+  declined: "requires_payment_method",
+  cancelled: "canceled",
+  failed: null,
+};
+
+const RETURN_URL = "https://shop.example/return";
+/** Kinds of stories by their shares. */
+const KINDS: readonly [share: number, kind: string][] = [
+  [0.25, "charged"],
+  [0.10, "declined"],
+  [0.15, "authenticated"],
+  [0.15, "captured"],
+  [0.15, "captured in part"],
+  [0.20, "cancelled"],
+];
+
+/** Makes a story. */
+export function liveStory(seed: number, number: number): LiveStory {
+  const random = randomOf(seed, "live", number);
+  const amount_minor = random.integer(1_000, 9_999);
+  const kind = kindOf(random.next());
+  const is_manual = kind.startsWith("captured") || kind === "cancelled";
+  const groups: LiveAction[][] = [[{
+    do: "create",
+    token: kind === "declined"
+      ? "pm_card_chargeDeclined"
+      : kind === "authenticated"
+      ? "pm_card_authenticationRequired"
+      : random.pick(["pm_card_visa", "pm_card_mastercard"]),
+    amount_minor,
+    capture: is_manual ? "manual" : "automatic",
+    ...(kind === "authenticated" && { return_url: RETURN_URL }),
+  }]];
+  const taken = kind === "captured in part" ? random.integer(300, amount_minor - 1) : amount_minor;
+  if (kind.startsWith("captured")) groups.push([{ do: "capture", amount_minor: taken }]);
+  if (kind === "cancelled") groups.push([{ do: "cancel" }]);
+  else if (random.chance(0.7)) groups.push(...refunds(taken, random.pick(["part", "all", "two"])));
+  return {
+    groups: groups.map((actions, group) =>
+      actions.map((action, i) => ({
+        key: `live-${seed}-${number}-${group}-${i}`,
+        action,
+        twins: random.pick([1, 1, 2, 3]),
+      }))
+    ),
+    is_authenticated: random.chance(0.7),
+  };
+}
+
+/** Refunds a part, or a part and the rest, or two parts at once. */
+function refunds(amount_minor: number, how: "part" | "all" | "two"): LiveAction[][] {
+  const part = Math.floor(amount_minor / 3);
+  const refund = (amount_minor: number) => ({ do: "refund", amount_minor }) as const;
+  if (how === "part") return [[refund(part)]];
+  if (how === "all") return [[refund(part)], [refund(amount_minor - part)]];
+  return [[refund(part), refund(part + 1)]];
+}
+
+function kindOf(drawn: number): string {
+  let sum = 0;
+  return KINDS.find(([share]) => drawn < (sum += share))?.[1] ?? "charged";
+}

@@ -1,0 +1,76 @@
+/** Time in the live run: it passes faster for the provider worker, and the run waits for its end. */
+
+import postgres from "postgres";
+import { until } from "../tests/support/common/until.ts";
+import { RESULTS } from "./live_plan.ts";
+import type { Stage } from "./stage.ts";
+
+/** A poll reads five minutes of events again, so it is not due every second. */
+const POLL_EVERY_S = 60;
+const SETTLE_MS = 180_000;
+/** A statement that takes longer waits for a connection that a kill has broken. */
+const STUCK_MS = 5_000;
+
+/**
+ * Makes hours pass in seconds for the provider worker: the next attempt of a call and the next look
+ * at an open payment are due after a second, and leases of dead processes end after 3 s.
+ */
+export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
+  let is_over = false;
+  const passing = (async () => {
+    for (let second = 1; !is_over; second++) {
+      // A new connection each time, because PostgreSQL is killed now and then.
+      const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+      const passed = passSecond(sql, second % POLL_EVERY_S === 0).catch(() => {});
+      await Promise.race([passed, new Promise((resolve) => setTimeout(resolve, STUCK_MS))]);
+      await sql.end({ timeout: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+  })();
+  return {
+    async end() {
+      is_over = true;
+      await passing;
+    },
+  };
+}
+
+async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void> {
+  await sql`
+    update pay.provider_calls set
+      leased_until = least(leased_until, now() + interval '3 seconds'),
+      next_attempt_at = case when leased_until is null then now()
+        else least(next_attempt_at, now() + interval '3 seconds') end,
+      next_look_at = least(next_look_at, greatest(now(), created_at + interval '5 seconds'))
+    where state = 'pending' or next_look_at > now()`;
+  await sql`
+    update pay.provider_facts set leased_until = least(leased_until, now() + interval '3 seconds')
+    where outcome is null`;
+  if (is_poll_due) await makePollDue(sql);
+}
+
+async function makePollDue(sql: postgres.Sql): Promise<void> {
+  await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
+}
+
+/** Waits until the worker has a result for everything, and has polled all that happened. */
+export async function settle({ sql }: Stage, environment_id: string): Promise<void> {
+  const isSettled = async () => {
+    const [open] = await sql`
+      select from pay.provider_calls
+      where environment_id = ${environment_id} and state = 'pending'
+      union all select from pay.provider_facts
+      where environment_id = ${environment_id} and outcome is null
+      union all select from pay.payments
+      where environment_id = ${environment_id} and status <> all (${Object.keys(RESULTS)})
+      limit 1`;
+    return open === undefined;
+  };
+  await until("every call and fact has a result", isSettled, SETTLE_MS);
+  await makePollDue(sql);
+  await until("the accounts are polled", async () => {
+    const [open] = await sql`select from pay.provider_cursors where polled_at is null`;
+    return open === undefined;
+  }, SETTLE_MS);
+  await until("every polled fact has a result", isSettled, SETTLE_MS);
+}
