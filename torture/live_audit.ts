@@ -31,7 +31,7 @@ export interface LiveEvidence {
   operations: readonly LiveAnswered[];
   payments: readonly StoredPayment[];
   refunds: readonly StoredRefund[];
-  /** What the ledger says is at the provider, by payment. */
+  /** The balance at the provider by our ledger, for each payment. */
   balances: ReadonlyMap<string, number>;
   books: StripeBooks;
 }

@@ -700,7 +700,7 @@ as $$
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
       pay.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock: after that time a provider can have forgotten the id.
+      -- By the database's clock. Stripe forgets an id after 24 hours.
       p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
         as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,

@@ -4,13 +4,12 @@
  */
 
 import { invalidParameter } from "../../core/errors.ts";
+import { isLoopback } from "../../core/loopback.ts";
 
 /** The version of Stripe's API that requests name: the one of the npm package 23.1.0 (ADR 0043). */
 export const STRIPE_VERSION = "2026-10-28.endive";
 
 const STRIPE_URL = "https://api.stripe.com";
-/** Hosts of a program on the same machine, as `URL` writes them. */
-const LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"];
 const CONNECTED_ACCOUNT = /^acct_[A-Za-z0-9]{1,64}$/;
 
 /** The settings, with defaults. */
@@ -49,7 +48,7 @@ export function readStripeSettings(settings: Readonly<Record<string, string>>): 
 function readBaseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const is_loopback = url !== null && ["http:", "https:"].includes(url.protocol) &&
-    LOOPBACK_HOSTS.includes(url.hostname);
+    isLoopback(url.hostname);
   // The origin drops user names, paths and queries, so the comparison refuses them.
   if (
     url === null || !(url.origin === STRIPE_URL || is_loopback) || url.href !== `${url.origin}/`

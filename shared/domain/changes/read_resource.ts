@@ -5,6 +5,7 @@
 
 import type * as z from "zod";
 import type { Payment, Payment as PaymentSchema, PaymentStatus } from "../../schema/payment.ts";
+import type { Transfer } from "../../schema/transfer.ts";
 import type { Refund } from "../../schema/refund.ts";
 
 /** Statuses in which the amount of a payment of release 1.0.0 was taken. */
@@ -43,6 +44,12 @@ export function completePayment(stored: ShownPayment): Payment {
 
 function isComplete(stored: ShownPayment): stored is Payment {
   return stored.amount_captured !== undefined;
+}
+
+/** Parses the body of a payment or transfer. */
+export function readSubject(body: string): Payment | Transfer {
+  const stored: Payment | Transfer = JSON.parse(body);
+  return stored.object === "payment" ? completePayment(stored) : stored;
 }
 
 /** Parses the body of a refund. */

@@ -11,9 +11,9 @@ import type { Answer } from "../../store/commit_rows.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
-import { readPayment, readRefund } from "../changes/read_resource.ts";
+import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { ProviderReply } from "../providers/connector.ts";
-import { currentAnswer, decideResult, KEY_RETENTION_MS, type OwnCall } from "./decide_result.ts";
+import { currentAnswer, decideResult, type OwnCall } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that a call takes (architecture §7). */
@@ -78,8 +78,7 @@ export class CallRunner {
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
-    const is_young = this.#clock() - call.created_at_ms < KEY_RETENTION_MS;
-    const reply = call.may_repeat && is_young
+    const reply = call.may_repeat
       ? await connector.send(account, call, signal)
       : await connector.look(account, call, signal);
     return "facts" in reply ? inOurMode(account, reply, call.subject.livemode) : reply;
@@ -107,9 +106,7 @@ export class CallRunner {
     if (!found) throw databaseUnavailable();
     return {
       ...call,
-      subject: subject.object === "payment"
-        ? readPayment(found.subject_body)
-        : JSON.parse(found.subject_body),
+      subject: readSubject(found.subject_body),
       refund: found.refund_body === null ? null : readRefund(found.refund_body),
     };
   }

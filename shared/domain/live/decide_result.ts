@@ -42,8 +42,6 @@ interface Result {
 /** Delays before each further attempt. After the last one the service asks hourly. */
 const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
-/** Time for which providers keep idempotency keys, less an hour (Stripe: 24 hours). */
-export const KEY_RETENTION_MS = 23 * 3_600_000;
 /** Age after which a call that the provider does not know needs the operator. */
 const ABSENT_AFTER_MS = 3_600_000;
 /** Age after which every call without a result needs the operator. */

@@ -7,7 +7,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
-import { readPayment, readRefund } from "../changes/read_resource.ts";
+import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { Fact } from "../providers/connector.ts";
 import { applyPayout } from "./apply_fact.ts";
 import type { CallRunner } from "./call_runner.ts";
@@ -100,7 +100,7 @@ export class ProviderWorker {
     for (let given = work, i = 0; i < MAX_DECISIONS; i++) {
       if (await this.#decide(given, fact) !== "stale") return;
       const { environment_id, subject_body } = given;
-      const { id } = parseSubject(subject_body!);
+      const { id } = readSubject(subject_body!);
       const present = await store.readSubject(environment_id, id, fact.refund_id);
       if (!present) return;
       given = { ...given, ...present };
@@ -127,7 +127,7 @@ export class ProviderWorker {
         answer: null,
       });
     }
-    const subject = parseSubject(subject_body);
+    const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withCard(work, fact, subject);
     const { facts: [ours] } = inOurMode(work.account, { facts: [known] }, subject.livemode);
@@ -202,11 +202,6 @@ export class ProviderWorker {
   }
 }
 
-function parseSubject(body: string): OwnCall["subject"] {
-  const subject: OwnCall["subject"] = JSON.parse(body);
-  return subject.object === "payment" ? readPayment(body) : subject;
-}
-
 function ownCall(work: ProviderWork): OwnCall {
   const call = work.call!;
   const { id, op, amount_minor, currency, request, created_at, attempts } = call;
@@ -214,7 +209,7 @@ function ownCall(work: ProviderWork): OwnCall {
     id,
     environment_id: work.environment_id,
     op,
-    subject: parseSubject(work.subject_body!),
+    subject: readSubject(work.subject_body!),
     refund: work.refund_body === null ? null : readRefund(work.refund_body),
     amount_minor,
     currency,
