@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { idMint } from "../../../shared/core/ids.ts";
 import { Payment } from "../../../shared/schema/payment.ts";
+import type { Refund } from "../../../shared/schema/refund.ts";
 import type { Fixture } from "./fixture.ts";
 import type { FixtureService } from "./fixture_service.ts";
 import { commitAsOld, type OldChange } from "./old_functions.ts";
@@ -120,7 +121,8 @@ async function checkCancel(service: FixtureService, key: string): Promise<void> 
 
 async function checkOldRefund(service: FixtureService, key: string): Promise<void> {
   const { data } = await service.done("GET", `${REFUNDS}?limit=100`, { key });
-  const { id } = data.at(-1);
+  // Refunds of one millisecond have no order.
+  const { id } = data.findLast((refund: Refund) => refund.status === "completed");
   const { text } = await service.call("GET", `${REFUNDS}/${id}`, { key });
   const path = `${SANDBOX}/refunds/${id}/advance`;
   const same = await service.call("POST", path, { key, body: { to: "completed" } });
