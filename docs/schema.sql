@@ -1911,7 +1911,7 @@ alter function pay.patterns_of(text) owner to pay_owner;
 -- function pay.provider_account_json(text,text)
 CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
  RETURNS json
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.provider_account_json(text,text) owner to pay_owner;
@@ -2180,7 +2180,7 @@ alter function pay.release_next_deliveries(text[],text[],timestamp with time zon
 -- function pay.reopen_facts(json)
 CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
  RETURNS void
- LANGUAGE sql
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.reopen_facts(json) owner to pay_owner;
 

@@ -34,6 +34,8 @@ interface LiveClientsOptions {
   api_key: string;
   /** Whether the clients tell a further story, and how long one waits before it. */
   next: () => { is_over: boolean; pause_ms: number };
+  /** Describes the calls and facts of a payment that has no result. */
+  explain: (payment_id: string) => Promise<string>;
 }
 
 const ANSWER_DEADLINE_MS = 15_000;
@@ -146,7 +148,8 @@ export class LiveClients {
       }
       await pause(PAUSE_MS);
     }
-    this.faults.push(`${id}: no result of ${action.do} in ${DEADLINE_MS} ms`);
+    const state = await this.#options.explain(id);
+    this.faults.push(`${id}: no result of ${action.do} in ${DEADLINE_MS} ms: ${state}`);
     return null;
   }
 

@@ -108,7 +108,7 @@ function atCall(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPoint["
   return async (processes, path) => {
     const fault: Fault = { at, act, path, ...(act === "delay" && { delay_ms: VERDICT_MS }) };
     if (!await meets(processes.double, fault, "kill point")) {
-      await processes.double.clearFaults();
+      await processes.double.clearFaults().catch(() => {});
       return false;
     }
     await (await kill(processes, processes.stage.sql, [])).recovered;
@@ -120,14 +120,24 @@ function atCall(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPoint["
 function atProvider(at: Fault["at"]): KillPoint["kill"] {
   return async ({ double }, path) => {
     await double.plant({ name: "kill point", method: "POST", path, at, act: "kill" });
-    const is_dead = await within(
-      CALL_WAIT_MS,
-      () => double.waitingFaults().then(() => false, () => true),
-    );
-    if (is_dead) await double.restart();
-    else await double.clearFaults();
-    return is_dead;
+    await within(CALL_WAIT_MS, async () => !await answers(double));
+    await double.clearFaults().catch(() => {});
+    return await revive(double);
   };
+}
+
+/**
+ * Starts the double again if it is dead. Returns whether it was. A call that was at a kill point
+ * when the faults were cleared can still kill it.
+ */
+export async function revive(double: StripeDouble): Promise<boolean> {
+  const is_dead = !await answers(double);
+  if (is_dead) await double.restart();
+  return is_dead;
+}
+
+function answers(double: StripeDouble): Promise<boolean> {
+  return double.waitingFaults().then(() => true, () => false);
 }
 
 /**

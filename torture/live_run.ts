@@ -8,7 +8,7 @@
 import { idMint } from "../shared/core/ids.ts";
 import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";
 import type { Verdict } from "./evidence.ts";
-import { auditLive, readOurBooks } from "./live_audit.ts";
+import { auditLive, explainPayment, readOurBooks } from "./live_audit.ts";
 import { LiveClients } from "./live_clients.ts";
 import {
   CALLS,
@@ -18,6 +18,7 @@ import {
   NOTIFICATION_WAYS,
   PROVIDER_DEADLINE_MS,
   PROVIDER_FAULTS,
+  revive,
 } from "./live_faults.ts";
 import { randomOf } from "./random.ts";
 import { passTime, settle } from "./live_time.ts";
@@ -60,6 +61,7 @@ export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdi
     urls: servers.map(({ base_url }) => base_url),
     api_key: live.text,
     next: () => progress.next(clients.operations.length),
+    explain: (payment_id) => explainPayment(stage.sql, payment_id),
   });
   const time = passTime(stage);
   const faults = plantFaults(processes, progress);
@@ -178,6 +180,7 @@ async function killAll(
   let due = [...KILL_POINTS];
   for (let misses = 0; progress.killed < kills && misses < MISSES;) {
     if (due.length === 0) due = [...KILL_POINTS];
+    await revive(processes.double);
     const point = due[random.integer(0, due.length - 1)]!;
     const hits = progress.kills.get(point.name) ?? 0;
     if (await point.kill(processes, CALLS[(hits + misses) % CALLS.length]!)) {

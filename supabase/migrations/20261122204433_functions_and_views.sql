@@ -676,18 +676,21 @@ grant execute on function pay.disable_provider_account(text) to pay_operator;
 
 create or replace function pay.provider_account_json(p_environment_id text, p_account_id text)
 returns json
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select row_to_json(t) from (
-    select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
-      a.notification_secret_names
-    from pay.provider_accounts a
-    where a.environment_id = p_environment_id and a.id = p_account_id
-    union all
-    select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
-    where p_account_id = 'sandbox'
-  ) t
+begin
+  return (
+    select row_to_json(t) from (
+      select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
+        a.notification_secret_names
+      from pay.provider_accounts a
+      where a.environment_id = p_environment_id and a.id = p_account_id
+      union all
+      select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
+      where p_account_id = 'sandbox'
+    ) t);
+end
 $$;
 
 create or replace function pay.provider_call_json(p_call pay.provider_calls)
@@ -818,9 +821,10 @@ $$;
 
 create or replace function pay.reopen_facts(p_calls json)
 returns void
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
+begin
   with lost as materialized (
     select f.environment_id, f.account_id, f.reference
     from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
@@ -835,7 +839,8 @@ as $$
   set outcome = null, finding = null, handled_at = null, leased_until = null
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
-    and f.reference = l.reference
+    and f.reference = l.reference;
+end
 $$;
 
 create or replace function pay.update_calls(p_calls json)

@@ -39,7 +39,7 @@ export class CallRunner {
     clock: Clock;
     random: RandomSource;
     deadline_ms?: number;
-    /** Called after a reply with further facts, which the worker applies. */
+    /** Called after a reply with facts that the worker applies. */
     on_facts: () => void;
   }) {
     this.#store = options.store;
@@ -90,7 +90,7 @@ export class CallRunner {
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const { record, answer } = decideResult(call, reply, this.context(call.subject.livemode));
       const [result] = await this.#store.record([record]);
-      if (record.facts.length > 1) this.#on_facts();
+      if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
       if (result!.outcome === "recorded") return answer;
       const reloaded = await this.#reload(call);
       // Another attempt has settled the call, or a notification has brought the fact.

@@ -104,14 +104,18 @@ function decideFacts(
   const effect = applyToSubject(call.subject, call.refund, fact, context);
   if (effect.outcome === "finding") {
     const { record, answer } = decideUnknown(call, effect.finding, false, context, true);
-    return { record: { ...record, facts: [handled(fact, effect), ...unhandled(others)] }, answer };
+    return {
+      record: { ...record, facts: [handled(fact, effect), ...others.map(unhandled)] },
+      answer,
+    };
   }
-  const change = effect.outcome === "applied" ? effect.change : null;
+  const fees = applyFees(effect, others, context);
+  const change = fees.effect.outcome === "applied" ? fees.effect.change : null;
   const subject = change?.subject ?? call.subject;
   const answer = answerOf(call, subject, change?.refund_body ?? null);
   return {
     record: {
-      ...recordOf(call.environment_id, fact, effect),
+      ...recordOf(call.environment_id, fact, fees.effect),
       call_id: call.id,
       call: {
         state: "settled",
@@ -119,16 +123,39 @@ function decideFacts(
           { provider_reference: fact.provider_reference }),
         last_reply: fact.state,
       },
-      facts: [handled(fact, effect), ...unhandled(others)],
+      facts: [handled(fact, effect), ...fees.facts],
       answer,
     },
     answer,
   };
 }
 
-/** Facts that the worker applies later. */
-function unhandled(facts: readonly Fact[]): HandledFact[] {
-  return facts.map((fact) => ({ ...fact, outcome: null, finding: null, booked_minor: 0 }));
+/**
+ * Adds the movements of fees to the effect of the fact that they came with, so that both are
+ * recorded together. The worker applies the other facts later.
+ */
+function applyFees(
+  first: Effect,
+  others: readonly Fact[],
+  context: EventContext,
+): { effect: Effect; facts: HandledFact[] } {
+  let effect = first;
+  const facts = others.map((fact): HandledFact => {
+    if (fact.op !== "fee" || effect.outcome !== "applied" || !effect.change.subject) {
+      return unhandled(fact);
+    }
+    const fee = applyToSubject(effect.change.subject, null, fact, context);
+    if (fee.outcome !== "applied" || fee.change.events.length > 0) return unhandled(fact);
+    const ledger = [...effect.change.ledger, ...fee.change.ledger];
+    effect = { ...effect, change: { ...effect.change, ledger } };
+    return handled(fact, fee);
+  });
+  return { effect, facts };
+}
+
+/** Returns a fact that the worker applies later. */
+function unhandled(fact: Fact): HandledFact {
+  return { ...fact, outcome: null, finding: null, booked_minor: 0 };
 }
 
 /**
