@@ -14,8 +14,10 @@ import type { CallRunner } from "./call_runner.ts";
 import { applyToSubject, decideResult, type OwnCall, recordOf } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
-/** Pieces of work that one turn claims and does concurrently. */
-const TURN_LIMIT = 32;
+/** Most pieces of work at once. */
+const WORK_LIMIT = 32;
+/** Longest wait for the pieces of a claim before the next one. */
+const TURN_MS = 250;
 /** Duration of a claim: longer than a call and its record. */
 const LEASE_MS = 30_000;
 /** Longest time of a poll or of reading totals, which take several requests. */
@@ -39,7 +41,11 @@ interface ProviderWorkerOptions {
 /** Does the work that the database hands out. */
 export class ProviderWorker {
   readonly #options: ProviderWorkerOptions;
+  /** The pieces under way. */
+  readonly #working = new Set<Promise<void>>();
   #wanted = false;
+  /** Resolves when `#wanted` becomes true. */
+  #woken = Promise.withResolvers<void>();
   #running: Promise<void> | null = null;
   #stopped = false;
 
@@ -49,8 +55,8 @@ export class ProviderWorker {
 
   /** Looks for due work. Resolves when there is none any more. */
   nudge(): Promise<void> {
-    this.#wanted = true;
-    this.#running ??= this.#run().finally(() => this.#running = null);
+    this.#want();
+    this.#running ??= this.#run();
     return this.#running;
   }
 
@@ -60,19 +66,45 @@ export class ProviderWorker {
     await this.#running;
   }
 
+  #want(): void {
+    this.#wanted = true;
+    this.#woken.resolve();
+  }
+
   async #run(): Promise<void> {
-    const { store, clock, on_error } = this.#options;
-    while (this.#wanted && !this.#stopped) {
-      this.#wanted = false;
-      try {
-        const work = await store.claimWork(TURN_LIMIT, LEASE_MS, clock());
-        // A full turn can have left work behind, and work can make more of it.
-        if (work.length > 0) this.#wanted = true;
-        await Promise.all(work.map((piece) => this.#do(piece).catch(on_error)));
-      } catch (error) {
-        on_error(error);
-      }
+    const working = this.#working;
+    for (;;) {
+      if (this.#wanted && !this.#stopped && working.size < WORK_LIMIT) {
+        await this.#turn(WORK_LIMIT - working.size);
+      } else if (working.size > 0) {
+        await (this.#wanted ? Promise.race(working) : this.#woken.promise);
+      } else break;
     }
+    // At once, so that no nudge is lost between the last look and the end of the promise.
+    this.#running = null;
+  }
+
+  /** Claims work and begins it. A slow provider holds up only its own pieces, and not the turn. */
+  async #turn(limit: number): Promise<void> {
+    const { store, clock, on_error } = this.#options;
+    this.#wanted = false;
+    this.#woken = Promise.withResolvers();
+    let work: ProviderWork[];
+    try {
+      work = await store.claimWork(limit, LEASE_MS, clock());
+    } catch (error) {
+      return on_error(error);
+    }
+    const begun = work.map((piece) => {
+      const done: Promise<void> = this.#do(piece).then(() => {}, on_error).finally(() => {
+        this.#working.delete(done);
+        // Work can make more of it, and more can be due than was claimed.
+        this.#want();
+      });
+      this.#working.add(done);
+      return done;
+    });
+    await within(TURN_MS, Promise.all(begun));
   }
 
   #do(work: ProviderWork): Promise<unknown> {
@@ -170,7 +202,7 @@ export class ProviderWorker {
     const signal = AbortSignal.timeout(READ_DEADLINE_MS);
     const reply = await ready.connector.look(ready.account, ownCall(work), signal);
     if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
-      this.#wanted = true;
+      this.#want();
     }
   }
 
@@ -200,6 +232,14 @@ export class ProviderWorker {
     if (typeof opened === "string") throw new Error(`${work.account.id}: ${opened}`);
     return opened;
   }
+}
+
+/** Waits for a promise, but not longer than `wait_ms`. */
+async function within(wait_ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer;
+  const waited = new Promise((resolve) => timer = setTimeout(resolve, wait_ms));
+  await Promise.race([promise, waited]);
+  clearTimeout(timer);
 }
 
 function ownCall(work: ProviderWork): OwnCall {
