@@ -9,17 +9,24 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Answer } from "../../store/commit_rows.ts";
-import type { CallResult, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { CallResult, ProviderRecord } from "../../store/provider_rows.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
 import { failRefund } from "../payments/refund_payment.ts";
 import { declineAnswer, fail } from "../payments/settlement.ts";
 import { fail as failTransfer } from "../transfers/create_transfer.ts";
-import type { Fact, ProviderCall, ProviderReply } from "../providers/connector.ts";
+import type { Fact, ProviderCall, ProviderReply, StoredFact } from "../providers/connector.ts";
 import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
-import { applyFact, changeOf, type Effect, type FactChange } from "./apply_fact.ts";
-import { applyTransferFact } from "./apply_transfer_fact.ts";
+import { changeOf, type Effect, type FactChange } from "./apply_fact.ts";
+import {
+  applyToSubject,
+  endWait,
+  handled,
+  recordOf,
+  unhandled,
+  unusableAccount,
+} from "./fact_record.ts";
 
 /** A call with the parts that only the service needs. */
 export interface OwnCall extends ProviderCall {
@@ -47,88 +54,76 @@ const ABSENT_AFTER_MS = 3_600_000;
 /** Age after which every call without a result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
-/** Decides the result of a reply. */
-export function decideResult(call: OwnCall, reply: ProviderReply, context: EventContext): Result {
-  if ("facts" in reply) return decideFacts(call, reply.facts, context);
+/**
+ * Decides the result of a reply.
+ * @param booked_minor the amount that the ledger has booked for its first fact as unmatched
+ */
+export function decideResult(
+  call: OwnCall,
+  reply: ProviderReply,
+  context: EventContext,
+  booked_minor = 0,
+): Result {
+  if ("facts" in reply) return decideFacts(call, reply.facts, booked_minor, context);
   if ("refused" in reply) return decideRefusal(call, reply, context);
   if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
   return decideUnknown(call, reply.unknown, reply.may_repeat, context);
 }
 
-/** Applies a fact to the payment or transfer of a call. */
-export function applyToSubject(
-  subject: Payment | Transfer,
-  refund: Refund | null,
-  fact: Fact,
-  context: EventContext,
-): Effect {
-  return subject.object === "payment"
-    ? applyFact({ payment: subject, refund }, fact, context)
-    : applyTransferFact(subject, fact, context);
-}
-
-/** Makes the record of an effect of one fact. */
-export function recordOf(
+/**
+ * Decides the record of a stored fact. If its call has no result yet, the fact is the result.
+ * @param call null: there is none, or it is settled
+ */
+export function decideFact(
+  { subject, refund, call }: {
+    subject: Payment | Transfer;
+    refund: Refund | null;
+    call: OwnCall | null;
+  },
   environment_id: string,
-  fact: Fact,
-  effect: Effect,
-): ProviderRecord {
-  const change = effect.outcome === "applied" ? effect.change : null;
-  return {
-    environment_id,
-    call_id: null,
-    call: null,
-    facts: [handled(fact, effect)],
-    change,
-    answer: null,
-  };
-}
-
-function handled(fact: Fact, effect: Effect): HandledFact {
-  const found = effect.outcome === "finding" || effect.outcome === "applied"
-    ? effect.finding
-    : null;
-  return {
-    ...fact,
-    outcome: effect.outcome === "wait" ? null : effect.outcome,
-    finding: found,
-    booked_minor: effect.outcome === "applied" ? effect.change.booked_minor : 0,
-  };
+  fact: StoredFact,
+  context: EventContext,
+): { effect: Effect; record: ProviderRecord } {
+  const { booked_minor } = fact;
+  const applied = applyToSubject(subject, refund, fact, booked_minor, context);
+  const effect = endWait(applied, fact, context);
+  const is_result = effect.outcome === "applied" || effect.outcome === "ignored";
+  const record = call && is_result
+    ? decideResult(call, { facts: [fact] }, context, booked_minor).record
+    : recordOf(environment_id, fact, effect, booked_minor);
+  return { effect, record };
 }
 
 function decideFacts(
   call: OwnCall,
   [fact, ...others]: readonly [Fact, ...Fact[]],
+  booked_minor: number,
   context: EventContext,
 ): Result {
-  const effect = applyToSubject(call.subject, call.refund, fact, context);
-  if (effect.outcome === "finding") {
-    const { record, answer } = decideUnknown(call, effect.finding, false, context, true);
-    return { record: { ...record, facts: [handled(fact, effect), ...unhandled(others)] }, answer };
+  const effect = applyToSubject(call.subject, call.refund, fact, booked_minor, context);
+  const facts = [handled(fact, effect, booked_minor), ...unhandled(others)];
+  if (effect.outcome === "finding" || effect.outcome === "unmatched") {
+    const { record, answer } = decideUnknown(call, effect.finding ?? "", false, context, true);
+    return { record: { ...record, facts }, answer };
   }
   const change = effect.outcome === "applied" ? effect.change : null;
   const subject = change?.subject ?? call.subject;
   const answer = answerOf(call, subject, change?.refund_body ?? null);
   return {
     record: {
-      ...recordOf(call.environment_id, fact, effect),
+      ...recordOf(call.environment_id, fact, effect, booked_minor),
       call_id: call.id,
       call: {
         state: "settled",
         ...(fact.provider_reference !== null &&
           { provider_reference: fact.provider_reference }),
-        last_reply: fact.state,
+        last_reply: fact.source === undefined ? fact.state : `${fact.state}, by the operator`,
       },
-      facts: [handled(fact, effect), ...unhandled(others)],
+      facts,
       answer,
     },
     answer,
   };
-}
-
-/** Facts that the worker applies later. */
-function unhandled(facts: readonly Fact[]): HandledFact[] {
-  return facts.map((fact) => ({ ...fact, outcome: null, finding: null, booked_minor: 0 }));
 }
 
 /**
@@ -196,7 +191,9 @@ function decideRefusal(
         state: "settled",
         last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, 200),
       },
-      facts: [],
+      facts: reply.unusable_account === undefined
+        ? []
+        : [unusableAccount(call, reply.unusable_account, reply.reason ?? reply.message, context)],
       change: effect,
       answer,
     },
